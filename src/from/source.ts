@@ -1,0 +1,33 @@
+import type { IOperationDefinition } from "../operation/index.ts";
+
+/** Ends a subscription to changes. Calling it twice is fine. */
+export type Unsubscribe = () => void;
+
+/** What became of a source's operations since it was last read. */
+export interface SourceChange {
+  added: IOperationDefinition[];
+  changed: IOperationDefinition[];
+  /** Ids, `namespace.name`. */
+  removed: string[];
+}
+
+/** What a source took in, left out and why. */
+export interface SourceReport {
+  /** Ids of the imported operations. */
+  imported: string[];
+  /** `where` points into the document or names the item. */
+  skipped: Array<{ where: string; reason: string }>;
+  warnings: Array<{ where: string; reason: string }>;
+}
+
+/** A place operations come from, such as an OpenAPI document or an MCP server. Never sees the registry. */
+export interface OperationSource {
+  /** Label for logs and errors, such as `openapi:petstore`. */
+  readonly name: string;
+  /** Reads the description and returns operations ready to register. */
+  load(options?: { signal?: AbortSignal }): Promise<IOperationDefinition[]>;
+  /** Tells what was added, changed or removed later. Absent when the source cannot change. */
+  onChange?(listener: (change: SourceChange) => void): Unsubscribe;
+  /** Releases what `load` opened. Calling it twice is fine. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,53 @@
+import type { Identity } from "./access.ts";
+import type { ResponseEnvelope } from "./envelope.ts";
+
+/** How far a call has come. */
+export interface Progress {
+  /** Rises with every report. */
+  progress: number;
+  /** What `progress` reaches in the end, when that is known. */
+  total?: number;
+  message?: string;
+}
+
+/** What a caller may say about a call besides its input. */
+export interface CallOptions {
+  /** Who calls. Checked against the operation's `accessControl`. */
+  identity?: Identity;
+  /** Aborts the call, which then fails with `ABORTED`. */
+  signal?: AbortSignal;
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. @default none */
+  deadline?: number;
+  /** Passed to the handler's context and to nested calls. */
+  metadata?: Record<string, unknown>;
+  /** @default a fresh id */
+  requestId?: string;
+  /** Hears what the handler reports with `context.progress()`. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** What a nested call may say. Identity and trust come from the context and cannot be given. */
+export type NestedCallOptions = Omit<CallOptions, "identity" | "requestId">;
+
+/** Calls a query or mutation by namespace and name: `env.task.create(input)`. Holds no subscriptions. */
+export type OperationEnv = Record<
+  string,
+  Record<string, (input?: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>>
+>;
+
+/** What a handler gets beside its input. Valid while the handler runs. */
+export interface OperationContext {
+  /** Made when first read. */
+  readonly requestId: string;
+  readonly parentRequestId?: string;
+  readonly identity?: Identity;
+  /** When the call is given up, in milliseconds since the epoch. */
+  readonly deadline?: number;
+  /** Fires when the call is aborted or out of time. Made when first read. */
+  readonly signal: AbortSignal;
+  readonly metadata: Record<string, unknown>;
+  /** Other operations of the registry, trusted while this handler runs. Made when first read. */
+  readonly env: OperationEnv;
+  /** Tells the caller how far the call has come. */
+  progress(progress: Progress): void;
+}

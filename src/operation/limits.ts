@@ -1,0 +1,37 @@
+/** Bounds on what one call, document or connection may cost. Every field has a default; `Infinity` lifts a bound. */
+export interface Limits {
+  /** How deep calls may nest. @default 64 */
+  callDepth?: number;
+  /** Largest decoded HTTP answer, in bytes. @default 64 MiB */
+  responseBytes?: number;
+  /** Largest single event of a stream, in bytes. @default 1 MiB */
+  eventBytes?: number;
+  /** Deepest nesting of JSON that is read from outside. @default 200 */
+  jsonDepth?: number;
+  /** Largest document, in bytes. @default 20 MiB */
+  documentBytes?: number;
+  /** Most operations taken from one document. @default 10,000 */
+  operations?: number;
+  /** Most `$ref`s followed while one document is read. @default 100,000 */
+  references?: number;
+  /** Deepest nesting of one schema. @default 64 */
+  schemaDepth?: number;
+  /** Most sub-schemas in one schema. @default 10,000 */
+  subschemas?: number;
+  /** Longest `pattern`, in characters. @default 1,000 */
+  patternLength?: number;
+}
+
+/** The default of every limit. */
+export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
+  callDepth: 64,
+  responseBytes: 64 * 1024 * 1024,
+  eventBytes: 1024 * 1024,
+  jsonDepth: 200,
+  documentBytes: 20 * 1024 * 1024,
+  operations: 10_000,
+  references: 100_000,
+  schemaDepth: 64,
+  subschemas: 10_000,
+  patternLength: 1_000,
+});
