@@ -1,0 +1,111 @@
+import type { AccessControl, Limits, OutputPolicy } from "../../operation/index.ts";
+import type { SourceReport } from "../source.ts";
+
+/** A secret, or a function that is asked for it at every call, so that tokens can rotate. */
+export type Secret = string | (() => string | Promise<string>);
+
+/** A credential of the operator. Goes to the service's own origin only, and never into errors, logs or envelopes. */
+export interface HTTPAuth {
+  type: "bearer" | "apiKey" | "basic" | "oauth2";
+  /** Of `bearer` and `apiKey`; of `basic` the ready base64 text in the place of `username` and `password`. */
+  token?: Secret;
+  username?: Secret;
+  password?: Secret;
+  /** Header of `bearer` and `apiKey`. @default `Authorization`, for `apiKey` what the document says, else `X-API-Key` */
+  headerName?: string;
+  /** Written before the token. @default `Bearer` for `bearer`, `Basic` for `basic`, nothing for `apiKey` */
+  prefix?: string;
+  /** Where an `apiKey` goes. @default what the document says, else `header` */
+  in?: "header" | "query" | "cookie";
+  /** Name of the query parameter or cookie of an `apiKey`. */
+  name?: string;
+  /** Of `oauth2` (client credentials). A `tokenUrl` in the document is never used. */
+  tokenUrl?: string;
+  clientId?: Secret;
+  clientSecret?: Secret;
+  scopes?: string[];
+}
+
+/** How failed calls are made again. Only calls that did not run, or that are safe or idempotent, are. */
+export interface HTTPRetry {
+  /** Tries after the first. @default 2 */
+  retries?: number;
+  /** Wait before the first retry, in ms; doubles with each. `Retry-After` wins over it. @default 100 */
+  delay?: number;
+  /** Longest wait that is accepted, in ms. @default 30,000 */
+  maxDelay?: number;
+}
+
+/** How the next page of an operation is found. */
+export type PaginationRule =
+  | { kind: "link" }
+  /** `cursor` is a JSON pointer into the data; its value goes into `parameter`. */
+  | { kind: "cursor"; parameter: string; cursor: string }
+  | { kind: "offset"; parameter: string; limitParameter?: string; items?: string }
+  | { kind: "page"; parameter: string; items?: string };
+
+/** Which operations an import takes: by id, name, tag or path. `*` stands for any run of characters. */
+export interface OperationFilter {
+  /** Names of operations, with or without the namespace. */
+  ids?: string[];
+  tags?: string[];
+  /** Path templates as the document has them, such as `/repos/*`; a method may stand before: `GET /repos/*`. */
+  paths?: string[];
+}
+
+/** References out of the document that an operator allows. Everything else outside is refused. */
+export interface ExternalReferences {
+  /** Hosts, with the port where it is not the default, such as `schemas.example.com`. Compared whole; `https` only, except for loopback. */
+  hosts?: string[];
+  /** Files, as absolute paths or relative to the document. Compared whole after resolving. */
+  files?: string[];
+  /** Longest time for one of them, in ms. @default 10,000 */
+  timeout?: number;
+}
+
+/** How an HTTP service is imported and called. */
+export interface HTTPServiceConfig {
+  /** Namespace of the operations: 1 to 64 characters, no dot. */
+  namespace: string;
+  /** Where requests go, also against what the document says. @default the most specific `servers[0]` of the document */
+  baseUrl?: string;
+  /** Sent with every request; as a function asked at every call. Never override `auth`. */
+  headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
+  /** One credential, a function that gives it at every call, or one per security scheme of the document. */
+  auth?:
+    | HTTPAuth
+    | (() => HTTPAuth | undefined | Promise<HTTPAuth | undefined>)
+    | { schemes: Record<string, HTTPAuth> };
+  /** For the whole call, in ms; for streams up to the response headers. @default none */
+  timeout?: number;
+  /** @default the global `fetch` */
+  fetch?: typeof fetch;
+  /** `true` takes the defaults. @default false */
+  retry?: boolean | HTTPRetry;
+  /** Most requests to this service at a time; more wait. @default no limit */
+  concurrency?: number;
+  limits?: Limits;
+  /** How pages are found: one rule for all or by operation name; `false` switches inference off. @default inferred */
+  pagination?: false | PaginationRule | { operations: Record<string, PaginationRule> };
+
+  /** Takes only these operations: ids, names, tags or paths as text with `*`, or told apart. @default all */
+  include?: string[] | OperationFilter;
+  /** Leaves these out, also where `include` takes them. */
+  exclude?: string[] | OperationFilter;
+  /** From the name an operation would have to the one it gets; `undefined` keeps it. */
+  rename?: Record<string, string> | ((name: string, entry: { method: string; path: string }) => string | undefined);
+  /** Values for variables in `servers`. @default the document's defaults */
+  serverVariables?: Record<string, string>;
+  /** Origins besides the base URL's that may get requests and credentials, such as `https://upload.example.com`. */
+  allowedOrigins?: string[];
+  /** Where the document came from; relative server URLs and references resolve against it. `FromOpenAPIUrl` sets it. */
+  documentUrl?: string;
+  /** References out of the document that may be read. @default none */
+  externalRefs?: ExternalReferences;
+  /** What is done with answers that do not fit. @default the registry's */
+  outputPolicy?: OutputPolicy;
+  /** What callers of these operations must be allowed to do. @default `{ requiredScopes: [] }` */
+  accessControl?: AccessControl;
+  /** Hears what was imported and left out. @default one warning each in the log */
+  onReport?: (report: SourceReport) => void;
+}
