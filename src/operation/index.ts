@@ -14,6 +14,16 @@ export type {
 export { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES, unwrap } from "./envelope.ts";
 export type { CallErrorJSON, CallErrorOptions } from "./error.ts";
 export { CallError, InfrastructureErrorCode, isCallError } from "./error.ts";
+export type {
+  CallId,
+  KnownEnv,
+  KnownOperation,
+  KnownOperations,
+  NameIn,
+  NamespaceOf,
+  Register,
+  SubscriptionId,
+} from "./known.ts";
 export type { Limits } from "./limits.ts";
 export { defaultLimits } from "./limits.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";

@@ -1,0 +1,54 @@
+import type { CallOptions, KnownOperations, NameIn, NamespaceOf, ResponseEnvelope } from "../operation/index.ts";
+
+/** What holds for every call of a client; a call's own options come on top. */
+export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
+
+/** Calls operations by namespace and name and gives their data: `await client.task.create(input)`. */
+export type Client<Known extends KnownOperations = KnownOperations> = {
+  readonly [Namespace in NamespaceOf<keyof Known & string>]: {
+    readonly [Id in keyof Known & string as NameIn<Namespace, Id>]: ClientOperation<
+      Known[Id]["type"],
+      Known[Id]["input"],
+      Known[Id]["output"]
+    >;
+  };
+};
+
+/** One operation of a client. Where its type is not known the answer can be awaited or iterated, as fits. */
+export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
+  ? ClientSubscription<Input, Output>
+  : [Type] extends ["query" | "mutation"]
+    ? ClientCall<Input, Output>
+    : ClientAny<Input, Output>;
+
+/** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
+export interface ClientCall<Input, Output> {
+  (...args: CallArguments<Input>): Promise<Output>;
+  /** Gives the whole envelope, and an MCP `isError` result as it is. */
+  envelope(...args: CallArguments<Input>): Promise<ResponseEnvelope<Output>>;
+  /** Gives page after page, for operations that know their next page; others give one. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Subscribes. Leaving the loop ends the subscription. */
+export interface ClientSubscription<Input, Output> {
+  (...args: CallArguments<Input>): AsyncIterableIterator<Output>;
+  /** Gives the envelope of each value. */
+  envelope(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Calls an operation of which the compiler does not know the type. */
+export interface ClientAny<Input, Output> {
+  (...args: CallArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
+  /** Gives the whole envelope, or the envelope of each value. */
+  envelope(
+    ...args: CallArguments<Input>
+  ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
+  /** Gives page after page. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** The input may be left out where `undefined` is one. */
+export type CallArguments<Input> = undefined extends Input
+  ? [input?: Input, options?: CallOptions]
+  : [input: Input, options?: CallOptions];

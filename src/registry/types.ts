@@ -1,0 +1,168 @@
+import type { OperationSource, Unsubscribe } from "../from/source.ts";
+import type {
+  CallError,
+  CallId,
+  CallOptions,
+  Identity,
+  IOperationDefinition,
+  KnownOperations,
+  Limits,
+  OperationContext,
+  OperationHandler,
+  OperationSpec,
+  OutputPolicy,
+  Progress,
+  ResponseEnvelope,
+  SubscriptionHandler,
+} from "../operation/index.ts";
+import type { Client, ClientOptions } from "./client-types.ts";
+
+/** What a `customAuth` function decides on. */
+export interface CustomAuthCall {
+  readonly identity?: Identity;
+  /** The validated input. */
+  readonly input: unknown;
+  readonly spec: OperationSpec;
+  readonly metadata: Record<string, unknown>;
+}
+
+/** Decides whether a call is allowed; only `true` allows it. Named by `accessControl.customAuth`. */
+export type CustomAuth = (call: CustomAuthCall) => boolean | Promise<boolean>;
+
+/** How a registry treats its operations. */
+export interface RegistryOptions {
+  /** Functions that `accessControl.customAuth` names. A name that is missing here denies. */
+  customAuth?: Record<string, CustomAuth>;
+  /** What happens to output that does not fit, for operations that do not say. @default "cast" */
+  outputPolicy?: OutputPolicy;
+  limits?: Limits;
+}
+
+/** One run of an operation as middleware sees it. */
+export interface MiddlewareCall {
+  readonly operationId: string;
+  readonly spec: OperationSpec;
+  /** The validated input. */
+  readonly input: unknown;
+  readonly context: OperationContext;
+}
+
+/**
+ * Wraps the run step, after access and input were checked. `next()` runs the rest and gives what the handler
+ * returned: a value, an envelope, or an async iterable for subscriptions. What is returned here takes its place.
+ */
+export type Middleware = (call: MiddlewareCall, next: () => Promise<unknown>) => unknown;
+
+/** What all call events tell. */
+export interface CallEventBase {
+  requestId: string;
+  /** The call whose handler made this one. */
+  parentRequestId?: string;
+  operationId: string;
+  identity?: Identity;
+  /** In milliseconds since the epoch. */
+  timestamp: number;
+}
+
+/** Something that happened to a call. Inputs are not part of it. */
+export type CallEvent =
+  | (CallEventBase & { kind: "started" })
+  | (CallEventBase & { kind: "progressed"; progress: Progress })
+  /** One value of a subscription; `seq` counts from 0. */
+  | (CallEventBase & { kind: "yielded"; seq: number; envelope: ResponseEnvelope })
+  /** `duration` is in milliseconds. Subscriptions end without an envelope. */
+  | (CallEventBase & { kind: "succeeded"; duration: number; envelope?: ResponseEnvelope })
+  | (CallEventBase & { kind: "failed"; duration: number; error: CallError });
+
+/** Something that happened to the set of operations. `spec` is the new one, or the last one when removed. */
+export interface ChangeEvent {
+  kind: "added" | "changed" | "removed";
+  operationId: string;
+  spec: OperationSpec;
+}
+
+/** The events of a registry by name. */
+export interface RegistryEvents {
+  call: CallEvent;
+  change: ChangeEvent;
+}
+
+/** An operation as the registry holds it: its spec, with its handler where there is one. */
+export interface RegisteredOperation
+  extends OperationSpec,
+    Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
+
+/** What to search for. All given parts must match. */
+export interface SearchQuery {
+  /** Words looked for in id, title, description and tags. */
+  text?: string;
+  tag?: string;
+  namespace?: string;
+}
+
+/** A source that a registry follows. */
+export interface Following extends AsyncDisposable {
+  /** Stops following, removes the source's operations and closes the source. Calling it twice is fine. */
+  close(): Promise<void>;
+}
+
+/**
+ * Holds operations and runs them. `Known` is what the compiler knows of them: a registry made by `createRegistry`
+ * checks ids, inputs and outputs; one made by `new OperationRegistry()` takes any id and gives `unknown`. The first
+ * kind can be passed wherever the second is accepted.
+ */
+export interface OperationRegistry<out Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
+  /** Never set; carries what the compiler knows. */
+  readonly "~known"?: Known;
+
+  /** Adds an operation. Throws when its id is taken or its spec is malformed. */
+  register(definition: IOperationDefinition): void;
+  /** Adds operations, all of them or, when one is refused, none. */
+  registerAll(definitions: Iterable<IOperationDefinition>): void;
+  /** Adds an operation that cannot run yet; `registerHandler` makes it run. */
+  registerSpec(spec: OperationSpec): void;
+  /** Gives the operation `id` its handler. Throws when there is no such spec or it has a handler already. */
+  registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void;
+  /** Removes an operation; calls that run go on. Tells whether there was one. */
+  unregister(id: string): boolean;
+  /** Puts an operation in the place of the one with the same id, or adds it. Calls that run keep the old one. */
+  replace(definition: IOperationDefinition): void;
+
+  /** Finds an operation by `namespace.name`. Also gives operations that have no handler yet. */
+  get(id: string): RegisteredOperation | undefined;
+  /** Finds an operation by its two names. */
+  getByName(namespace: string, name: string): RegisteredOperation | undefined;
+  /** Finds the spec of an operation, without its handler. */
+  getSpec(id: string): OperationSpec | undefined;
+  /** Finds the handler of an operation. Calling it skips access rules, validation and the envelope. */
+  getHandler(id: string): OperationHandler | SubscriptionHandler | undefined;
+  /** Specs of all operations in the order they were added. */
+  getAllSpecs(): OperationSpec[];
+  /** All operations in the order they were added. */
+  list(): RegisteredOperation[];
+  has(id: string): boolean;
+  /** Specs that match, best first. */
+  search(query: string | SearchQuery): OperationSpec[];
+
+  /**
+   * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
+   * a `CallError`. Where the registry knows nothing, `execute<T>(…)` says what the data will be.
+   */
+  execute<T = never, Id extends CallId<Known> = CallId<Known>>(
+    id: Id,
+    input: Known[Id]["input"],
+    options?: CallOptions,
+  ): Promise<ResponseEnvelope<[T] extends [never] ? Known[Id]["output"] : T>>;
+
+  /** Adds middleware around the run step, outermost first. */
+  use(middleware: Middleware): Unsubscribe;
+  /** Hears calls or changes. A listener that throws is logged and disturbs nobody. */
+  on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
+  /** Registers a source's operations and applies its changes until closed. */
+  follow(source: OperationSource): Promise<Following>;
+  /** Calls by name: `client.task.create(input)` gives the data. The options hold for every call. */
+  client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
+
+  /** Stops following sources and aborts what runs. Calling it twice is fine. */
+  close(): Promise<void>;
+}
