@@ -1,20 +1,36 @@
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-
-const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
+import { sourceOf, subpaths } from "./scripts/subpaths.ts";
 
 export default defineConfig({
   resolve: {
-    // Examples, docs and stories import the package by its name; here that means the sources.
-    alias: [
-      { find: /^@alkdev\/operations$/, replacement: source("index.ts") },
-      { find: /^@alkdev\/operations\/from-openapi$/, replacement: source("from/openapi/index.ts") },
-      { find: /^@alkdev\/operations\/node$/, replacement: source("node/index.ts") },
-    ],
+    // Tests, examples and docs import the package by its name; here that means the sources.
+    alias: subpaths.map(({ specifier, entry }) => ({
+      find: new RegExp(`^${specifier}$`),
+      replacement: sourceOf(entry),
+    })),
   },
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "docs/**/*.test.ts"],
-    exclude: ["node_modules", "dist", "test/fixtures"],
+    exclude: ["**/node_modules/**", "dist"],
     testTimeout: 20_000,
+    reporters: ["default", "./scripts/count-reporter.ts"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["{src,test,docs,scripts}/**/*.test.ts"],
+          exclude: ["test/package/**", "test/fixtures/**"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "package",
+          include: ["test/package/**/*.test.ts"],
+          globalSetup: "./test/package/setup.ts",
+          testTimeout: 120_000,
+        },
+      },
+    ],
   },
 });

@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The repository's root folder. */
+export const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** One entry of `exports` in package.json that holds code. */
+export interface Subpath {
+  /** As in `exports`: `.` or `./from-openapi`. */
+  key: string;
+  /** What users import: `@alkdev/operations/from-openapi`. */
+  specifier: string;
+  /** The module behind it without folder and extension: `from/openapi/index`. */
+  entry: string;
+}
+
+/** Every sub-path of the package. `exports` in package.json is the one table; add new ones there. */
+export const subpaths: Subpath[] = readSubpaths();
+
+/** The source file of an entry, as an absolute path. */
+export function sourceOf(entry: string): string {
+  return resolve(root, "src", `${entry}.ts`);
+}
+
+function readSubpaths(): Subpath[] {
+  const manifest: { name: string; exports: Record<string, string | { default: string }> } = JSON.parse(
+    readFileSync(resolve(root, "package.json"), "utf8"),
+  );
+  return Object.entries(manifest.exports).flatMap(([key, target]) => {
+    if (typeof target === "string") return [];
+    const entry = target.default.replace(/^\.\/dist\//, "").replace(/\.js$/, "");
+    return [{ key, specifier: manifest.name + key.slice(1), entry }];
+  });
+}
