@@ -1,0 +1,6 @@
+import type { Row } from "./table.ts";
+
+/** Runs one bench in this process, which the runner started for it alone, and sends its rows back. */
+const { run } = (await import(process.argv[2]!)) as { run: () => Promise<Row[]> };
+const rows = await run();
+process.send!(rows, () => process.exit(0));
