@@ -36,12 +36,27 @@ export interface HTTPRetry {
   maxDelay?: number;
 }
 
-/** How the next page of an operation is found. */
+/** How a dropped event stream is taken up again. */
+export interface HTTPReconnect {
+  /** Tries in a row that may fail before the subscription does; a received event starts the count again. @default 10 */
+  attempts?: number;
+  /** Wait before the first try, in ms; doubles with each. The server's `retry` takes its place. @default 1,000 */
+  delay?: number;
+  /** Longest wait, in ms. @default 30,000 */
+  maxDelay?: number;
+  /** Also reconnects when the server sent no event id, so that events may be missed or come twice. @default false */
+  allowGaps?: boolean;
+}
+
+/** How the next page of an operation is found. `items` and `cursor` are JSON pointers into the data. */
 export type PaginationRule =
+  /** By the `Link` header with `rel="next"`, to the same origin. */
   | { kind: "link" }
-  /** `cursor` is a JSON pointer into the data; its value goes into `parameter`. */
+  /** The value at `cursor` goes into `parameter`; none ends the pages. */
   | { kind: "cursor"; parameter: string; cursor: string }
+  /** Adds the number of items to `parameter`; fewer than `limitParameter` asked for, or none, ends the pages. */
   | { kind: "offset"; parameter: string; limitParameter?: string; items?: string }
+  /** Adds one to `parameter`; no items end the pages. */
   | { kind: "page"; parameter: string; items?: string };
 
 /** Which operations an import takes: by id, name, tag or path. `*` stands for any run of characters. */
@@ -84,6 +99,10 @@ export interface HTTPServiceConfig {
   retry?: boolean | HTTPRetry;
   /** Most requests to this service at a time; more wait. @default no limit */
   concurrency?: number;
+  /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. @default no limit */
+  idleTimeout?: number;
+  /** Whether dropped event streams are taken up again with `Last-Event-ID`; `true` takes the defaults. @default false */
+  reconnect?: boolean | HTTPReconnect;
   limits?: Limits;
   /** How pages are found: one rule for all or by operation name; `false` switches inference off. @default inferred */
   pagination?: false | PaginationRule | { operations: Record<string, PaginationRule> };

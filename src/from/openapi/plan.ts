@@ -18,6 +18,8 @@ export interface ParameterPlan {
   allowEmptyValue: boolean;
   /** Media type of a `content`-typed parameter; then style and explode do not apply. */
   contentType?: string;
+  /** The raw schema in the document; tells numbers from text when a page link is read back. */
+  schema?: unknown;
 }
 
 /** How one property of a form or multipart body is written. */
