@@ -1,0 +1,26 @@
+import { runProgram } from "../run-program.ts";
+
+/** What differs from run to run: times, ids, durations, ports. */
+const volatile: Array<[RegExp, string]> = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "<uuid>"],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
+  [/\b1\d{12}\b/g, "<time>"],
+  [/\b\d+(\.\d+)? ?(ms|µs|ns|s)\b/g, "<duration>"],
+  [/(127\.0\.0\.1|localhost):\d+/g, "$1:<port>"],
+];
+
+/** True when two outputs of a program differ only in times, ids, durations and ports. */
+export function isSameOutput(left: string, right: string): boolean {
+  return mask(left) === mask(right);
+}
+
+/** Runs a program and gives what it printed. Throws when it exits with an error. */
+export async function readOutput(path: string): Promise<string> {
+  const { exitCode, stdout, stderr } = await runProgram(path);
+  if (exitCode !== 0) throw new Error(`${path} ended with ${exitCode ?? "a time-out"}: ${stderr.trim()}`);
+  return stdout.replace(/[ \t]+$/gm, "").trimEnd();
+}
+
+function mask(text: string): string {
+  return volatile.reduce((masked, [pattern, name]) => masked.replace(pattern, name), text.trimEnd());
+}

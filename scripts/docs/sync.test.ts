@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isSameOutput } from "./output.ts";
+import { syncPage } from "./sync.ts";
+
+let root: string;
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "docs-"));
+  mkdirSync(join(root, "docs"));
+  writeFileSync(join(root, "main.ts"), "// #region call\ncall();\n// #endregion call\n");
+  writeFileSync(join(root, "docs", "other.md"), "# The `other` page, twice!\n\n## Again\n\n## Again\n");
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+const sync = (text: string) => syncPage(root, "docs/page.md", text);
+
+test("a block is filled from its region", async () => {
+  expect(await sync('```ts source="main.ts#call"\nold();\n```\n')).toEqual({
+    text: '```ts source="main.ts#call"\ncall();\n```\n',
+    problems: [],
+  });
+});
+
+test.each([
+  ["```ts\nx\n```", 'docs/page.md:1: a ts block needs source="file#region", so that it is code that runs'],
+  ['```ts source="main.ts#gone"\nx\n```', 'docs/page.md:1: main.ts: there is no region "gone"'],
+  ['```ts source="gone.ts"\nx\n```', "docs/page.md:1: there is no file gone.ts"],
+  ['\n```txt output="gone.ts"\nx\n```', "docs/page.md:2: there is no file gone.ts"],
+  ["```ts\nx", "docs/page.md:1: the code block that begins here has no end"],
+  ["see [it](other.md#nowhere)", "docs/page.md:1: link to other.md#nowhere: no heading #nowhere"],
+  ["\n[it]: ./gone.md", expect.stringMatching(/^docs\/page\.md:2: link to \.\/gone\.md: no .*docs\/gone\.md$/)],
+])("a page that is not true says why: %j", async (text, problem) => {
+  expect(await sync(text)).toEqual({ text, problems: [problem] });
+});
+
+test("links to files, headings and other hosts, and code that looks like a link, are fine", async () => {
+  const text = [
+    "# Here",
+    "[a](other.md) [b](other.md#the-other-page-twice) [c](other.md#again-1) [d](#here) [e](../main.ts)",
+    "[f](https://example.com/x) [g](mailto:a@example.com) `[h](gone.md)`",
+    "```txt",
+    "[i](gone.md)",
+    "```",
+  ].join("\n");
+
+  expect(await sync(text)).toEqual({ text, problems: [] });
+});
+
+test("outputs that differ in times, ids, durations and ports only are the same", () => {
+  const printed = "at 1763195394000, 2026-11-15T08:29:54.000Z, took 3.2 ms on 127.0.0.1:4312\n";
+
+  expect(isSameOutput(printed, "at 1763195394999, 2027-11-15T08:29:54Z, took 14 ms on 127.0.0.1:80")).toBe(true);
+  expect(isSameOutput(printed, printed.replace("at", "in"))).toBe(false);
+  expect(isSameOutput("3 items", "4 items")).toBe(false);
+});
