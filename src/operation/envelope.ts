@@ -90,34 +90,41 @@ export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
 
 /**
  * Tells whether a value is an envelope: own `data` and `meta`, a known source, and that source's required
- * fields. Structural, so that it holds after JSON and across copies of this package.
+ * fields. Structural, so that it holds after JSON and across copies of this package. Never throws.
  */
 export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   if (typeof value !== "object" || value === null) return false;
-  const meta = (value as { meta?: unknown }).meta;
-  if (typeof meta !== "object" || meta === null) return false;
-  if (!Object.hasOwn(value, "meta") || !Object.hasOwn(value, "data")) return false;
-  return hasRequiredFields(meta as Record<string, unknown>);
+  try {
+    // Read before asking who owns it: nearly every result has no `meta`, and a failed read is the cheapest answer.
+    const meta = (value as { meta?: unknown }).meta;
+    if (typeof meta !== "object" || meta === null) return false;
+    return Object.hasOwn(value, "meta") && Object.hasOwn(value, "data") && hasRequiredFields(meta);
+  } catch {
+    return false; // a getter or a proxy trap that throws belongs to something else
+  }
 }
 
-function hasRequiredFields(meta: Record<string, unknown>): boolean {
-  switch (Object.hasOwn(meta, "source") && meta["source"]) {
+function hasRequiredFields(meta: object): boolean {
+  switch (own(meta, "source")) {
     case "local":
-      return hasOwn(meta, "operationId", "string") && hasOwn(meta, "timestamp", "number");
+      return typeof own(meta, "operationId") === "string" && Number.isFinite(own(meta, "timestamp"));
     case "http":
       return (
-        hasOwn(meta, "statusCode", "number") &&
-        hasOwn(meta, "contentType", "string") &&
-        hasOwn(meta, "headers", "object") &&
-        meta["headers"] !== null
+        Number.isFinite(own(meta, "statusCode")) &&
+        typeof own(meta, "contentType") === "string" &&
+        isRecord(own(meta, "headers"))
       );
     case "mcp":
-      return hasOwn(meta, "isError", "boolean") && Object.hasOwn(meta, "content") && Array.isArray(meta["content"]);
+      return typeof own(meta, "isError") === "boolean" && Array.isArray(own(meta, "content"));
     default:
       return false;
   }
 }
 
-function hasOwn(meta: Record<string, unknown>, key: string, type: string): boolean {
-  return Object.hasOwn(meta, key) && typeof meta[key] === type;
+function own(object: object, key: string): unknown {
+  return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

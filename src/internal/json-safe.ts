@@ -1,0 +1,86 @@
+const maxDepth = 100;
+const maxNodes = 100_000;
+
+/**
+ * Copies any value into one that `JSON.stringify` takes and `JSON.parse` gives back equal. What JSON cannot hold gets
+ * the form below instead of failing: `bigint` its digits, `Error` its name and message (never the stack), `Map` its
+ * entries, `Set` its members, a cycle or too deep a value a note in brackets. Functions, symbols and `undefined` are
+ * left out, as in JSON. Never throws, never runs for long, never mutates.
+ */
+export function toJSONSafe(value: unknown): unknown {
+  return copy(value, { ancestors: new Set(), nodes: 0 });
+}
+
+interface Walk {
+  ancestors: Set<object>;
+  nodes: number;
+}
+
+function copy(value: unknown, walk: Walk): unknown {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value + 0 : null; // + 0 because JSON has no -0
+    case "bigint":
+      return value.toString();
+    case "object":
+      return value === null ? null : copyObject(value, walk);
+    default:
+      return undefined;
+  }
+}
+
+function copyObject(object: object, walk: Walk): unknown {
+  if (walk.ancestors.has(object)) return "[circular]";
+  if (walk.ancestors.size >= maxDepth) return "[too deep]";
+  if (++walk.nodes > maxNodes) return "[too large]";
+  walk.ancestors.add(object);
+  try {
+    return copyContent(object, walk);
+  } catch {
+    return "[unreadable]"; // a getter, a proxy trap or a toJSON that throws
+  } finally {
+    walk.ancestors.delete(object);
+  }
+}
+
+function copyContent(object: object, walk: Walk): unknown {
+  // Before `toJSON`, because that of some HTTP clients' errors gives away the request with its credentials.
+  if (object instanceof Error) return { name: String(object.name), message: String(object.message) };
+  if (typeof (object as { toJSON?: unknown }).toJSON === "function") {
+    return copy((object as { toJSON(): unknown }).toJSON(), walk);
+  }
+  if (Array.isArray(object)) return copyList(object, walk);
+  if (object instanceof Map || object instanceof Set) return copyList([...object], walk);
+  if (object instanceof Number || object instanceof String || object instanceof Boolean) {
+    return copy(object.valueOf(), walk);
+  }
+  return copyProperties(object as Record<string, unknown>, walk);
+}
+
+function copyList(list: readonly unknown[], walk: Walk): unknown[] {
+  const result: unknown[] = [];
+  for (let index = 0; index < list.length && walk.nodes <= maxNodes; index++) {
+    walk.nodes++;
+    result.push(copy(list[index], walk) ?? null);
+  }
+  return result;
+}
+
+function copyProperties(object: Record<string, unknown>, walk: Walk): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(object)) {
+    if (++walk.nodes > maxNodes) break;
+    const value = copy(object[key], walk);
+    if (value === undefined) continue;
+    // Plain assignment of `__proto__` would set the prototype instead of a property.
+    if (key === "__proto__") {
+      Object.defineProperty(result, key, { value, enumerable: true, configurable: true, writable: true });
+    } else {
+      result[key] = value;
+    }
+  }
+  return result;
+}

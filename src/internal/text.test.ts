@@ -1,0 +1,32 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { quote, truncate } from "./text.ts";
+
+test.each([
+  ["task.create", '"task.create"'],
+  ["größe 漢字 😀", '"größe 漢字 😀"'],
+  ['say "hi"', '"say \\"hi\\""'],
+  ["two\nlines\u001b[31m", '"two\\nlines\\u001b[31m"'],
+  ["admin\u200b", '"admin\\u{200b}"'],
+  ["a\u202eb\u2028c\u0085", '"a\\u{202e}b\\u{2028}c\\u{85}"'],
+])("quotes %j on one visible line", (text, expected) => {
+  expect(quote(text)).toBe(expected);
+});
+
+test("a long text is cut", () => {
+  expect(quote("abcdef", 3)).toBe('"abc…"');
+  expect(quote("abc", 3)).toBe('"abc"');
+  expect(truncate("abcdef", 4)).toBe("abcd… (2 more characters)");
+  expect(truncate("abcd", 4)).toBe("abcd");
+});
+
+test("a quoted text is short and has no line break, whatever came in", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 1000 }), (text) => {
+      const quoted = quote(text, 20);
+
+      expect(quoted).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+      expect(quoted.length).toBeLessThan(20 * 10);
+    }),
+  );
+});

@@ -1,0 +1,32 @@
+import type { Static } from "typebox";
+import { expectTypeOf } from "vitest";
+import type {
+  HTTPResponseMeta,
+  LocalResponseMeta,
+  MCPResponseMeta,
+  ResponseEnvelope,
+  ResponseMeta,
+} from "./envelope.ts";
+import type {
+  HTTPResponseMetaSchema,
+  LocalResponseMetaSchema,
+  MCPContentBlockSchema,
+  MCPResponseMetaSchema,
+  ResponseEnvelopeSchema,
+  ResponseMetaSchema,
+} from "./envelope-schemas.ts";
+import type { MCPContentBlock } from "./mcp-content.ts";
+
+// Each schema describes exactly the type that is written out, with its documentation, beside it.
+expectTypeOf<Static<typeof MCPContentBlockSchema>>().toEqualTypeOf<MCPContentBlock>();
+expectTypeOf<Static<typeof LocalResponseMetaSchema>>().toEqualTypeOf<LocalResponseMeta>();
+expectTypeOf<Static<typeof HTTPResponseMetaSchema>>().toEqualTypeOf<HTTPResponseMeta>();
+expectTypeOf<Static<typeof MCPResponseMetaSchema>>().toEqualTypeOf<MCPResponseMeta>();
+expectTypeOf<Static<typeof ResponseMetaSchema>>().toEqualTypeOf<ResponseMeta>();
+expectTypeOf<Static<typeof ResponseEnvelopeSchema>>().toEqualTypeOf<ResponseEnvelope>();
+
+// A discriminated union: the source tells which fields there are.
+declare const meta: ResponseMeta;
+if (meta.source === "http") expectTypeOf(meta.statusCode).toEqualTypeOf<number>();
+// @ts-expect-error only MCP results know isError
+if (meta.source === "local") meta.isError;
