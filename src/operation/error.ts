@@ -1,3 +1,5 @@
+import { toJSONSafe } from "../internal/json-safe.ts";
+
 /** Codes that this package itself uses. An operation may declare and throw codes of its own. */
 export const InfrastructureErrorCode = {
   OPERATION_NOT_FOUND: "OPERATION_NOT_FOUND",
@@ -52,7 +54,12 @@ export class CallError extends Error {
   /** Whether the operation may have had an effect; `false` promises that it never started. */
   readonly mayHaveRun: boolean;
 
-  constructor(code: InfrastructureErrorCode | (string & {}), message: string, details?: unknown, options: CallErrorOptions = {}) {
+  constructor(
+    code: InfrastructureErrorCode | (string & {}),
+    message: string,
+    details?: unknown,
+    options: CallErrorOptions = {},
+  ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.code = code;
     if (details !== undefined) this.details = details;
@@ -60,25 +67,38 @@ export class CallError extends Error {
     this.mayHaveRun = options.mayHaveRun ?? true;
   }
 
-  /** What a remote caller gets: no stack, no cause. */
+  /**
+   * What a remote caller gets: no stack, no cause. Always JSON: parts of `details` that JSON cannot hold are replaced
+   * or left out, so that telling an error never fails.
+   */
   toJSON(): CallErrorJSON {
-    const { code, message, details, retryable, mayHaveRun } = this;
+    const { code, message, retryable, mayHaveRun } = this;
+    const details = toJSONSafe(this.details);
     return details === undefined
       ? { code, message, retryable, mayHaveRun }
       : { code, message, details, retryable, mayHaveRun };
   }
 
-  /** Makes the error again from its JSON. Missing flags read as the cautious ones. */
+  /** Makes the error again from its JSON. Missing or odd fields read as the cautious ones. */
   static fromJSON(json: CallErrorJSON): CallError {
-    return new CallError(json.code, json.message, json.details, {
-      retryable: json.retryable === true,
-      mayHaveRun: json.mayHaveRun !== false,
-    });
+    const { code, message, details, retryable, mayHaveRun } = (json ?? {}) as Partial<CallErrorJSON>;
+    return new CallError(
+      typeof code === "string" ? code : InfrastructureErrorCode.UNKNOWN_ERROR,
+      typeof message === "string" ? message : "The other side reported an error without a message.",
+      details,
+      { retryable: retryable === true, mayHaveRun: mayHaveRun !== false },
+    );
   }
 }
+// On the prototype, so that errors print without it and hold it through subclasses.
 Object.defineProperty(CallError.prototype, brand, { value: true });
 
-/** Tells whether a value is a `CallError`, also one from another copy of this package. */
+/** Tells whether a value is a `CallError`, also one from another copy of this package. Never throws. */
 export function isCallError(value: unknown): value is CallError {
-  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    return (value as Record<symbol, unknown>)[brand] === true && typeof (value as CallError).code === "string";
+  } catch {
+    return false; // a proxy or a getter that throws
+  }
 }

@@ -12,20 +12,49 @@ export type {
   ResponseSource,
 } from "./envelope.ts";
 export { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES, unwrap } from "./envelope.ts";
+export {
+  HTTPResponseMetaSchema,
+  LocalResponseMetaSchema,
+  MCPContentBlockSchema,
+  MCPResponseMetaSchema,
+  ResponseEnvelopeSchema,
+  ResponseMetaSchema,
+} from "./envelope-schemas.ts";
 export type { CallErrorJSON, CallErrorOptions } from "./error.ts";
 export { CallError, InfrastructureErrorCode, isCallError } from "./error.ts";
+export type { ErrorCodeInfo } from "./error-codes.ts";
+export { errorCodes } from "./error-codes.ts";
+export type { ValueProblem } from "./errors.ts";
+export {
+  aborted,
+  accessDenied,
+  handlerMissing,
+  idleTimedOut,
+  limitExceeded,
+  maxListedProblems,
+  nestedFailure,
+  operationNotFound,
+  outputInvalid,
+  timedOut,
+  unavailable,
+  validationError,
+  wrongOperationType,
+} from "./errors.ts";
 export type {
-  CallId,
+  CallsOf,
+  DataOf,
   KnownEnv,
   KnownOperation,
   KnownOperations,
-  NameIn,
+  NameOf,
   NamespaceOf,
   Register,
-  SubscriptionId,
+  RegisteredEnv,
+  SubscriptionsOf,
 } from "./known.ts";
 export type { Limits } from "./limits.ts";
 export { defaultLimits } from "./limits.ts";
+export { mapError } from "./map-error.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
 export type {
   ErrorDefinition,

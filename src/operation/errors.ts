@@ -1,0 +1,149 @@
+import { quote, truncate } from "../internal/text.ts";
+import { CallError } from "./error.ts";
+import type { OperationType } from "./spec.ts";
+
+/** One reason why a value does not fit a schema. */
+export interface ValueProblem {
+  /** JSON pointer into the value; `""` is the value itself. */
+  path: string;
+  message: string;
+}
+
+/** At most this many problems are listed in an error; `details.total` counts them all. */
+export const maxListedProblems = 20;
+
+const notStarted = { retryable: false, mayHaveRun: false } as const;
+
+/** `OPERATION_NOT_FOUND`. `nearest` is the id that was probably meant. */
+export function operationNotFound(id: string, nearest?: string): CallError {
+  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?`;
+  return new CallError(
+    "OPERATION_NOT_FOUND",
+    `No operation ${quote(id)}.${hint}`,
+    nearest === undefined ? { operationId: truncate(id, 400) } : { operationId: truncate(id, 400), nearest },
+    notStarted,
+  );
+}
+
+/** `OPERATION_NOT_FOUND` for an operation whose spec is registered without a handler. */
+export function handlerMissing(id: string): CallError {
+  return new CallError(
+    "OPERATION_NOT_FOUND",
+    `${quote(id)} has no handler yet. Give it one with registerHandler(${quote(id)}, handler).`,
+    { operationId: id },
+    notStarted,
+  );
+}
+
+/** `WRONG_OPERATION_TYPE`: a subscription was executed, or a query or mutation subscribed to. */
+export function wrongOperationType(id: string, type: OperationType, used: "execute" | "subscribe"): CallError {
+  const right = used === "execute" ? "subscribe" : "execute";
+  return new CallError(
+    "WRONG_OPERATION_TYPE",
+    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${right}().`,
+    { operationId: id, type },
+    notStarted,
+  );
+}
+
+/** `ACCESS_DENIED`. The reason names what is missing, never what the caller has. */
+export function accessDenied(id: string, reason: string): CallError {
+  return new CallError(
+    "ACCESS_DENIED",
+    `Access to ${quote(id)} denied: ${reason}.`,
+    { operationId: id, reason },
+    notStarted,
+  );
+}
+
+/** `VALIDATION_ERROR`. `label` names what was checked, such as `input of "task.create"`; `total` counts what `errors` may have cut. */
+export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
+  return new CallError(
+    "VALIDATION_ERROR",
+    `Invalid ${label}: ${summarize(errors, total)}`,
+    { errors: errors.slice(0, maxListedProblems), total },
+    notStarted,
+  );
+}
+
+/** `OUTPUT_INVALID`: the operation ran, and under `strict` its answer does not fit its `outputSchema`. */
+export function outputInvalid(id: string, errors: readonly ValueProblem[], total = errors.length): CallError {
+  return new CallError("OUTPUT_INVALID", `Invalid output of ${quote(id)}: ${summarize(errors, total)}`, {
+    operationId: id,
+    errors: errors.slice(0, maxListedProblems),
+    total,
+  });
+}
+
+/** `TIMEOUT`: the deadline passed. `started` tells whether the handler was called. */
+export function timedOut(id: string, started: boolean): CallError {
+  const what = started ? "did not finish before its deadline" : "was not started, because its deadline has passed";
+  return new CallError(
+    "TIMEOUT",
+    `${quote(id)} ${what}.`,
+    { operationId: id },
+    { retryable: true, mayHaveRun: started },
+  );
+}
+
+/** `TIMEOUT` of a subscription that gave no value for `idleTimeout` milliseconds. */
+export function idleTimedOut(id: string, idleTimeout: number): CallError {
+  return new CallError(
+    "TIMEOUT",
+    `${quote(id)} sent nothing for ${idleTimeout} ms.`,
+    { operationId: id, idleTimeout },
+    { retryable: true },
+  );
+}
+
+/** `ABORTED`. `reason` is what the signal was aborted with and stays as `cause`. `started` tells whether the handler was called. */
+export function aborted(id: string, reason: unknown, started: boolean): CallError {
+  const what = started ? "was aborted" : "was aborted before it started";
+  return new CallError("ABORTED", `${quote(id)} ${what}.`, { operationId: id }, { cause: reason, mayHaveRun: started });
+}
+
+/** `LIMIT_EXCEEDED`. `what` is a sentence without its full stop; `limit` names the setting to raise, such as `callDepth`. */
+export function limitExceeded(what: string, limit: string, allowed: number, mayHaveRun = false): CallError {
+  return new CallError(
+    "LIMIT_EXCEEDED",
+    `${what}: more than ${allowed}. Raise limits.${limit} if this is meant.`,
+    { limit, allowed },
+    { retryable: false, mayHaveRun },
+  );
+}
+
+/** `UNAVAILABLE`: `what` (a service, peer or program) cannot be reached or went away. Worth trying again. */
+export function unavailable(what: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
+  return new CallError("UNAVAILABLE", `${what} is not available.`, undefined, { retryable: true, ...options });
+}
+
+/**
+ * How a failed nested call reaches the outer caller: whoever called the outer operation cannot repair a wrong id,
+ * scope, input or output inside it. Other errors, such as `TIMEOUT` or a declared one, pass unchanged.
+ */
+export function nestedFailure(id: string, error: CallError): CallError {
+  switch (error.code) {
+    case "OPERATION_NOT_FOUND":
+    case "ACCESS_DENIED":
+    case "VALIDATION_ERROR":
+    case "WRONG_OPERATION_TYPE":
+    case "OUTPUT_INVALID":
+      return new CallError(
+        "EXECUTION_ERROR",
+        `The nested call of ${quote(id)} failed: ${error.message}`,
+        { nested: { operationId: id, code: error.code } },
+        { cause: error, retryable: error.retryable },
+      );
+    default:
+      return error;
+  }
+}
+
+function summarize(errors: readonly ValueProblem[], total: number): string {
+  const shown = errors.slice(0, 3).map(({ path, message }) => {
+    const text = truncate(message, 200);
+    return path === "" ? text : `${truncate(path, 200)} ${text}`;
+  });
+  const hidden = total - shown.length;
+  return `${shown.join("; ")}${hidden > 0 ? ` (and ${hidden} more)` : ""}.`;
+}
