@@ -23,8 +23,3 @@ export function dialectOf(schema: unknown, inherited: Dialect = "2020-12"): Dial
 export function ignoresRefSiblings(dialect: Dialect): boolean {
   return dialect === "draft-04" || dialect === "draft-06" || dialect === "draft-07";
 }
-
-/** The keyword that names a schema. */
-export function idKeyword(dialect: Dialect): "id" | "$id" {
-  return dialect === "draft-04" ? "id" : "$id";
-}

@@ -1,4 +1,6 @@
+export { type CompiledSchema, compileSchema, type ValueError, type ValueErrors } from "./compile.ts";
 export type { Dialect } from "./dialect.ts";
+export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
 export {
   createResolver,
   followPointer,
@@ -6,3 +8,4 @@ export {
   type Resolver,
   type ResolverOptions,
 } from "./references.ts";
+export { SchemaError } from "./schema-error.ts";

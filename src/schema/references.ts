@@ -1,4 +1,4 @@
-import { type Dialect, dialectOf, idKeyword, ignoresRefSiblings } from "./dialect.ts";
+import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
 import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
 
 /** What a reference leads to. Wrapped, because `false` is a schema too. */
@@ -135,8 +135,8 @@ class DocumentIndex {
   #readNames(schema: SchemaObject, outerBase: string, dialect: Dialect): string {
     if (ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string") return outerBase;
     let base = outerBase;
-    const id = schema[idKeyword(dialect)];
-    if (typeof id === "string" && Object.hasOwn(schema, idKeyword(dialect))) {
+    const id = schema["$id"] ?? (dialect === "draft-04" ? schema["id"] : undefined);
+    if (typeof id === "string") {
       if (id.startsWith("#")) {
         // Before `$anchor` existed, an `$id` of only a fragment was one.
         if (id.length > 1) this.#anchors.set(base + id, schema);

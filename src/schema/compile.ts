@@ -1,0 +1,154 @@
+import type { TSchema } from "typebox";
+import { Build, Check, Errors } from "typebox/schema";
+import { Settings } from "typebox/system";
+import { type Executable, toExecutable } from "./executable.ts";
+import { FromSchema } from "./from-schema.ts";
+import { assertsNothing } from "./marks.ts";
+
+/** One thing that is wrong with a value. */
+export interface ValueError {
+  /** JSON pointer into the value; `""` is the value itself. */
+  path: string;
+  message: string;
+}
+
+/** What is wrong with a value: the first problems, and how many there are. Counting stops at 1,000. */
+export interface ValueErrors {
+  errors: ValueError[];
+  total: number;
+}
+
+/** A schema made ready for checking values. */
+export interface CompiledSchema {
+  readonly schema: TSchema;
+  /** Whether every value is accepted, because the schema asserts nothing. */
+  readonly isUnknown: boolean;
+  /** Tells whether a value fits. Compiles on the first call and replaces itself: read it anew for every call. */
+  readonly check: (value: unknown) => boolean;
+  /** Says what is wrong with a value. @param limit - how many problems are listed, 20 unless told otherwise */
+  errors(value: unknown, limit?: number): ValueErrors;
+}
+
+const cache = new WeakMap<object, CompiledSchema>();
+
+/**
+ * Gives the compiled form of a TypeBox type or JSON Schema, always the same one for the same object. Cheap: nothing is
+ * read or compiled before the first use. A schema that turns out to be unusable throws `SchemaError` then.
+ */
+export function compileSchema(schema: TSchema): CompiledSchema {
+  if (typeof schema !== "object" || schema === null) return new LazySchema(schema);
+  let compiled = cache.get(schema);
+  if (compiled === undefined) {
+    compiled = new LazySchema(schema);
+    cache.set(schema, compiled);
+  }
+  return compiled;
+}
+
+const countingStopsAt = 1_000;
+const longestPath = 300;
+const longestMessage = 400;
+
+class LazySchema implements CompiledSchema {
+  readonly schema: TSchema;
+  #isUnknown: boolean | undefined;
+  #executable: Executable | undefined;
+  check: (value: unknown) => boolean;
+
+  constructor(schema: TSchema) {
+    this.schema = schema;
+    this.check = (value) => {
+      this.check = compileCheck(this.#prepare());
+      return this.check(value);
+    };
+  }
+
+  get isUnknown(): boolean {
+    this.#isUnknown ??= (this.schema as unknown) === true || assertsNothing(this.schema as Record<string, unknown>);
+    return this.#isUnknown;
+  }
+
+  errors(value: unknown, limit = 20): ValueErrors {
+    if (this.check(value)) return { errors: [], total: 0 };
+    const { context, schema } = this.#prepare();
+    const found = collect(() => Errors(context, schema, value)[1]);
+    if (found.length === 0) found.push({ instancePath: "", message: "is not valid" });
+    const errors = found.slice(0, limit).map(({ instancePath, message }) => ({
+      path: shorten(instancePath, longestPath),
+      message: shorten(message, longestMessage),
+    }));
+    return { errors, total: found.length };
+  }
+
+  #prepare(): Executable {
+    this.#executable ??= toExecutable(isTypeBoxType(this.schema) ? this.schema : FromSchema(this.schema));
+    return this.#executable;
+  }
+}
+
+function isTypeBoxType(schema: TSchema): boolean {
+  return typeof schema === "object" && schema !== null && ("~kind" in schema || "~unsafe" in schema);
+}
+
+function compileCheck({ context, schema }: Executable): (value: unknown) => boolean {
+  const interpret = (value: unknown) => guarded(() => Check(context, schema, value));
+  const compiled = build(context, schema);
+  if (compiled === undefined) return interpret;
+  return (value) => {
+    try {
+      return compiled.Check(value);
+    } catch (error) {
+      if (!isStackOverflow(error)) throw error;
+      // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
+      return interpret(value);
+    }
+  };
+}
+
+/** `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it. */
+function build(context: Executable["context"], schema: Executable["schema"]) {
+  try {
+    const result = Build(context, schema).Evaluate();
+    // Without generated code TypeBox would share one evaluation context between all checks.
+    return result.IsAccelerated() ? result : undefined;
+  } catch (error) {
+    if (isStackOverflow(error)) return undefined;
+    throw error;
+  }
+}
+
+function guarded(check: () => boolean): boolean {
+  try {
+    return check();
+  } catch (error) {
+    if (isStackOverflow(error)) return false;
+    throw error;
+  }
+}
+
+interface FoundError {
+  instancePath: string;
+  message: string;
+}
+
+function collect(find: () => FoundError[]): FoundError[] {
+  const { maxErrors } = Settings.Get();
+  try {
+    Settings.Set({ maxErrors: countingStopsAt });
+    return find();
+  } catch (error) {
+    if (isStackOverflow(error)) return [{ instancePath: "", message: "is nested too deeply" }];
+    throw error;
+  } finally {
+    Settings.Set({ maxErrors });
+  }
+}
+
+/** Engines disagree about the class; V8 and JavaScriptCore say RangeError, SpiderMonkey InternalError. */
+function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError || (error instanceof Error && error.name === "InternalError");
+}
+
+function shorten(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 3)}...` : text;
+}

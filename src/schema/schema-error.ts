@@ -1,0 +1,28 @@
+/** A schema that cannot be used. `pointer` says where in it, as a JSON pointer; `""` is the schema itself. */
+export class SchemaError extends Error {
+  override readonly name = "SchemaError";
+  readonly pointer: string;
+
+  constructor(pointer: string, problem: string, options?: ErrorOptions) {
+    super(`Schema at ${pointer === "" ? "its root" : `"${shorten(pointer)}"`}: ${problem}`, options);
+    this.pointer = pointer;
+  }
+}
+
+/** Adds one step to a JSON pointer. */
+export function joinPointer(pointer: string, key: string | number): string {
+  return `${pointer}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** Makes a foreign value fit for a message: short, and on one line. */
+export function describe(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (value === null) return "null";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "function") return "a function";
+  return typeof value === "string" ? JSON.stringify(shorten(value)) : String(value);
+}
+
+function shorten(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 97)}...` : text;
+}
