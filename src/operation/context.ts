@@ -1,5 +1,6 @@
 import type { Identity } from "./access.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
+import type { RegisteredEnv } from "./known.ts";
 
 /** How far a call has come. */
 export interface Progress {
@@ -47,7 +48,7 @@ export interface OperationContext {
   readonly signal: AbortSignal;
   readonly metadata: Record<string, unknown>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */
-  readonly env: OperationEnv;
+  readonly env: RegisteredEnv;
   /** Tells the caller how far the call has come. */
   progress(progress: Progress): void;
 }

@@ -1,5 +1,7 @@
 export type { AccessControl, Identity } from "./access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
+export type { HandlerOf, OperationDefinition } from "./define.ts";
+export { defineOperation } from "./define.ts";
 export type {
   Drift,
   DriftKind,
@@ -40,6 +42,7 @@ export {
   validationError,
   wrongOperationType,
 } from "./errors.ts";
+export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
   CallsOf,
   DataOf,

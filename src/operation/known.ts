@@ -1,4 +1,4 @@
-import type { NestedCallOptions } from "./context.ts";
+import type { NestedCallOptions, OperationEnv } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { OperationType } from "./spec.ts";
 
@@ -11,35 +11,33 @@ export interface KnownOperation {
   output: unknown;
 }
 
-/** Known operations by id. With any string as id it means: nothing is known, every id is allowed. */
+/** Known operations by id. Where any string is an id nothing is known, and every id is allowed. */
 export type KnownOperations = { [operationId: string]: KnownOperation };
 
-/** The ids that can be executed: queries and mutations. */
-export type CallId<Known extends KnownOperations> = {
-  [Id in keyof Known]: Known[Id]["type"] extends "subscription" ? never : Id;
-}[keyof Known] &
-  string;
+/** The known queries and mutations. */
+export type CallsOf<Known extends KnownOperations> = {
+  [Id in keyof Known as Known[Id]["type"] extends "subscription" ? never : Id]: Known[Id];
+};
 
-/** The ids that can be subscribed to. */
-export type SubscriptionId<Known extends KnownOperations> = {
-  [Id in keyof Known]: Known[Id]["type"] extends "query" | "mutation" ? never : Id;
-}[keyof Known] &
-  string;
+/** The known subscriptions. */
+export type SubscriptionsOf<Known extends KnownOperations> = {
+  [Id in keyof Known as Known[Id]["type"] extends "query" | "mutation" ? never : Id]: Known[Id];
+};
 
 /** The part of an id before its first dot. */
 export type NamespaceOf<Id> = Id extends `${infer Namespace}.${string}` ? Namespace : Id;
 
-/** The part of an id after its first dot when it is in `Namespace`, else `never`. */
-export type NameIn<Namespace, Id> = Id extends `${infer Head}.${infer Name}`
-  ? Head extends Namespace
-    ? Name
-    : never
-  : Id;
+/** The part of an id after its first dot. */
+export type NameOf<Id> = Id extends `${string}.${infer Name}` ? Name : Id;
+
+/** The data that a call gives: what is known, unless the caller says `T` himself. */
+export type DataOf<T, Known extends KnownOperation> = [T] extends [never] ? Known["output"] : T;
 
 /** Calls known queries and mutations by namespace and name: `env.task.create(input)`. */
 export type KnownEnv<Known extends KnownOperations> = {
-  readonly [Namespace in NamespaceOf<CallId<Known>>]: {
-    readonly [Id in CallId<Known> as NameIn<Namespace, Id>]: EnvFunction<Known[Id]["input"], Known[Id]["output"]>;
+  // All ids of a namespace share one key, so `Ids` is the union of them.
+  readonly [Ids in keyof CallsOf<Known> as NamespaceOf<Ids>]: {
+    readonly [Id in Ids as NameOf<Id>]: EnvFunction<Known[Id]["input"], Known[Id]["output"]>;
   };
 };
 
@@ -49,10 +47,18 @@ export type EnvFunction<Input, Output> = undefined extends Input
   : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
 
 /**
- * Tells the compiler which registry the handlers of this program run in, so that `context.env` knows its operations:
- * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`.
+ * Tells the compiler which registry the handlers of a program run in, so that `context.env` knows its operations:
+ * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`. A handler that returns
+ * what it got from `context.env` then has to write down its return type.
  */
 export interface Register {
   /** Never set. A program adds `registry` by declaring this interface again. */
   readonly "~registry"?: never;
 }
+
+/** The type of `context.env`: that of the registry in {@link Register}, else the loose one. */
+export type RegisteredEnv<Declared = Register> = Declared extends {
+  registry: { readonly "~known"?: infer Known extends KnownOperations };
+}
+  ? KnownEnv<Known>
+  : OperationEnv;

@@ -1,16 +1,13 @@
-import type { CallOptions, KnownOperations, NameIn, NamespaceOf, ResponseEnvelope } from "../operation/index.ts";
+import type { CallOptions, KnownOperations, NameOf, NamespaceOf, ResponseEnvelope } from "../operation/index.ts";
 
 /** What holds for every call of a client; a call's own options come on top. */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
 
 /** Calls operations by namespace and name and gives their data: `await client.task.create(input)`. */
 export type Client<Known extends KnownOperations = KnownOperations> = {
-  readonly [Namespace in NamespaceOf<keyof Known & string>]: {
-    readonly [Id in keyof Known & string as NameIn<Namespace, Id>]: ClientOperation<
-      Known[Id]["type"],
-      Known[Id]["input"],
-      Known[Id]["output"]
-    >;
+  // All ids of a namespace share one key, so `Ids` is the union of them.
+  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+    readonly [Id in Ids as NameOf<Id>]: ClientOperation<Known[Id]["type"], Known[Id]["input"], Known[Id]["output"]>;
   };
 };
 

@@ -1,8 +1,9 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import type {
   CallError,
-  CallId,
   CallOptions,
+  CallsOf,
+  DataOf,
   Identity,
   IOperationDefinition,
   KnownOperations,
@@ -148,11 +149,11 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
    * a `CallError`. Where the registry knows nothing, `execute<T>(…)` says what the data will be.
    */
-  execute<T = never, Id extends CallId<Known> = CallId<Known>>(
+  execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
     id: Id,
     input: Known[Id]["input"],
     options?: CallOptions,
-  ): Promise<ResponseEnvelope<[T] extends [never] ? Known[Id]["output"] : T>>;
+  ): Promise<ResponseEnvelope<DataOf<T, Known[Id]>>>;
 
   /** Adds middleware around the run step, outermost first. */
   use(middleware: Middleware): Unsubscribe;

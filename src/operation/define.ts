@@ -1,0 +1,47 @@
+import type { ResponseEnvelope } from "./envelope.ts";
+import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
+import type { OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
+
+/** The handler that an operation of this type needs. */
+export type HandlerOf<Type extends OperationType, Input, Output> = Type extends "subscription"
+  ? SubscriptionHandler<Input, Output>
+  : OperationHandler<Input, Output>;
+
+/** A definition whose names and schemas the compiler knows. */
+export interface OperationDefinition<
+  Namespace extends string,
+  Name extends string,
+  Type extends OperationType,
+  InputSchema extends object,
+  OutputSchema extends object,
+> extends OperationSpec {
+  namespace: Namespace;
+  name: Name;
+  type: Type;
+  inputSchema: InputSchema;
+  outputSchema: OutputSchema;
+  handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>>;
+  /** Whether declared defaults are filled into the input before it is checked. @default true */
+  fillDefaults?: boolean;
+  /** Tells the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
+  nextPage?: (
+    input: InferHandlerInput<InputSchema>,
+    envelope: ResponseEnvelope<InferOutput<OutputSchema>>,
+  ) => InferInput<InputSchema> | undefined;
+}
+
+/**
+ * Declares an operation and returns it unchanged. The handler's input and output are inferred from the schemas; for a
+ * subscription the handler is an async generator.
+ */
+export function defineOperation<
+  const Namespace extends string,
+  const Name extends string,
+  const Type extends OperationType,
+  const InputSchema extends object,
+  const OutputSchema extends object,
+>(
+  definition: OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema>,
+): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema> {
+  return definition;
+}
