@@ -1,0 +1,20 @@
+import type { KnipConfig } from "knip";
+import { subpaths } from "./scripts/subpaths.ts";
+
+/** Finds files, exports and dependencies that nobody uses. What package.json exports is used by definition. */
+const config: KnipConfig = {
+  entry: [
+    ...subpaths.map(({ entry }) => `src/${entry}.ts`),
+    "{src,test,docs,scripts}/**/*.{test,test-d,examples}.ts",
+    "examples/*/main.ts",
+    "benches/*.bench.ts",
+    "scripts/*.ts",
+  ],
+  project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
+  // The package tests start these as programs.
+  ignoreDependencies: ["@arethetypeswrong/cli"],
+  ignoreBinaries: ["apt-get"],
+  ignoreExportsUsedInFile: true,
+};
+
+export default config;

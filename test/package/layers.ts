@@ -1,0 +1,38 @@
+/** What the sources of one layer may import beside themselves. */
+export interface Layer {
+  /** Folders, entered through their `index.ts`, or single files. */
+  ours: string[];
+  /** Third-party packages; a package stays in the folders that need it. */
+  packages: string[];
+}
+
+/** The layers of `src/`, each of which may use those named in its row. `from/*` stands for every folder in `from/`. */
+export const layers: Record<string, Layer> = {
+  internal: { ours: [], packages: ["@logtape/logtape"] },
+  operation: { ours: ["internal"], packages: ["typebox"] },
+  schema: { ours: ["internal", "operation"], packages: ["typebox", "re2js"] },
+  "from/source.ts": { ours: ["operation"], packages: [] },
+  registry: {
+    ours: ["internal", "operation", "schema", "from/source.ts"],
+    packages: ["typebox"],
+  },
+  "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: [] },
+  "from/openapi": {
+    ours: ["internal", "operation", "schema", "from/source.ts"],
+    packages: ["yaml", "eventsource-parser", "@scalar/openapi-upgrader"],
+  },
+  node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
+  "index.ts": { ours: ["operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["typebox"] },
+};
+
+/** Packages whose types belong to our public types: every layer above `internal` may import their types. */
+export const typePackages = ["typebox", "@standard-schema/spec"];
+
+/** Layers that may import Node's own modules. Everything else also runs in a browser. */
+export const nodeLayers = ["node"];
+
+/** Folders of unrelated small files, which are imported one by one. Every other folder is entered through its `index.ts`. */
+export const openFolders = ["internal"];
+
+/** Layers whose import of a contract is for its types only. */
+export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"] };
