@@ -1,0 +1,133 @@
+import type { TSchema } from "typebox";
+import { isRecord } from "../keywords.ts";
+import { collectFacets } from "./facets.ts";
+import { cloneData, hasValue, isInheritedName, isPlainObject, setOwn } from "./plain.ts";
+import { type Plan, Planner, reaches } from "./plan.ts";
+import type { Schema } from "./schema-checks.ts";
+import { admitsKind } from "./select.ts";
+
+/** Gives the value with its missing defaults, or the value itself when none is missing. */
+export type DefaultFiller = (value: unknown) => unknown;
+
+const fillers = new WeakMap<object, DefaultFiller | null>();
+
+/**
+ * Makes a function that fills declared defaults into a copy, for inputs: nothing is converted or stripped. In `anyOf`
+ * and `oneOf` defaults count when exactly one branch takes the value. `undefined` when no default can be reached.
+ */
+export function createDefaultFiller(schema: TSchema): DefaultFiller | undefined {
+  if (!isRecord(schema)) return undefined;
+  let filler = fillers.get(schema);
+  if (filler === undefined) {
+    filler = makeFiller(schema);
+    fillers.set(schema, filler);
+  }
+  return filler ?? undefined;
+}
+
+function makeFiller(schema: Schema): DefaultFiller | null {
+  const planner = new Planner(schema);
+  const { checks } = planner;
+  if (!checks.separable || !reaches(schema, checks, (part) => Object.hasOwn(part, "default"))) return null;
+  const defaults = new Defaults();
+  return (value) => {
+    try {
+      return defaults.fill(planner.root, value);
+    } catch (error) {
+      // Nested too deeply; validating will say so.
+      if (error instanceof RangeError) return value;
+      throw error;
+    }
+  };
+}
+
+class Defaults {
+  /** By plan: the default with its own defaults filled; `null` while that goes on and for one without an end. */
+  readonly #prepared = new Map<Plan, { value: unknown } | null | undefined>();
+
+  fill(plan: Plan, value: unknown): unknown {
+    if (value === undefined) return cloneData(this.#defaultOf(plan)?.value);
+    if (typeof value !== "object" || value === null) return value;
+    return this.#fillChoices(plan, this.#fillParts(plan, value));
+  }
+
+  #fillParts(plan: Plan, value: object): object {
+    if (Array.isArray(value)) return this.#fillItems(plan, value);
+    return isPlainObject(value) ? this.#fillProperties(plan, value) : value;
+  }
+
+  #fillItems({ array }: Plan, value: unknown[]): unknown[] {
+    let copy: unknown[] | undefined;
+    for (let index = 0; index < value.length; index++) {
+      const before = value[index];
+      const after = before === undefined ? before : this.fill(array.planAt(index), before);
+      if (after === before) continue;
+      copy ??= value.slice();
+      copy[index] = after;
+    }
+    return copy ?? value;
+  }
+
+  #fillProperties({ object: shape }: Plan, value: Record<string, unknown>): Record<string, unknown> {
+    let copy: Record<string, unknown> | undefined;
+    for (const key of new Set([...shape.declared.keys(), ...Object.keys(value)])) {
+      const plan = shape.childOf(key);
+      const before = hasValue(value, key, isInheritedName(key)) ? value[key] : undefined;
+      if (plan === undefined || (before === undefined && !shape.declared.has(key))) continue;
+      const after = this.fill(plan, before);
+      if (after === before) continue;
+      copy ??= { ...value };
+      setOwn(copy, key, after);
+    }
+    return copy ?? value;
+  }
+
+  #fillChoices(plan: Plan, value: object): object {
+    const { planner } = plan;
+    let filled = value;
+    for (const choice of plan.choices) {
+      if (choice.kind === "if") {
+        const holds = planner.checks.of(choice.condition)(filled);
+        filled = this.#fillWith(plan, holds ? choice.positive : choice.negative, filled);
+      } else if (choice.kind === "dependent") {
+        if (Object.hasOwn(filled, choice.key)) filled = this.#fillWith(plan, choice.schema, filled);
+      } else {
+        filled = this.#fillOnlyBranch(plan, choice.branches, filled);
+      }
+    }
+    return filled;
+  }
+
+  #fillOnlyBranch(plan: Plan, branches: readonly Schema[], value: object): object {
+    const { checks } = plan.planner;
+    const taking: object[] = [];
+    for (const branch of branches) {
+      if (!admitsKind(plan.planner.typesOf(branch), value)) continue;
+      const filled = this.#fillWith(plan, branch, value);
+      if (checks.of(branch)(filled)) taking.push(filled);
+    }
+    return taking.length === 1 ? taking[0]! : value;
+  }
+
+  #fillWith(plan: Plan, schema: Schema, value: object): object {
+    const more = collectFacets([schema], plan.planner.checks, plan.facets);
+    return more.facets.length === 0 ? value : (this.fill(plan.planner.planFor([schema]), value) as object);
+  }
+
+  #defaultOf(plan: Plan): { value: unknown } | undefined {
+    if (this.#prepared.has(plan)) {
+      const known = this.#prepared.get(plan);
+      if (known === null) this.#prepared.set(plan, undefined);
+      return known ?? undefined;
+    }
+    const facet = plan.facets.find((candidate) => Object.hasOwn(candidate, "default"));
+    if (facet === undefined || facet["default"] === undefined) return undefined;
+    this.#prepared.set(plan, null);
+    const value = this.fill(plan, facet["default"]);
+    // When it was asked for while it was made, it contains itself and would never end.
+    const endless = this.#prepared.get(plan) === undefined;
+    const filling = endless ? undefined : { value };
+    this.#prepared.set(plan, filling);
+    return filling;
+  }
+}

@@ -1,0 +1,112 @@
+import type { TSchema } from "typebox";
+import type { Drift } from "../../operation/index.ts";
+import { DriftLog } from "./drift-log.ts";
+import { createKnownCheck } from "./known-keys.ts";
+import { Planner } from "./plan.ts";
+import type { CheckFunction, Schema } from "./schema-checks.ts";
+import { Walker } from "./walk.ts";
+
+/** Data after normalising, and how it differed from its schema. */
+export interface Normalised {
+  /** The value itself when nothing had to change, else a copy that shares every unchanged part with it. */
+  data: unknown;
+  /** At most 20 entries; absent when there was no difference. */
+  drift?: Drift[];
+  /** How many differences there were; present when `drift` was cut. */
+  driftTotal?: number;
+}
+
+/** Brings data into the shape of a schema without ever losing, swapping or silently inventing a value. */
+export interface Normaliser {
+  /** Quickly tells data that fits and needs no change. `false` means "look closer". */
+  readonly clean: (value: unknown) => boolean;
+  /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
+  normalise(value: unknown): Normalised;
+  /** Reports what `normalise` would do and leaves the data as it came. */
+  inspect(value: unknown): Normalised;
+}
+
+const normalisers = new WeakMap<object, Normaliser>();
+
+/** The normaliser of a schema. Nothing is compiled before its first use, and each schema has only one. */
+export function createNormaliser(schema: TSchema): Normaliser {
+  const root = schema as unknown as Schema;
+  if (typeof root === "boolean") return new SchemaNormaliser(root);
+  let normaliser = normalisers.get(root);
+  if (normaliser === undefined) {
+    normaliser = new SchemaNormaliser(root);
+    normalisers.set(root, normaliser);
+  }
+  return normaliser;
+}
+
+interface Compiled {
+  planner: Planner;
+  check: CheckFunction;
+  /** Whether a value that fits also needs no change. */
+  known: CheckFunction;
+}
+
+class SchemaNormaliser implements Normaliser {
+  readonly clean: (value: unknown) => boolean;
+  readonly #root: Schema;
+  #compiled: Compiled | undefined;
+
+  constructor(root: Schema) {
+    this.#root = root;
+    let run: CheckFunction = (value) => {
+      const { check, known } = this.#compile();
+      run = (candidate) => check(candidate) && known(candidate);
+      return run(value);
+    };
+    this.clean = (value) => {
+      try {
+        return run(value);
+      } catch (error) {
+        if (error instanceof RangeError) return false;
+        throw error;
+      }
+    };
+  }
+
+  normalise(value: unknown): Normalised {
+    try {
+      return this.#normalise(value);
+    } catch (error) {
+      // A stack overflow: data, or a cycle in it, deeper than a schema that refers to itself can follow.
+      if (!(error instanceof RangeError)) throw error;
+      return { data: value, drift: [{ path: "", kind: "mismatch", message: "nested too deeply to be checked" }] };
+    }
+  }
+
+  inspect(value: unknown): Normalised {
+    return { ...this.normalise(value), data: value };
+  }
+
+  #normalise(value: unknown): Normalised {
+    const { planner, check, known } = this.#compile();
+    const valid = check(value);
+    if (valid && known(value)) return { data: value };
+    const log = new DriftLog();
+    const start = log.mark();
+    let data = value;
+    if (planner.checks.separable) data = new Walker(log).walk(planner.root, value, valid);
+    const fits = data === value ? valid : check(data);
+    if (!fits && valid) {
+      log.restore(start);
+      data = value;
+    }
+    if (!fits && !log.hasMismatchSince(start)) log.mismatch("does not fit the schema");
+    return { data, ...log.report() };
+  }
+
+  #compile(): Compiled {
+    if (this.#compiled === undefined) {
+      const planner = new Planner(this.#root);
+      const check = planner.checks.of(this.#root);
+      const known = planner.checks.separable ? createKnownCheck(planner.root) : () => true;
+      this.#compiled = { planner, check, known };
+    }
+    return this.#compiled;
+  }
+}

@@ -1,0 +1,238 @@
+import { convertScalar } from "./convert.ts";
+import { DriftLog } from "./drift-log.ts";
+import type { ObjectShape, WantedProperty } from "./object-shape.ts";
+import { cloneData, hasValue, isPlainObject, setOwn } from "./plain.ts";
+import type { Filling, Plan } from "./plan.ts";
+
+type Data = Record<string, unknown>;
+
+// A change can select other branches, which change more. What has not come to rest after this many rounds will not.
+const mostRounds = 8;
+
+/** Normalises values by their plans. Copies on the first change and notes everything in its log. */
+export class Walker {
+  readonly log: DriftLog;
+
+  constructor(log: DriftLog) {
+    this.log = log;
+  }
+
+  /** Gives the value as the plan wants it. `valid` says that it is known to fit, so that it only needs tidying. */
+  walk(plan: Plan, value: unknown, valid: boolean): unknown {
+    if (valid && !plan.hasWork) return value;
+    if (typeof value !== "object" || value === null) return this.#walkScalar(plan, value, valid);
+    return plan.guarded ? this.#walkGuarded(plan, value, valid) : this.#walkParts(plan, value, valid);
+  }
+
+  #walkScalar(plan: Plan, value: unknown, valid: boolean): unknown {
+    if (valid || plan.fitsScalar(value)) return value;
+    const selected = plan.select(value, false);
+    const fits = (candidate: unknown) => plan.fits(candidate);
+    const converted = selected?.types && convertScalar(value, selected.types, fits);
+    if (converted === undefined) {
+      this.log.mismatch(selected === undefined ? "fits no alternative" : describeExpected(selected));
+      return value;
+    }
+    this.log.change("converted", `${typeof value} to ${typeof converted}`);
+    return converted;
+  }
+
+  /** Repeats until nothing changes any more, and takes back what would make a good value a bad one. */
+  #walkGuarded(plan: Plan, value: object, valid: boolean): unknown {
+    const wasValid = valid || plan.fits(value);
+    if (wasValid && !plan.hasWork) return value;
+    const mark = this.log.mark();
+    let current: unknown = value;
+    for (let round = 0; ; round++) {
+      if (round === mostRounds) return this.#takeBack(mark, value);
+      this.log.forgetMismatches(mark);
+      const currentValid = wasValid && current === value;
+      const selected = plan.select(current, currentValid);
+      if (selected === undefined) {
+        this.log.mismatch("fits no alternative");
+        break;
+      }
+      const next = this.#walkParts(selected, current as object, currentValid);
+      if (next === current) break;
+      current = next;
+    }
+    if (current === value ? wasValid : plan.fits(current)) return current;
+    if (wasValid) return this.#takeBack(mark, value);
+    if (!this.log.hasMismatchSince(mark)) this.log.mismatch("does not fit the schema");
+    return current;
+  }
+
+  #takeBack(mark: ReturnType<DriftLog["mark"]>, value: unknown): unknown {
+    this.log.restore(mark);
+    this.log.mismatch("cannot be normalised without breaking the schema");
+    return value;
+  }
+
+  #walkParts(plan: Plan, value: object, valid: boolean): unknown {
+    if (Array.isArray(value)) {
+      if (valid || plan.admits("array")) return this.#walkArray(plan, value, valid);
+    } else if (!isPlainObject(value)) {
+      if (valid || plan.fits(value)) return value;
+    } else if (valid || plan.admits("object")) {
+      return this.#walkObject(plan, value, valid);
+    }
+    this.log.mismatch(describeExpected(plan));
+    return value;
+  }
+
+  #walkArray(plan: Plan, value: unknown[], valid: boolean): unknown[] {
+    const { array } = plan;
+    const { path } = this.log;
+    if (valid && array.prefix.length === 0 && !array.rest.hasWork) return value;
+    let copy: unknown[] | undefined;
+    for (let index = 0; index < value.length; index++) {
+      const before = value[index];
+      // A hole is no item; checks skip it too.
+      if (before === undefined && !(index in value)) continue;
+      path.push(index);
+      const after = this.walk(array.planAt(index), before, valid);
+      path.pop();
+      if (after === before) continue;
+      copy ??= value.slice();
+      copy[index] = after;
+    }
+    return copy ?? value;
+  }
+
+  #walkObject(plan: Plan, value: Data, valid: boolean): unknown {
+    const shape = plan.object;
+    if (shape.shaped && isForeign(shape, value)) {
+      if (!valid || hasUnknown(shape, value)) this.log.mismatch("none of the declared properties");
+      return value;
+    }
+    const copy = this.#walkProperties(shape, value, valid);
+    return this.#addMissing(shape, value, copy, valid);
+  }
+
+  #walkProperties(shape: ObjectShape, value: Data, valid: boolean): Data | undefined {
+    const { path } = this.log;
+    let copy: Data | undefined;
+    for (const key in value) {
+      const plan = shape.childOf(key);
+      const before = value[key];
+      if (plan === undefined || (before === undefined && !shape.declared.has(key) && !plan.fits(undefined))) {
+        if (!Object.hasOwn(value, key)) continue;
+        copy ??= copyUpTo(value, key);
+        this.log.change("stripped", "not in the schema", key);
+        continue;
+      }
+      let after = before;
+      if (before !== undefined && (!valid || plan.hasWork)) {
+        path.push(key);
+        after = this.walk(plan, before, valid);
+        path.pop();
+        if (after !== before) copy ??= copyUpTo(value, key);
+      }
+      if (copy !== undefined) setOwn(copy, key, after);
+    }
+    return copy;
+  }
+
+  #addMissing(shape: ObjectShape, value: Data, copy: Data | undefined, valid: boolean): Data {
+    let result = copy;
+    for (const property of shape.wanted) {
+      const { key, plan } = property;
+      if (hasValue(value, key, property.inherited)) continue;
+      const filling = this.#fill(property, value, valid);
+      if (filling === undefined) continue;
+      result ??= copyUpTo(value, undefined);
+      setOwn(result, key, cloneData(filling.value));
+      if (filling === plan.default) this.log.change("filled", "default", key);
+      else this.log.change("invented", "missing, set to its empty value", key);
+    }
+    return result ?? value;
+  }
+
+  #fill({ key, plan, required }: WantedProperty, value: Data, valid: boolean): Filling | undefined {
+    const filling = defaultOf(plan);
+    if (filling !== undefined || !required) return filling;
+    if (Object.hasOwn(value, key) && plan.fits(undefined)) return undefined;
+    const empty = valid ? undefined : emptyOf(plan);
+    if (empty === undefined) this.log.mismatch("required, missing", key);
+    return empty;
+  }
+}
+
+/**
+ * The declared default, normalised, when it fits its own schema. One that would contain itself has no end and
+ * counts as none.
+ */
+export function defaultOf(plan: Plan): Filling | undefined {
+  if (plan.defaultReady) return plan.default ?? undefined;
+  if (plan.default === null) {
+    plan.default = undefined;
+    plan.defaultReady = true;
+    return undefined;
+  }
+  const facet = plan.facets.find((candidate) => Object.hasOwn(candidate, "default"));
+  plan.default = null;
+  const filling = facet && fillingOf(plan, facet["default"]);
+  if (!plan.defaultReady) plan.default = filling;
+  plan.defaultReady = true;
+  return plan.default ?? undefined;
+}
+
+/** `null` where it is allowed, else the empty value of the type, when it fits. */
+function emptyOf(plan: Plan): Filling | undefined {
+  if (plan.fits(null)) return { value: null };
+  for (const type of plan.types ?? []) {
+    const create = emptyValues[type];
+    const filling = create && fillingOf(plan, create());
+    if (filling !== undefined) return filling;
+  }
+  return undefined;
+}
+
+const emptyValues: Record<string, () => unknown> = Object.assign(Object.create(null), {
+  string: () => "",
+  integer: () => 0,
+  number: () => 0,
+  boolean: () => false,
+  array: () => [],
+  object: () => ({}),
+});
+
+function fillingOf(plan: Plan, value: unknown): Filling | undefined {
+  if (!plan.fits(value)) return undefined;
+  const normalised = new Walker(new DriftLog()).walk(plan, value, true);
+  return { value: normalised };
+}
+
+/** Whether the object has values and none of them is declared: then it is something else. */
+function isForeign(shape: ObjectShape, value: Data): boolean {
+  let empty = true;
+  for (const key in value) {
+    if (value[key] === undefined || !Object.hasOwn(value, key)) continue;
+    if (shape.declares(key)) return false;
+    empty = false;
+  }
+  return !empty;
+}
+
+function hasUnknown(shape: ObjectShape, value: Data): boolean {
+  return Object.keys(value).some((key) => shape.childOf(key) === undefined);
+}
+
+/** A copy of the properties that come before `end`, all when there is none. Symbols are not described and stay. */
+function copyUpTo(value: Data, end: string | undefined): Data {
+  const copy: Data = {};
+  for (const key in value) {
+    if (key === end) break;
+    if (Object.hasOwn(value, key)) setOwn(copy, key, value[key]);
+  }
+  for (const symbol of Object.getOwnPropertySymbols(value)) {
+    (copy as Record<symbol, unknown>)[symbol] = (value as Record<symbol, unknown>)[symbol];
+  }
+  return copy;
+}
+
+function describeExpected({ types, never }: Plan): string {
+  if (never) return "not allowed";
+  const names = [...(types ?? [])].filter((type) => type in emptyValues || type === "null");
+  return names.length > 0 ? `expected ${names.join(" or ")}` : "does not fit the schema";
+}
