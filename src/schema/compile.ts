@@ -1,7 +1,8 @@
 import type { TSchema } from "typebox";
-import { Build, Check, Errors } from "typebox/schema";
+import { Errors } from "typebox/schema";
 import { Settings } from "typebox/system";
-import { type Executable, toExecutable } from "./executable.ts";
+import { compileCheck, type Executable, isStackOverflow } from "./check.ts";
+import { toExecutable } from "./executable.ts";
 import { FromSchema } from "./from-schema.ts";
 import { assertsNothing } from "./marks.ts";
 
@@ -90,42 +91,6 @@ function isTypeBoxType(schema: TSchema): boolean {
   return typeof schema === "object" && schema !== null && ("~kind" in schema || "~unsafe" in schema);
 }
 
-function compileCheck({ context, schema }: Executable): (value: unknown) => boolean {
-  const interpret = (value: unknown) => guarded(() => Check(context, schema, value));
-  const compiled = build(context, schema);
-  if (compiled === undefined) return interpret;
-  return (value) => {
-    try {
-      return compiled.Check(value);
-    } catch (error) {
-      if (!isStackOverflow(error)) throw error;
-      // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
-      return interpret(value);
-    }
-  };
-}
-
-/** `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it. */
-function build(context: Executable["context"], schema: Executable["schema"]) {
-  try {
-    const result = Build(context, schema).Evaluate();
-    // Without generated code TypeBox would share one evaluation context between all checks.
-    return result.IsAccelerated() ? result : undefined;
-  } catch (error) {
-    if (isStackOverflow(error)) return undefined;
-    throw error;
-  }
-}
-
-function guarded(check: () => boolean): boolean {
-  try {
-    return check();
-  } catch (error) {
-    if (isStackOverflow(error)) return false;
-    throw error;
-  }
-}
-
 interface FoundError {
   instancePath: string;
   message: string;
@@ -142,11 +107,6 @@ function collect(find: () => FoundError[]): FoundError[] {
   } finally {
     Settings.Set({ maxErrors });
   }
-}
-
-/** Engines disagree about the class; V8 and JavaScriptCore say RangeError, SpiderMonkey InternalError. */
-function isStackOverflow(error: unknown): boolean {
-  return error instanceof RangeError || (error instanceof Error && error.name === "InternalError");
 }
 
 function shorten(text: string, length: number): string {

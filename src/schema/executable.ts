@@ -1,12 +1,164 @@
+import { getLogger } from "@logtape/logtape";
 import type { TSchema } from "typebox";
+import { compileCheck, type Executable } from "./check.ts";
+import { addPattern, addPatternProperties } from "./foreign-patterns.ts";
+import { foreignOf, type SchemaReport } from "./from-schema.ts";
+import { copySubschemas, forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { assertions, hide } from "./marks.ts";
+import { createResolver, type ResolvedReference, type Resolver } from "./references.ts";
+import { guardInheritedNames, type Refinement } from "./refinements.ts";
+import { describe, joinPointer, SchemaError } from "./schema-error.ts";
+import { toVerbatim } from "./verbatim.ts";
 
-/** A schema in the form that TypeBox's compiler takes. */
-export interface Executable {
-  context: Record<string, TSchema>;
-  schema: TSchema;
+/**
+ * Makes the form of a type that TypeBox's compiler gets. Only what asserts something is in it; references are resolved
+ * here, because TypeBox searches the whole document for each; foreign patterns run in linear time.
+ */
+export function toExecutable(schema: TSchema): Executable {
+  const report = foreignOf(schema)?.onReport ?? warn;
+  const executable = new ExecutableBuilder(schema as SchemaObject, report).build();
+  return executable ?? toVerbatim(schema, report);
 }
 
-/** Prepares a type for TypeBox's compiler. */
-export function toExecutable(schema: TSchema): Executable {
-  return { context: {}, schema };
+function warn({ pointer, reason }: SchemaReport): void {
+  getLogger(["alkdev", "operations", "schema"]).warn("{reason} (in the schema, at {pointer})", { pointer, reason });
+}
+
+class ExecutableBuilder {
+  readonly #root: SchemaObject;
+  readonly #report: (report: SchemaReport) => void;
+  readonly #resolver: Resolver;
+  readonly #context: Record<string, unknown> = {};
+  readonly #names = new Map<unknown, string>();
+  readonly #pending: Array<{ name: string; schema: unknown; pointer: string }> = [];
+  #dependsOnTheWay = false;
+  #isTracked: boolean | undefined;
+
+  constructor(root: SchemaObject, report: (report: SchemaReport) => void) {
+    this.#root = root;
+    this.#report = report;
+    this.#resolver = createResolver(root, { remotes: foreignOf(root)?.remotes });
+  }
+
+  /** `undefined` where the way to a `$dynamicRef` decides where it leads. */
+  build(): Executable | undefined {
+    const isForeign = foreignOf(this.#root) !== undefined;
+    const schema = this.#node(this.#root, "", isForeign) as SchemaObject;
+    for (let next = this.#pending.pop(); next; next = this.#pending.pop()) {
+      this.#context[next.name] = this.#node(next.schema, next.pointer, isForeign);
+    }
+    if (this.#dependsOnTheWay) return undefined;
+    // With `$schema` TypeBox does not look for changes of the base, which have no meaning any more.
+    schema["$schema"] = "";
+    return { context: this.#context as Executable["context"], schema: schema as TSchema };
+  }
+
+  #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
+    if (!isRecord(schema)) return schema;
+    const isForeign = outerForeign || foreignOf(schema) !== undefined;
+    const node = copySubschemas(pickAssertions(schema), (subschema, ...path) =>
+      this.#node(subschema, path.reduce<string>(joinPointer, pointer), isForeign),
+    );
+    const refinements = Array.isArray(schema["~refine"]) ? [...(schema["~refine"] as Refinement[])] : [];
+    this.#addReferences(node, schema, pointer);
+    if (isForeign) this.#replacePatterns(node, pointer, refinements);
+    guardInheritedNames(node, refinements);
+    if (refinements.length > 0) hide(node, "~refine", refinements);
+    return node;
+  }
+
+  #replacePatterns(node: SchemaObject, pointer: string, refinements: Refinement[]): void {
+    const { pattern, patternProperties } = node;
+    if (typeof pattern === "string") {
+      delete node["pattern"];
+      addPattern(node, pattern, pointer, this.#report);
+    }
+    if (!isRecord(patternProperties)) return;
+    delete node["patternProperties"];
+    this.#isTracked ??= mentionsUnevaluated(this.#root);
+    const refinement = addPatternProperties(node, patternProperties, {
+      pointer,
+      report: this.#report,
+      isTracked: this.#isTracked,
+      toCheck: (schema) => this.#toCheck(schema),
+    });
+    if (refinement) refinements.push(refinement);
+  }
+
+  #toCheck(schema: unknown): (value: unknown) => boolean {
+    let check: ((value: unknown) => boolean) | undefined;
+    return (value) => {
+      check ??= compileCheck({ context: this.#context as Executable["context"], schema: schema as TSchema });
+      return check(value);
+    };
+  }
+
+  #addReferences(node: SchemaObject, schema: SchemaObject, pointer: string): void {
+    const names: string[] = [];
+    for (const keyword of ["$ref", "$dynamicRef", "$recursiveRef"]) {
+      const reference = schema[keyword];
+      if (typeof reference !== "string") continue;
+      delete node[keyword];
+      const isStatic = keyword === "$ref";
+      const target = isStatic ? this.#resolver.resolve(reference, schema) : this.#resolveDynamic(reference, schema);
+      if (target !== undefined || isStatic) names.push(this.#nameOf(target, reference, joinPointer(pointer, keyword)));
+      else this.#dependsOnTheWay = true;
+    }
+    if (names.length > 0) node["$ref"] = names[0];
+    if (names.length > 1) {
+      node["allOf"] = [...((node["allOf"] as unknown[]) ?? []), ...names.slice(1).map(($ref) => ({ $ref }))];
+    }
+  }
+
+  #resolveDynamic(reference: string, holder: SchemaObject): ResolvedReference | undefined {
+    return foreignOf(this.#root)?.remotes ? undefined : this.#resolver.resolveDynamic(reference, holder);
+  }
+
+  #nameOf(found: ResolvedReference | undefined, reference: string, pointer: string): string {
+    const target = this.#followChain(found, reference, pointer);
+    let name = this.#names.get(target);
+    if (name === undefined) {
+      name = `#${this.#names.size}`;
+      this.#names.set(target, name);
+      this.#pending.push({ name, schema: target, pointer });
+    }
+    return name;
+  }
+
+  /** A long chain of schemas that only refer on would overflow the stack; one that leads back never ends. */
+  #followChain(found: ResolvedReference | undefined, reference: string, pointer: string): unknown {
+    const seen = new Set<unknown>();
+    let target = found;
+    for (;;) {
+      if (target === undefined) {
+        throw new SchemaError(pointer, `${describe(reference)} leads to nothing in this schema.`);
+      }
+      const { schema } = target;
+      if (!isRecord(schema) || !isOnlyReference(schema)) return schema;
+      if (seen.has(schema)) throw new SchemaError(pointer, `${describe(reference)} only leads back to itself.`);
+      seen.add(schema);
+      target = this.#resolver.resolve(schema["$ref"] as string, schema);
+    }
+  }
+}
+
+function pickAssertions(schema: SchemaObject): SchemaObject {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => assertions.has(keyword)));
+}
+
+function isOnlyReference(schema: SchemaObject): boolean {
+  if (typeof schema["$ref"] !== "string" || "~refine" in schema) return false;
+  return Object.keys(schema).every((keyword) => keyword === "$ref" || !assertions.has(keyword));
+}
+
+function mentionsUnevaluated(root: SchemaObject): boolean {
+  const pending: unknown[] = [root];
+  const seen = new Set<unknown>();
+  for (let schema = pending.pop(); schema !== undefined; schema = pending.pop()) {
+    if (!isRecord(schema) || seen.has(schema)) continue;
+    seen.add(schema);
+    if (Object.hasOwn(schema, "unevaluatedProperties")) return true;
+    forEachSubschema(schema, (subschema) => pending.push(subschema));
+  }
+  return false;
 }

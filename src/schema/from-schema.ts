@@ -1,8 +1,8 @@
 import type { TSchema } from "typebox";
 import { defaultLimits, type Limits } from "../operation/index.ts";
 import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
-import { applicators, isRecord, type SchemaObject } from "./keywords.ts";
-import { hide, mark } from "./marks.ts";
+import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
+import { assertions, hide, mark } from "./marks.ts";
 import { createResolver } from "./references.ts";
 import { describe, joinPointer, SchemaError } from "./schema-error.ts";
 import { assertShape } from "./shape.ts";
@@ -127,56 +127,24 @@ class Copier {
   }
 
   #copyKeywords(schema: SchemaObject, pointer: string, depth: number, dialect: Dialect): SchemaObject {
-    const copy: SchemaObject = {};
     const refOnly = ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string";
-    for (const keyword of Object.keys(schema)) {
-      if (schema[keyword] === undefined || (refOnly && isIgnoredBesideRef(keyword))) continue;
-      const value = this.#copyValue(keyword, schema[keyword], joinPointer(pointer, keyword), depth + 1, dialect);
-      setOwn(copy, keyword, value);
-    }
+    const kept = Object.entries(schema).filter(
+      ([keyword, value]) => value !== undefined && !(refOnly && isIgnoredBesideRef(keyword)),
+    );
+    const copy = copySubschemas(Object.fromEntries(kept), (subschema, ...path) =>
+      this.copy(subschema, path.reduce<string>(joinPointer, pointer), depth + 1, dialect),
+    );
     modernise(copy, dialect);
     if (isRecord(copy["properties"])) markOptional(copy["properties"], copy["required"]);
     return copy;
-  }
-
-  #copyValue(keyword: string, value: unknown, pointer: string, depth: number, dialect: Dialect): unknown {
-    const holding = applicators.get(keyword);
-    if (holding === undefined) return value;
-    if (holding === "one" || (holding === "oneOrList" && !Array.isArray(value))) {
-      return this.copy(value, pointer, depth, dialect);
-    }
-    if (Array.isArray(value)) {
-      return value.map((item, index) => this.copy(item, joinPointer(pointer, index), depth, dialect));
-    }
-    const copies: SchemaObject = {};
-    for (const [key, entry] of Object.entries(value as SchemaObject)) {
-      const isNames = holding === "mapOrNames" && Array.isArray(entry);
-      setOwn(copies, key, isNames ? entry : this.copy(entry, joinPointer(pointer, key), depth, dialect));
-    }
-    return copies;
-  }
-}
-
-/** Assigning to `__proto__` would set the prototype; as a keyword or property name it is data. */
-function setOwn(target: SchemaObject, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-  } else {
-    target[key] = value;
   }
 }
 
 // Definitions stay reachable for pointers; everything else beside `$ref` says nothing up to draft 7.
 function isIgnoredBesideRef(keyword: string): boolean {
-  if (keyword === "$ref" || keyword === "$defs" || keyword === "definitions") return false;
-  return applicators.has(keyword) || keyword === "$id" || keyword === "id" || assertionsBesideRef.has(keyword);
+  if (keyword === "$ref") return false;
+  return assertions.has(keyword) || keyword === "$id" || keyword === "id" || keyword === "nullable";
 }
-
-const assertionsBesideRef = new Set([
-  ...["const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maxItems"],
-  ...["maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf"],
-  ...["nullable", "pattern", "required", "type", "uniqueItems"],
-]);
 
 /** Says in today's keywords what draft 4 and OpenAPI 3.0 say in theirs. */
 function modernise(schema: SchemaObject, dialect: Dialect): void {

@@ -1,6 +1,7 @@
 export { type CompiledSchema, compileSchema, type ValueError, type ValueErrors } from "./compile.ts";
 export type { Dialect } from "./dialect.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
+export { createDefaultFiller, createNormaliser, type Normalised, type Normaliser } from "./normalise/index.ts";
 export {
   createResolver,
   followPointer,

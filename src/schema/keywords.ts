@@ -56,3 +56,41 @@ export function forEachSubschema(
     }
   }
 }
+
+/** Copies a schema, with `copy` called for every direct sub-schema and everything else taken over as it is. */
+export function copySubschemas(
+  schema: SchemaObject,
+  copy: (subschema: unknown, ...path: Array<string | number>) => unknown,
+): SchemaObject {
+  const result: SchemaObject = {};
+  for (const keyword of Object.keys(schema)) {
+    setOwn(result, keyword, copyHeld(schema[keyword], keyword, copy));
+  }
+  return result;
+}
+
+function copyHeld(
+  value: unknown,
+  keyword: string,
+  copy: (subschema: unknown, ...path: Array<string | number>) => unknown,
+): unknown {
+  const holding = applicators.get(keyword);
+  if (holding === undefined) return value;
+  if (holding === "one" || (holding === "oneOrList" && !Array.isArray(value))) return copy(value, keyword);
+  if (Array.isArray(value)) return value.map((item, index) => copy(item, keyword, index));
+  const copies: SchemaObject = {};
+  for (const [key, entry] of Object.entries(value as SchemaObject)) {
+    const isNames = holding === "mapOrNames" && Array.isArray(entry);
+    setOwn(copies, key, isNames ? entry : copy(entry, keyword, key));
+  }
+  return copies;
+}
+
+/** Sets a property that may be called `__proto__`: assigning to that would set the prototype, and here it is data. */
+export function setOwn(target: SchemaObject, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[key] = value;
+  }
+}

@@ -12,13 +12,27 @@ export function mark(schema: SchemaObject): void {
   else hide(schema, "~kind", kind);
 }
 
-/** The keywords that say nothing about values. Whatever is not known to be an assertion belongs here as well. */
-const assertions = new Set([
-  ...["$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "const", "enum", "type"],
+/** The keywords that say something about values. Everything else annotates. */
+export const assertions: ReadonlySet<string> = new Set([
+  ...[
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "const",
+    "enum",
+    "type",
+  ],
   ...["properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames"],
   ...["required", "minProperties", "maxProperties", "dependencies", "dependentRequired", "dependentSchemas"],
   ...["items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"],
-  ...["minItems", "maxItems", "uniqueItems"],
+  ...["minItems", "maxItems", "uniqueItems", "minContains", "maxContains"],
   ...["minLength", "maxLength", "pattern", "format"],
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
 ]);
