@@ -1,6 +1,9 @@
 export type { AccessControl, Identity } from "./access.ts";
+export { assertValidSpec } from "./assert-valid-spec.ts";
+export type { AccessDecision } from "./check-access.ts";
+export { checkAccess, checkResource, checkScopes, enforceAccess, isIdentity } from "./check-access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
-export type { HandlerOf, OperationDefinition } from "./define.ts";
+export type { HandlerOf, IdOf, KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
 export type {
   Drift,
@@ -59,6 +62,7 @@ export type { Limits } from "./limits.ts";
 export { defaultLimits } from "./limits.ts";
 export { mapError } from "./map-error.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
+export { formatOperationId, parseOperationId } from "./operation-id.ts";
 export type {
   ErrorDefinition,
   IOperationDefinition,
@@ -68,3 +72,4 @@ export type {
   SubscriptionHandler,
 } from "./spec.ts";
 export { OperationType } from "./spec.ts";
+export { OperationSpecSchema } from "./spec-schema.ts";

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { escapeToken, isPointer, readPointer, unescapeToken } from "./json-pointer.ts";
+
+// The document and the answers of RFC 6901, section 5.
+const document = { foo: ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, 'k"l': 6, " ": 7, "m~n": 8 };
+
+test.each([
+  ["", document],
+  ["/foo", ["bar", "baz"]],
+  ["/foo/0", "bar"],
+  ["/", 0],
+  ["/a~1b", 1],
+  ["/c%d", 2],
+  ["/e^f", 3],
+  ['/k"l', 6],
+  ["/ ", 7],
+  ["/m~0n", 8],
+])("%j points at what RFC 6901 says", (pointer, expected) => {
+  expect(readPointer(document, pointer)).toEqual(expected);
+});
+
+test.each([
+  "foo",
+  "#/foo",
+  "/foo/2",
+  "/foo/-",
+  "/foo/00",
+  "/foo/length",
+  "/foo/0/x",
+  "/foo/0/length",
+  "/m~n",
+  "/nothing/x",
+])("%j points at nothing", (pointer) => {
+  expect(readPointer(document, pointer)).toBeUndefined();
+});
+
+test.each(["/constructor", "/toString", "/__proto__", "/__proto__/toString", "/hasOwnProperty"])(
+  "%j never reaches a prototype",
+  (pointer) => {
+    expect(readPointer({}, pointer)).toBeUndefined();
+    expect(readPointer([], pointer)).toBeUndefined();
+  },
+);
+
+test("an own __proto__ is data", () => {
+  expect(readPointer(JSON.parse('{"__proto__":{"id":1}}'), "/__proto__/id")).toBe(1);
+});
+
+test("any key can be written as a token and read back", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.jsonValue(), (key, value) => {
+      const pointer = `/${escapeToken(key)}`;
+      const object = Object.fromEntries([[key, value]]);
+
+      expect(isPointer(pointer)).toBe(true);
+      expect(unescapeToken(escapeToken(key))).toBe(key);
+      expect(readPointer(object, pointer)).toBe(value);
+    }),
+  );
+});

@@ -1,0 +1,17 @@
+/** A namespace: 1 to 64 characters, no dot, no control character. */
+export const namespacePattern = /^[^.\p{Cc}\p{Cs}]{1,64}$/u;
+
+/** A name: 1 to 256 characters, no control character. A lone surrogate has no UTF-8 form and is refused too. */
+export const namePattern = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
+
+/** Writes the id of an operation, `namespace.name`. */
+export function formatOperationId(namespace: string, name: string): string {
+  return `${namespace}.${name}`;
+}
+
+/** Splits an id at its first dot, so that names may have dots. `undefined` when there is nothing before or after it. */
+export function parseOperationId(id: string): { namespace: string; name: string } | undefined {
+  const dot = id.indexOf(".");
+  if (dot < 1 || dot === id.length - 1) return undefined;
+  return { namespace: id.slice(0, dot), name: id.slice(dot + 1) };
+}
