@@ -1,0 +1,28 @@
+import { getLogger, type Logger } from "@logtape/logtape";
+
+export type { Logger } from "@logtape/logtape";
+
+/**
+ * The logger of one part, below the category `["alkdev", "operations"]`. Silent until the application configures
+ * LogTape.
+ */
+export function logger(...part: string[]): Logger {
+  return getLogger(["alkdev", "operations", ...part]);
+}
+
+/** Warns about a thing the first time its key comes up. `properties` fill the placeholders of the message. */
+export type WarnOnce = (key: string, message: string, properties?: Record<string, unknown>) => void;
+
+/**
+ * Makes a function that warns once per key. It remembers the last `memory` keys, so that a thing that comes up again
+ * after many others is told again, and foreign keys cannot fill the memory.
+ */
+export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
+  const known = new Set<string>();
+  return (key, message, properties) => {
+    if (known.has(key)) return;
+    if (known.size >= memory) known.delete(known.values().next().value!);
+    known.add(key);
+    log.warn(message, properties);
+  };
+}

@@ -1,0 +1,85 @@
+const longestName = 128;
+const mostDistance = 3;
+/** Candidates that are compared in full. Bounds what a caller can make us do with a name made for it. */
+const mostCompared = 2_000;
+
+/**
+ * Finds the candidate that was probably meant by a mistyped name: the one with the fewest changed characters, at most
+ * three and at most a third of the name. The first wins a tie. Cheap for ten thousand candidates; names over 128
+ * characters get no answer.
+ */
+export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+  if (name.length > longestName) return undefined;
+  const wanted = characterSet(name);
+  const row = new Uint8Array(longestName + mostDistance + 1);
+  let found: string | undefined;
+  let compared = 0;
+  let limit = Math.min(mostDistance, Math.floor(name.length / 3));
+  for (const candidate of candidates) {
+    if (Math.abs(candidate.length - name.length) > limit) continue;
+    const offered = characterSet(candidate);
+    // One change adds at most one new character and takes at most one away.
+    if (countBits(wanted & ~offered) > limit || countBits(offered & ~wanted) > limit) continue;
+    if (++compared > mostCompared) break;
+    const distance = distanceUpTo(limit, name, candidate, row);
+    if (distance > limit) continue;
+    found = candidate;
+    if (distance === 0) break;
+    limit = distance - 1;
+  }
+  return found;
+}
+
+/** Which characters a text has, in 32 bits; a few characters share a bit. */
+function characterSet(text: string): number {
+  let set = 0;
+  for (let index = 0; index < text.length; index++) set |= 1 << (text.charCodeAt(index) & 31);
+  return set;
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}
+
+/**
+ * Levenshtein distance, or more than `limit` when it is larger. Only cells within `limit` of the diagonal can matter, so
+ * only those are filled. `row` is scratch space.
+ */
+function distanceUpTo(limit: number, a: string, b: string, row: Uint8Array): number {
+  let start = 0;
+  while (start < a.length && a.charCodeAt(start) === b.charCodeAt(start)) start++;
+  let endA = a.length;
+  let endB = b.length;
+  while (endA > start && endB > start && a.charCodeAt(endA - 1) === b.charCodeAt(endB - 1)) {
+    endA--;
+    endB--;
+  }
+  const lines = endA - start;
+  const columns = endB - start;
+  if (lines === 0 || columns === 0) return lines + columns;
+
+  const outside = limit + 1;
+  for (let column = 0; column <= columns; column++) row[column] = Math.min(column, outside);
+  for (let line = 1; line <= lines; line++) {
+    const first = Math.max(1, line - limit);
+    const last = Math.min(columns, line + limit);
+    let diagonal = row[first - 1]!;
+    let left = first === 1 ? Math.min(line, outside) : outside;
+    let smallest = left;
+    row[first - 1] = left;
+    for (let column = first; column <= last; column++) {
+      const above = column === line + limit ? outside : row[column]!;
+      let value = diagonal;
+      if (a.charCodeAt(start + line - 1) !== b.charCodeAt(start + column - 1)) {
+        value = 1 + (above < diagonal ? (above < left ? above : left) : diagonal < left ? diagonal : left);
+      }
+      diagonal = row[column]!;
+      row[column] = left = value;
+      if (value < smallest) smallest = value;
+    }
+    if (smallest > limit) return outside;
+  }
+  return row[columns]!;
+}
