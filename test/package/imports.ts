@@ -10,7 +10,10 @@ export interface Import {
   line: number;
   /** The statement's first line, for messages. */
   text: string;
+  /** The source text where the specifier is computed. */
   specifier: string;
+  /** `import(path)`: what is loaded is known at run time only. */
+  computed: boolean;
   /** For relative imports: the file it leads to, relative to `src/`. */
   target?: string;
   kind: "value" | "type" | "dynamic";
@@ -46,26 +49,26 @@ export function readImports(file: string, text = readFileSync(join(sources, file
   return imports;
 }
 
-function asImport(node: ts.Node): Pick<Import, "specifier" | "kind" | "exportsAll"> | undefined {
+function asImport(node: ts.Node): Pick<Import, "specifier" | "computed" | "kind" | "exportsAll"> | undefined {
   if (ts.isImportDeclaration(node)) {
     const kind = node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword ? "type" : "value";
-    return { specifier: textOf(node.moduleSpecifier), kind, exportsAll: false };
+    return { ...read(node.moduleSpecifier), kind, exportsAll: false };
   }
   if (ts.isExportDeclaration(node) && node.moduleSpecifier) {
     const exportsAll = !node.exportClause || ts.isNamespaceExport(node.exportClause);
-    return { specifier: textOf(node.moduleSpecifier), kind: node.isTypeOnly ? "type" : "value", exportsAll };
+    return { ...read(node.moduleSpecifier), kind: node.isTypeOnly ? "type" : "value", exportsAll };
   }
   if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
-    return { specifier: textOf(node.argument.literal), kind: "type", exportsAll: false };
+    return { ...read(node.argument.literal), kind: "type", exportsAll: false };
   }
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
-    return { specifier: textOf(node.arguments[0]), kind: "dynamic", exportsAll: false };
+    return { ...read(node.arguments[0]!), kind: "dynamic", exportsAll: false };
   }
   return undefined;
 }
 
-/** A computed specifier cannot be judged here; it shows up as its source text. */
-function textOf(node: ts.Node | undefined): string {
-  if (!node) return "";
-  return ts.isStringLiteralLike(node) ? node.text : node.getText();
+function read(node: ts.Node): Pick<Import, "specifier" | "computed"> {
+  return ts.isStringLiteralLike(node)
+    ? { specifier: node.text, computed: false }
+    : { specifier: node.getText(), computed: true };
 }

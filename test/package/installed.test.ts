@@ -52,6 +52,17 @@ test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResol
   expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
 });
 
+test("the tarball holds built modules, their types and the texts, and nothing else", () => {
+  const files = run("tar", ["-tzf", inject("tarball")])
+    .trim()
+    .split("\n");
+  const wanted =
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|[A-Z-]+\.md|LICENSE-[A-Z]+|package\.json)$/;
+
+  expect(files.filter((file) => !wanted.test(file))).toEqual([]);
+  expect(files).toEqual(expect.arrayContaining(["package/LICENSE-MIT", "package/LICENSE-APACHE", "package/README.md"]));
+});
+
 test("publint has nothing to say", async () => {
   const pkgDir = join(consumer, "node_modules/@alkdev/operations");
 
