@@ -1,68 +1,9 @@
-import { builtinModules } from "node:module";
+import { isBuiltin } from "node:module";
 import { expect, test } from "vitest";
-import { type Import, listSources, readImports } from "./imports.ts";
-import { layers, nodeLayers, openFolders, typeOnly, typePackages } from "./layers.ts";
+import { complain, complaintsAbout } from "./direction.ts";
+import { listSources, readImports } from "./imports.ts";
 
 const imports = listSources().flatMap((file) => readImports(file));
-
-/** `src/registry/call.ts:3: import … — reason`: enough to find and understand the line. */
-const complain = (offender: Import, reason: string) =>
-  `src/${offender.file}:${offender.line}: ${offender.text} — ${reason}`;
-
-/** The row of the table that a file belongs to: `registry`, `from/openapi`, `from/source.ts`, `index.ts`. */
-function layerOf(file: string): string {
-  const [first = "", second] = file.split("/");
-  if (second === undefined) return first;
-  if (first !== "from") return first;
-  return `from/${second}`;
-}
-
-const rowOf = (layer: string) => layers[layer] ?? (layer.startsWith("from/") ? layers["from/*"] : undefined);
-
-const isBuiltin = (specifier: string) => specifier.startsWith("node:") || builtinModules.includes(specifier);
-
-function packageOf(specifier: string): string {
-  const [scope = "", name] = specifier.split("/");
-  return scope.startsWith("@") ? `${scope}/${name}` : scope;
-}
-
-function whyWrong(found: Import): string | undefined {
-  const layer = layerOf(found.file);
-  const row = rowOf(layer);
-  if (!row) return `${layer} is not in test/package/layers.ts`;
-  if (found.exportsAll) return "a door names what it exports; no export *";
-  if (found.target === undefined) return whyForeignWrong(found, layer, row.packages);
-  const target = layerOf(found.target);
-  if (target === layer) return undefined;
-  const allowed =
-    row.ours.includes(target) ||
-    (target !== "from/source.ts" && target.startsWith("from/") && row.ours.includes("from/*"));
-  if (!allowed) return `${layer} may import ${row.ours.join(", ") || "nothing of ours"}`;
-  if (found.kind !== "type" && typeOnly[layer]?.includes(target)) return `${layer} imports types only from ${target}`;
-  if (openFolders.includes(target)) return undefined;
-  if (found.target !== target && found.target !== `${target}/index.ts`)
-    return `${target} is entered through its index.ts`;
-  return undefined;
-}
-
-function whyForeignWrong(found: Import, layer: string, packages: string[]): string | undefined {
-  if (found.computed)
-    return nodeLayers.includes(layer) ? undefined : `${layer} imports a path that only shows at run time`;
-  if (isBuiltin(found.specifier)) {
-    return nodeLayers.includes(layer) || found.kind === "type" ? undefined : `${layer} also runs in a browser`;
-  }
-  if (packages.includes(packageOf(found.specifier))) return undefined;
-  if (found.kind === "type" && layer !== "internal" && typePackages.includes(packageOf(found.specifier)))
-    return undefined;
-  return `${layer} may import the packages ${packages.join(", ") || "(none)"}`;
-}
-
-function complaintsAbout(list: Import[]): string[] {
-  return list.flatMap((found) => {
-    const reason = whyWrong(found);
-    return reason === undefined ? [] : [complain(found, reason)];
-  });
-}
 
 test("imports only point down the layers, through doors, to packages that belong there", () => {
   expect(complaintsAbout(imports)).toEqual([]);

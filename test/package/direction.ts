@@ -1,0 +1,62 @@
+import { isBuiltin } from "node:module";
+import type { Import } from "./imports.ts";
+import { type Layer, layers, nodeLayers, openFolders, typeOnly, typePackages } from "./layers.ts";
+
+/** Says, one line each, which imports go against the layers and why. */
+export function complaintsAbout(imports: Import[]): string[] {
+  return imports.flatMap((found) => {
+    const reason = whyWrong(found);
+    return reason === undefined ? [] : [complain(found, reason)];
+  });
+}
+
+/** `src/registry/call.ts:3: import … — reason`: enough to find and understand the line. */
+export function complain({ file, line, text }: Import, reason: string): string {
+  return `src/${file}:${line}: ${text} — ${reason}`;
+}
+
+/** The row of the table that a file belongs to: `registry`, `from/openapi`, `from/source.ts`, `index.ts`. */
+function layerOf(file: string): string {
+  const [first = "", second] = file.split("/");
+  return first === "from" ? `from/${second}` : first;
+}
+
+function rowOf(layer: string): Layer | undefined {
+  return layers[layer] ?? (layer.startsWith("from/") ? layers["from/*"] : undefined);
+}
+
+function packageOf(specifier: string): string {
+  const [scope = "", name] = specifier.split("/");
+  return scope.startsWith("@") ? `${scope}/${name}` : scope;
+}
+
+function whyWrong(found: Import): string | undefined {
+  const layer = layerOf(found.file);
+  const row = rowOf(layer);
+  if (!row) return `${layer} is not in test/package/layers.ts`;
+  if (found.exportsAll) return "a door names what it exports; no export *";
+  if (found.target === undefined) return whyForeignWrong(found, layer, row.packages);
+  const target = layerOf(found.target);
+  if (target === layer) return undefined;
+  const allowed =
+    row.ours.includes(target) ||
+    (target !== "from/source.ts" && target.startsWith("from/") && row.ours.includes("from/*"));
+  if (!allowed) return `${layer} may import ${row.ours.join(", ") || "nothing of ours"}`;
+  if (found.kind !== "type" && typeOnly[layer]?.includes(target)) return `${layer} imports types only from ${target}`;
+  if (openFolders.includes(target)) return undefined;
+  if (found.target !== target && found.target !== `${target}/index.ts`)
+    return `${target} is entered through its index.ts`;
+  return undefined;
+}
+
+function whyForeignWrong(found: Import, layer: string, packages: string[]): string | undefined {
+  if (found.computed)
+    return nodeLayers.includes(layer) ? undefined : `${layer} imports a path that only shows at run time`;
+  if (isBuiltin(found.specifier)) {
+    return nodeLayers.includes(layer) || found.kind === "type" ? undefined : `${layer} also runs in a browser`;
+  }
+  if (packages.includes(packageOf(found.specifier))) return undefined;
+  if (found.kind === "type" && layer !== "internal" && typePackages.includes(packageOf(found.specifier)))
+    return undefined;
+  return `${layer} may import the packages ${packages.join(", ") || "(none)"}`;
+}
