@@ -86,6 +86,12 @@ export interface EndpointPlan {
   accept: string[];
   /** Set when the operation is the streaming one of its entry. */
   stream?: "sse" | "ndjson" | "json-seq";
+  /**
+   * Properties that an object body gets where the caller left them out: `{ stream: true }` for the streaming operation
+   * of an entry that answers both ways and whose body declares a boolean `stream`.
+   */
+  bodyDefaults?: Readonly<Record<string, unknown>>;
+  /** Empty when the document says nothing about security; one empty alternative when it says that nothing is needed. */
   security: SecurityAlternative[];
   securitySchemes: ReadonlyMap<string, SecuritySchemePlan>;
   /** Codes of declared errors by status: `404` → `HTTP_404`, `4XX` → `HTTP_4XX`. */
