@@ -7,10 +7,10 @@ const addOperation = defineOperation({
   version: "1.0.0",
   type: "query",
   description: "Adds two numbers",
-  inputSchema: Type.Object({ left: Type.Number(), right: Type.Number({ default: 1 }) }),
+  inputSchema: Type.Object({ left: Type.Number(), right: Type.Optional(Type.Number({ default: 1 })) }),
   outputSchema: Type.Object({ sum: Type.Number() }),
   accessControl: { requiredScopes: ["math"] },
-  handler: ({ left, right }) => ({ sum: left + right, excess: true }),
+  handler: ({ left, right = 0 }) => ({ sum: left + right, excess: true }),
 });
 
 const countOperation = defineOperation({
