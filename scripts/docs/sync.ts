@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { mapFences } from "./fences.ts";
 import { findBrokenLinks } from "./links.ts";
-import { isSameOutput, readOutput } from "./output.ts";
+import { isShownTruly, readOutput } from "./output.ts";
 import { readRegion } from "./regions.ts";
 
 /** A page with its code blocks filled, and what is wrong with it, as `path:line: reason`. */
@@ -29,7 +29,7 @@ function fillPage(root: string, path: string, text: string, outputs: Map<string,
       if (output !== undefined) {
         const printed = outputs.get(output);
         if (printed instanceof Error) throw printed;
-        return printed === undefined || isSameOutput(printed, content) ? undefined : printed;
+        return printed === undefined || isShownTruly(content, printed) ? undefined : printed;
       }
       if (isCode(language))
         throw new Error(`a ${language} block needs source="file#region", so that it is code that runs`);
