@@ -1,16 +1,16 @@
-/** Runs every `examples/<story>/main.ts`. An example checks itself and exits non-zero when something is wrong. */
+/**
+ * Runs every `examples/<story>/main.ts` and every `<file>.examples.ts`. An example checks itself and exits non-zero
+ * when something is wrong.
+ */
 import { existsSync, readdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { runProgram } from "./run-program.ts";
 import { root } from "./subpaths.ts";
 
-const folder = resolve(root, "examples");
-const stories = existsSync(folder) ? readdirSync(folder).sort() : [];
+const programs = [...find("examples", /^[^/]+\/main\.ts$/), ...find("src", /\.examples\.ts$/)];
 let passed = 0;
 let failed = 0;
-for (const story of stories) {
-  const path = `examples/${story}/main.ts`;
-  if (!existsSync(resolve(root, path))) continue;
+for (const path of programs) {
   const started = performance.now();
   const { exitCode, stdout, stderr } = await runProgram(path);
   const took = `${Math.round(performance.now() - started)} ms`;
@@ -24,3 +24,11 @@ for (const story of stories) {
 }
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
+
+function find(folder: string, pattern: RegExp): string[] {
+  if (!existsSync(resolve(root, folder))) return [];
+  return readdirSync(resolve(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => pattern.test(name))
+    .map((name) => `${folder}/${name}`)
+    .sort();
+}
