@@ -1,0 +1,62 @@
+import { type Linked, LinkedSet } from "./linked-set.ts";
+
+/** Something that wants to hear when its time is up. */
+export interface Expiring extends Linked {
+  /** Called once, at the deadline or a few milliseconds later, unless it was unlinked before. */
+  expire(): void;
+}
+
+/** Deadlines within one slot fire together. */
+const slotMilliseconds = 8;
+/** The longest delay that `setTimeout` takes; a longer one would fire at once. */
+const longestDelay = 2 ** 31 - 1;
+
+const slots = new Map<number, LinkedSet<Expiring>>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+let timerSlot = Number.POSITIVE_INFINITY;
+
+/** Monotonic milliseconds: a clock that is set back or forward moves no deadline. */
+export function monotonicNow(): number {
+  return performance.now();
+}
+
+/**
+ * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
+ * timer for each costs several times the call that it guards. `waiting.unlink()` takes the deadline back.
+ */
+export function expireAt(waiting: Expiring, at: number): void {
+  const slot = Math.ceil(at / slotMilliseconds);
+  let members = slots.get(slot);
+  if (members === undefined) {
+    members = new LinkedSet();
+    slots.set(slot, members);
+    if (slot < timerSlot) schedule(slot);
+  }
+  members.add(waiting);
+}
+
+function schedule(slot: number): void {
+  clearTimeout(timer);
+  timerSlot = slot;
+  timer = setTimeout(fire, Math.min(Math.max(slot * slotMilliseconds - monotonicNow(), 0), longestDelay));
+  // A waiting deadline must not keep the process alive. Browsers have numbers for timers.
+  if (typeof timer === "object") timer.unref();
+}
+
+function fire(): void {
+  const now = monotonicNow();
+  timerSlot = Number.POSITIVE_INFINITY;
+  let nextSlot = Number.POSITIVE_INFINITY;
+  const due: LinkedSet<Expiring>[] = [];
+  for (const [slot, members] of slots) {
+    if (members.isEmpty) slots.delete(slot);
+    else if (slot * slotMilliseconds <= now) {
+      slots.delete(slot);
+      due.push(members);
+    } else if (slot < nextSlot) nextSlot = slot;
+  }
+  if (nextSlot !== Number.POSITIVE_INFINITY) schedule(nextSlot);
+  for (const members of due) {
+    for (let waiting = members.shift(); waiting !== undefined; waiting = members.shift()) waiting.expire();
+  }
+}

@@ -1,0 +1,38 @@
+/** Listeners to one kind of event. Listeners may come and go while an event is delivered. */
+export class Emitter<E> {
+  #listeners: ReadonlyArray<(event: E) => void> = [];
+  readonly #onFailure: (error: unknown) => void;
+
+  /** @param onFailure hears what listeners throw; they disturb neither each other nor the one who emits */
+  constructor(onFailure: (error: unknown) => void) {
+    this.#onFailure = onFailure;
+  }
+
+  get hasListeners(): boolean {
+    return this.#listeners.length > 0;
+  }
+
+  /** Adds a listener and gives what removes it again. */
+  on(listener: (event: E) => void): () => void {
+    // A wrapper of its own, so that the same function can listen twice and leave once.
+    const entry = (event: E) => listener(event);
+    this.#listeners = [...this.#listeners, entry];
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== entry);
+    };
+  }
+
+  emit(event: E): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#onFailure(error);
+      }
+    }
+  }
+
+  clear(): void {
+    this.#listeners = [];
+  }
+}

@@ -1,0 +1,159 @@
+import { nextRequestId } from "../internal/request-id.ts";
+import type { CallOptions, Identity, OperationContext, OperationEnv, Progress } from "../operation/index.ts";
+import type { Guard } from "./guard.ts";
+
+/** What a context asks of the registry that made it. */
+export interface ContextHost {
+  /** Makes the operations that the handler may call. */
+  createEnv(context: CallContext): OperationEnv;
+  reportProgress(context: CallContext, operationId: string, progress: Progress): void;
+}
+
+/** Where the handler of a context stands. `probed` is `running` with somebody listening for its end. */
+const Phase = { starting: 0, running: 1, probed: 2, finished: 3 } as const;
+type Phase = (typeof Phase)[keyof typeof Phase];
+
+let watch: (context: CallContext, result: PromiseLike<unknown>) => void;
+
+/**
+ * The context of one call. Private fields make it unforgeable, and everything that costs is made when first read:
+ * most handlers read none of it.
+ */
+export class CallContext implements OperationContext {
+  readonly identity: Identity | undefined;
+  readonly deadline: number | undefined;
+  readonly metadata: Record<string, unknown>;
+  readonly parentRequestId: string | undefined;
+
+  #host: ContextHost;
+  #operationId: string;
+  #requestId: string | undefined;
+  #onProgress: ((progress: Progress) => void) | undefined;
+  #depth: number;
+  #guard: Guard | undefined = undefined;
+  #signal: AbortSignal | undefined = undefined;
+  #env: OperationEnv | undefined = undefined;
+  #phase: Phase = Phase.starting;
+  #watched = false;
+  #result: PromiseLike<unknown> | undefined = undefined;
+
+  constructor(
+    host: ContextHost,
+    operationId: string,
+    options: CallOptions | undefined,
+    parent: CallContext | undefined,
+  ) {
+    this.#host = host;
+    this.#operationId = operationId;
+    if (parent === undefined) {
+      this.parentRequestId = undefined;
+      this.#depth = 0;
+      this.identity = options?.identity;
+      this.deadline = options?.deadline;
+      this.metadata = options?.metadata ?? {};
+      this.#requestId = options?.requestId;
+    } else {
+      this.parentRequestId = parent.requestId;
+      this.#depth = parent.#depth + 1;
+      this.identity = parent.identity;
+      this.deadline = earlier(parent.deadline, options?.deadline);
+      this.metadata = options?.metadata ?? parent.metadata;
+      this.#requestId = undefined;
+    }
+    this.#onProgress = options?.onProgress;
+  }
+
+  get requestId(): string {
+    this.#requestId ??= nextRequestId();
+    return this.#requestId;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= this.#guard?.signal ?? new AbortController().signal;
+    return this.#signal;
+  }
+
+  get env(): OperationEnv {
+    this.#env ??= this.#host.createEnv(this);
+    return this.#env;
+  }
+
+  progress(progress: Progress): void {
+    if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
+    this.#host.reportProgress(this, this.#operationId, progress);
+    this.#onProgress?.(progress);
+  }
+
+  /** Tells whether a value is a context that some registry made. */
+  static is(value: object): value is CallContext {
+    return #host in value;
+  }
+
+  /** Tells whether a value is a context that `host` made; a property or a prototype cannot claim it. */
+  static isOf(host: ContextHost, value: unknown): value is CallContext {
+    return typeof value === "object" && value !== null && #host in value && value.#host === host;
+  }
+
+  static guardOf(context: CallContext): Guard | undefined {
+    return context.#guard;
+  }
+
+  static depthOf(context: CallContext): number {
+    return context.#depth;
+  }
+
+  static attachGuard(context: CallContext, guard: Guard): void {
+    context.#guard = guard;
+  }
+
+  /** Says that the handler's code has returned `result` and is now running on its own. */
+  static started(context: CallContext, result: PromiseLike<unknown>): void {
+    context.#phase = Phase.running;
+    if (context.#watched) watch(context, result);
+    else context.#result = result;
+  }
+
+  /** Says that the handler is done: from now on nothing that was done in its name is trusted. */
+  static finish(context: CallContext): void {
+    context.#phase = Phase.finished;
+    context.#result = undefined;
+  }
+
+  /**
+   * Tells whether the handler that got this context still runs. Nobody listens for its end until it is first asked,
+   * so that handlers which call nothing pay nothing; that first answer takes one microtask.
+   */
+  static isRunning(context: CallContext): boolean | Promise<boolean> {
+    switch (context.#phase) {
+      case Phase.starting:
+        context.#watched = true;
+        return true;
+      case Phase.probed:
+        return true;
+      case Phase.finished:
+        return false;
+      case Phase.running: {
+        const result = context.#result;
+        if (result === undefined) return true;
+        watch(context, result);
+        // If the handler had finished before, its reaction is in the queue ahead of this one.
+        return Promise.resolve().then(() => context.#phase !== Phase.finished);
+      }
+    }
+  }
+
+  static {
+    watch = (context, result) => {
+      const finish = () => CallContext.finish(context);
+      context.#phase = Phase.probed;
+      context.#result = undefined;
+      result.then(finish, finish);
+    };
+  }
+}
+
+/** The earlier of two deadlines that may both be absent. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}

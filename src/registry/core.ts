@@ -1,0 +1,107 @@
+import { Emitter } from "../internal/emitter.ts";
+import { nearest } from "../internal/nearest.ts";
+import {
+  CallError,
+  defaultLimits,
+  handlerMissing,
+  type Limits,
+  type OperationEnv,
+  type OutputPolicy,
+  type Progress,
+} from "../operation/index.ts";
+import type { CallContext, ContextHost } from "./call-context.ts";
+import type { Entry } from "./entry.ts";
+import { createTrustedEnv } from "./env.ts";
+import { describeCall } from "./observe.ts";
+import { Prepared } from "./prepared.ts";
+import { reportListener } from "./reports.ts";
+import type { CallEvent, ChangeEvent, CustomAuth, Middleware, RegistryOptions } from "./types.ts";
+
+/** What the steps of a call see of the registry that runs it. */
+export class RegistryCore implements ContextHost {
+  readonly limits: Required<Limits>;
+  readonly calls = new Emitter<CallEvent>((error) => reportListener("call", error));
+  readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
+  middleware: readonly Middleware[] = [];
+  isClosed = false;
+  readonly #entries = new Map<string, Entry>();
+  readonly #namespaces = new Map<string, Map<string, Entry>>();
+  readonly #customAuth: Readonly<Record<string, CustomAuth>>;
+  readonly #outputPolicy: OutputPolicy;
+
+  constructor({ customAuth = {}, outputPolicy = "cast", limits }: RegistryOptions) {
+    this.#customAuth = customAuth;
+    this.#outputPolicy = outputPolicy;
+    this.limits = { ...defaultLimits, ...limits };
+  }
+
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  entries(): Iterable<Entry> {
+    return this.#entries.values();
+  }
+
+  namesIn(namespace: string): ReadonlyMap<string, Entry> | undefined {
+    return this.#namespaces.get(namespace);
+  }
+
+  namespaces(): Iterable<string> {
+    return this.#namespaces.keys();
+  }
+
+  /** Puts an operation in, in the place of the one with its id if there is one. */
+  put(entry: Entry): void {
+    const { namespace, name } = entry.spec;
+    const kind = this.#entries.has(entry.id) ? "changed" : "added";
+    this.#entries.set(entry.id, entry);
+    let names = this.#namespaces.get(namespace);
+    if (names === undefined) this.#namespaces.set(namespace, (names = new Map()));
+    names.set(name, entry);
+    if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
+  }
+
+  remove(id: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    const { namespace, name } = entry.spec;
+    this.#entries.delete(id);
+    const names = this.#namespaces.get(namespace)!;
+    names.delete(name);
+    if (names.size === 0) this.#namespaces.delete(namespace);
+    this.changes.emit({ kind: "removed", operationId: id, spec: entry.spec });
+    return true;
+  }
+
+  nearestId(id: string): string | undefined {
+    return nearest(id, this.#entries.keys());
+  }
+
+  customAuth(name: string): CustomAuth | undefined {
+    return Object.hasOwn(this.#customAuth, name) ? this.#customAuth[name] : undefined;
+  }
+
+  /** Compiles what a call of the operation needs. Throws a `CallError` when it cannot be called. */
+  prepare(entry: Entry): Prepared {
+    const { handler, id } = entry;
+    if (handler === undefined) throw handlerMissing(id);
+    try {
+      entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
+    } catch (cause) {
+      const message = `"${id}" cannot be called, because a schema of it cannot be used: ${cause instanceof Error ? cause.message : "unknown reason"}`;
+      throw new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false });
+    }
+    return entry.prepared;
+  }
+
+  createEnv(context: CallContext): OperationEnv {
+    return createTrustedEnv(this, context, "trust");
+  }
+
+  reportProgress(context: CallContext, operationId: string, progress: Progress): void {
+    if (this.calls.hasListeners) {
+      this.calls.emit({ kind: "progressed", ...describeCall(context, operationId), progress });
+    }
+  }
+}

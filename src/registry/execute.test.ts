@@ -1,0 +1,512 @@
+import { Type } from "typebox";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  CallError,
+  httpEnvelope,
+  isResponseEnvelope,
+  mcpEnvelope,
+  type OperationContext,
+  OperationType,
+} from "../operation/index.ts";
+import { OperationRegistry } from "./registry.ts";
+import { deferred, never, operation } from "./testing.ts";
+
+const Task = Type.Object({ id: Type.String(), title: Type.String() });
+
+function registryOf(...overrides: Array<Parameters<typeof operation>[0]>): OperationRegistry {
+  const registry = new OperationRegistry();
+  for (const override of overrides) registry.register(operation(override));
+  return registry;
+}
+
+describe("the answer", () => {
+  test("a plain result is wrapped in a local envelope", async () => {
+    const registry = registryOf({ handler: () => ({ id: "1", title: "Ship" }), outputSchema: Task });
+
+    const before = Date.now();
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope).toEqual({
+      data: { id: "1", title: "Ship" },
+      meta: { source: "local", operationId: "test.echo", timestamp: expect.any(Number) },
+    });
+    expect((envelope.meta as { timestamp: number }).timestamp).toBeGreaterThanOrEqual(before);
+  });
+
+  test("clean data goes on by reference", async () => {
+    const result = { id: "1", title: "Ship" };
+    const registry = registryOf({ handler: async () => result, outputSchema: Task });
+
+    expect((await registry.execute("test.echo", {})).data).toBe(result);
+  });
+
+  test("excess properties are stripped from a copy and reported", async () => {
+    const result = Object.freeze({ id: "1", title: "Ship", secret: true });
+    const registry = registryOf({ handler: async () => result, outputSchema: Task });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toEqual({ id: "1", title: "Ship" });
+    expect(envelope.meta.drift).toEqual([expect.objectContaining({ path: "/secret", kind: "stripped" })]);
+    expect(result).toHaveProperty("secret", true);
+  });
+
+  test("an envelope that the handler made passes through as it is", async () => {
+    const made = httpEnvelope(
+      { id: "1", title: "Ship" },
+      { statusCode: 200, headers: {}, contentType: "application/json" },
+    );
+    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+
+    expect(await registry.execute("test.echo", {})).toBe(made);
+  });
+
+  test("a frozen envelope is not written to when its data drifts", async () => {
+    const made = Object.freeze(
+      httpEnvelope(Object.freeze({ id: "1", title: "Ship", extra: 1 }), {
+        statusCode: 200,
+        headers: {},
+        contentType: "x",
+      }),
+    );
+    Object.freeze(made.meta);
+    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toEqual({ id: "1", title: "Ship" });
+    expect(envelope.meta).toMatchObject({ source: "http", statusCode: 200 });
+    expect(envelope.meta.drift).toHaveLength(1);
+    expect(made.meta.drift).toBeUndefined();
+  });
+
+  test("something that only looks like an envelope is data", async () => {
+    const lookalike = { data: 1, meta: { source: "http", statusCode: 200 } };
+    const registry = registryOf({ handler: async () => lookalike });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toBe(lookalike);
+    expect(envelope.meta.source).toBe("local");
+  });
+
+  test("a void handler answers with undefined data", async () => {
+    const registry = registryOf({ handler: async () => {}, outputSchema: Type.Void() });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope).toEqual({ data: undefined, meta: expect.objectContaining({ source: "local" }) });
+    expect("data" in envelope && isResponseEnvelope(envelope)).toBe(true);
+  });
+
+  test("results of MCP tools that report an error are untouched", async () => {
+    const made = mcpEnvelope({ message: "no", extra: 1 }, { isError: true, content: [], structuredContent: { a: 1 } });
+    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+
+    expect(await registry.execute("test.echo", {})).toBe(made);
+  });
+
+  test("content blocks that stand in for structured content are untouched", async () => {
+    const content = [{ type: "text" as const, text: "hello" }];
+    const made = mcpEnvelope(content, { isError: false, content });
+    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+
+    expect(await registry.execute("test.echo", {})).toBe(made);
+  });
+
+  test("an empty HTTP body is not checked", async () => {
+    const made = httpEnvelope(undefined, { statusCode: 204, headers: {}, contentType: "" });
+    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+
+    expect(await registry.execute("test.echo", {})).toBe(made);
+  });
+
+  test("an answer with none of the declared properties stays as it came", async () => {
+    const odd = { error: "boom" };
+    const registry = registryOf({ handler: async () => odd, outputSchema: Task });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toBe(odd);
+    expect(envelope.meta.drift?.[0]).toMatchObject({ path: "", kind: "mismatch" });
+  });
+
+  test("a thenable is awaited", async () => {
+    const registry = registryOf({
+      handler: () => ({ then: (resolve: (value: unknown) => void) => resolve({ id: "1", title: "t" }) }),
+      outputSchema: Task,
+    });
+
+    expect((await registry.execute("test.echo", {})).data).toEqual({ id: "1", title: "t" });
+  });
+
+  test("a thenable whose then throws is one EXECUTION_ERROR", async () => {
+    const registry = registryOf({
+      handler: () => ({
+        get then() {
+          throw new Error("odd");
+        },
+      }),
+    });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "odd" });
+  });
+});
+
+describe("output policies", () => {
+  const drifting = { handler: async () => ({ id: "1", title: "Ship", extra: 1 }), outputSchema: Task };
+
+  test("check leaves the data and says what cast would do", async () => {
+    const result = { id: "1", title: "Ship", extra: 1 };
+    const registry = registryOf({ handler: async () => result, outputSchema: Task, outputPolicy: "check" });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toBe(result);
+    expect(envelope.meta.drift).toEqual([expect.objectContaining({ path: "/extra", kind: "stripped" })]);
+  });
+
+  test("strict passes valid data unchanged, excess or not", async () => {
+    const registry = registryOf({ ...drifting, outputPolicy: "strict" });
+
+    const envelope = await registry.execute("test.echo", {});
+
+    expect(envelope.data).toEqual({ id: "1", title: "Ship", extra: 1 });
+    expect(envelope.meta.drift).toBeUndefined();
+  });
+
+  test("strict refuses invalid data with OUTPUT_INVALID", async () => {
+    const registry = registryOf({ handler: async () => ({ id: 1 }), outputSchema: Task, outputPolicy: "strict" });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID", mayHaveRun: true });
+  });
+
+  test("the operation's policy wins over the registry's", async () => {
+    const registry = new OperationRegistry({ outputPolicy: "strict" });
+    registry.register(operation({ handler: async () => ({ id: 1 }), outputSchema: Task, outputPolicy: "check" }));
+    registry.register(operation({ name: "other", handler: async () => ({ id: 1 }), outputSchema: Task }));
+
+    expect((await registry.execute("test.echo", {})).data).toEqual({ id: 1 });
+    await expect(registry.execute("test.other", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
+  });
+});
+
+describe("find", () => {
+  test("an unknown id names the nearest one", async () => {
+    const registry = registryOf({ namespace: "task", name: "create" });
+
+    await expect(registry.execute("task.crate", {})).rejects.toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+      message: expect.stringContaining('Did you mean "task.create"?'),
+      mayHaveRun: false,
+    });
+  });
+
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "test.__proto__", "test.constructor"])(
+    "the id %s is not found",
+    async (id) => {
+      const registry = registryOf({});
+
+      await expect(registry.execute(id, {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    },
+  );
+
+  test.each(["__proto__", "constructor", "toString", "("])(
+    "an operation called %s works as any other",
+    async (name) => {
+      const registry = registryOf({ namespace: name, name, handler: async () => name });
+
+      expect((await registry.execute(`${name}.${name}`, {})).data).toBe(name);
+      expect(registry.getByName(name, name)?.name).toBe(name);
+    },
+  );
+
+  test("a spec without handler says how to give it one", async () => {
+    const registry = new OperationRegistry();
+    const { handler: _, ...spec } = operation();
+    registry.registerSpec(spec);
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+      message: expect.stringContaining("registerHandler"),
+    });
+  });
+
+  test("executing a subscription is WRONG_OPERATION_TYPE", async () => {
+    const registry = registryOf({ type: OperationType.SUBSCRIPTION, handler: async function* () {} });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "WRONG_OPERATION_TYPE" });
+  });
+});
+
+describe("validate", () => {
+  const input = Type.Object({ title: Type.String(), priority: Type.Number({ default: 3 }) });
+
+  test("input that does not fit is refused with path and message, and the handler never starts", async () => {
+    const handler = vi.fn();
+    const registry = registryOf({ handler, inputSchema: input });
+
+    const failure = registry.execute("test.echo", { title: 7, priority: 1 });
+
+    await expect(failure).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      mayHaveRun: false,
+      details: { errors: [{ path: "/title", message: expect.any(String) }], total: 1 },
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("defaults are filled into a copy", async () => {
+    const registry = registryOf({ inputSchema: input });
+    const given = Object.freeze({ title: "a" });
+
+    expect((await registry.execute("test.echo", given)).data).toEqual({ title: "a", priority: 3 });
+    expect(given).toEqual({ title: "a" });
+  });
+
+  test("defaults are not filled where the definition says so", async () => {
+    const registry = registryOf({ inputSchema: input, fillDefaults: false });
+
+    await expect(registry.execute("test.echo", { title: "a" })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  });
+
+  test("50,000 wrong items give 20 errors, a count and a short message", async () => {
+    const registry = registryOf({ inputSchema: Type.Array(Type.Number()) });
+
+    const error = await registry.execute("test.echo", Array(50_000).fill("x")).catch((reason: CallError) => reason);
+
+    const { errors, total } = (error as CallError).details as { errors: unknown[]; total: number };
+    expect(errors).toHaveLength(20);
+    expect(total).toBeGreaterThan(20);
+    expect(JSON.stringify(error).length).toBeLessThan(16_384);
+  });
+
+  test("values nested 20,000 deep are refused or answered, never a crash", async () => {
+    const Node = Type.Cyclic({ Node: Type.Object({ next: Type.Optional(Type.Ref("Node")) }) }, "Node");
+    let deep: object = {};
+    for (let level = 0; level < 20_000; level += 1) deep = { next: deep };
+    const registry = registryOf({ inputSchema: Node }, { name: "out", handler: async () => deep, outputSchema: Node });
+
+    await expect(registry.execute("test.echo", deep)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+    const answer = await registry.execute("test.out", {});
+    expect(answer.data).toBe(deep);
+    expect(answer.meta.drift?.[0]?.kind).toBe("mismatch");
+  });
+});
+
+describe("what handlers throw", () => {
+  test("a CallError keeps code, details and flags, declared or not", async () => {
+    const thrown = new CallError("TASK_LOCKED", "Locked", { by: "ada" }, { retryable: true });
+    const registry = registryOf({
+      handler: () => {
+        throw thrown;
+      },
+    });
+
+    await expect(registry.execute("test.echo", {})).rejects.toBe(thrown);
+  });
+
+  test("an Error becomes EXECUTION_ERROR with its message and stays as cause", async () => {
+    const cause = new TypeError("x is not a function");
+    const registry = registryOf({ handler: async () => Promise.reject(cause) });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: "x is not a function",
+      cause,
+    });
+  });
+
+  test.each([[null], ["text"], [undefined], [{ code: "ACCESS_DENIED" }]])(
+    "%j becomes UNKNOWN_ERROR",
+    async (thrown) => {
+      const registry = registryOf({ handler: () => Promise.reject(thrown) });
+
+      await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "UNKNOWN_ERROR" });
+    },
+  );
+
+  test("a message never decides a code", async () => {
+    const registry = registryOf({
+      handler: () => {
+        throw new Error("ACCESS_DENIED: Operation not found, timeout, aborted");
+      },
+    });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+  });
+});
+
+describe("signal and deadline", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("a handler that never settles ends with TIMEOUT at its deadline, and its signal fires", async () => {
+    let signal: AbortSignal | undefined;
+    const registry = registryOf({
+      handler: (_: unknown, context: OperationContext) => {
+        signal = context.signal;
+        return never;
+      },
+    });
+
+    const failure = expect(registry.execute("test.echo", {}, { deadline: Date.now() + 50 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+      mayHaveRun: true,
+      retryable: true,
+    });
+    expect(signal?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(60);
+    await failure;
+
+    expect(signal?.aborted).toBe(true);
+    expect(signal?.reason).toMatchObject({ code: "TIMEOUT" });
+  });
+
+  test("a handler that settles after its deadline changes nothing", async () => {
+    const late = deferred<string>();
+    const registry = registryOf({ handler: () => late.promise });
+
+    const failure = expect(registry.execute("test.echo", {}, { deadline: Date.now() + 50 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+    });
+    await vi.advanceTimersByTimeAsync(60);
+    late.resolve("too late");
+    await failure;
+  });
+
+  test("a deadline that has passed starts nothing", async () => {
+    const handler = vi.fn();
+    const registry = registryOf({ handler });
+
+    await expect(registry.execute("test.echo", {}, { deadline: Date.now() - 1 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+      mayHaveRun: false,
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test.each([["text"], [Number.NaN], [null], [{}]])("the deadline %j is refused", async (deadline) => {
+    const handler = vi.fn();
+    const registry = registryOf({ handler });
+
+    await expect(registry.execute("test.echo", {}, { deadline: deadline as never })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("a deadline in the year 9999 does not fire", async () => {
+    const slow = deferred<string>();
+    const registry = registryOf({ handler: () => slow.promise });
+
+    const answer = registry.execute("test.echo", {}, { deadline: Date.UTC(9999, 0) });
+    await vi.advanceTimersByTimeAsync(100_000);
+    slow.resolve("ok");
+
+    expect((await answer).data).toBe("ok");
+  });
+
+  test("a clock that jumps moves no deadline", async () => {
+    const slow = deferred<string>();
+    const registry = registryOf({ handler: () => slow.promise });
+
+    const answer = registry.execute("test.echo", {}, { deadline: Date.now() + 1_000 });
+    vi.setSystemTime(Date.now() + 3_600_000);
+    await vi.advanceTimersByTimeAsync(500);
+    slow.resolve("ok");
+
+    expect((await answer).data).toBe("ok");
+  });
+
+  test("an abort fails the call with ABORTED, keeps the reason and fires the handler's signal", async () => {
+    let signal: AbortSignal | undefined;
+    const controller = new AbortController();
+    const registry = registryOf({
+      handler: (_: unknown, context: OperationContext) => {
+        signal = context.signal;
+        return never;
+      },
+    });
+
+    const answer = registry.execute("test.echo", {}, { signal: controller.signal });
+    controller.abort("changed my mind");
+
+    await expect(answer).rejects.toMatchObject({ code: "ABORTED", cause: "changed my mind", mayHaveRun: true });
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test("a signal that was aborted before starts nothing", async () => {
+    const handler = vi.fn();
+    const registry = registryOf({ handler });
+
+    await expect(registry.execute("test.echo", {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: "ABORTED",
+      mayHaveRun: false,
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("10,000 calls on one signal add one listener to it", async () => {
+    const { signal } = new AbortController();
+    const add = vi.spyOn(signal, "addEventListener");
+    const registry = registryOf({ handler: async () => 1 });
+
+    await Promise.all(Array.from({ length: 10_000 }, () => registry.execute("test.echo", {}, { signal })));
+
+    expect(add).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("the context", () => {
+  test("makes request id, signal and env when they are read, and keeps them", async () => {
+    let seen: OperationContext | undefined;
+    const registry = registryOf({
+      handler: (_: unknown, context: OperationContext) => {
+        seen = context;
+        return [
+          context.requestId === context.requestId,
+          context.env === context.env,
+          context.signal === context.signal,
+        ];
+      },
+    });
+
+    expect((await registry.execute("test.echo", {})).data).toEqual([true, true, true]);
+    expect(Object.keys(seen!)).toEqual(["identity", "deadline", "metadata", "parentRequestId"]);
+  });
+
+  test("request ids differ between calls, and a given one is used", async () => {
+    const registry = registryOf({ handler: (_: unknown, { requestId }: OperationContext) => requestId });
+
+    const ids = await Promise.all([registry.execute("test.echo", {}), registry.execute("test.echo", {})]);
+    const given = await registry.execute("test.echo", {}, { requestId: "mine" });
+
+    expect(new Set(ids.map(({ data }) => data)).size).toBe(2);
+    expect(given.data).toBe("mine");
+  });
+
+  test("reports progress to the caller", async () => {
+    const onProgress = vi.fn();
+    const registry = registryOf({
+      handler: async (_: unknown, context: OperationContext) => {
+        context.progress({ progress: 1, total: 2 });
+        context.progress({ progress: 2, total: 2, message: "done" });
+      },
+    });
+
+    await registry.execute("test.echo", {}, { onProgress });
+
+    expect(onProgress.mock.calls).toEqual([[{ progress: 1, total: 2 }], [{ progress: 2, total: 2, message: "done" }]]);
+  });
+
+  test("metadata reaches the handler", async () => {
+    const registry = registryOf({ handler: (_: unknown, { metadata }: OperationContext) => metadata });
+
+    expect((await registry.execute("test.echo", {}, { metadata: { trace: "t1" } })).data).toEqual({ trace: "t1" });
+  });
+});

@@ -1,0 +1,168 @@
+import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
+import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
+import { Linked, LinkedSet } from "../internal/linked-set.ts";
+import { aborted, type CallError, type CallOptions, timedOut, validationError } from "../operation/index.ts";
+import { CallContext } from "./call-context.ts";
+
+/** Why a call was given up before its handler answered. */
+type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
+
+/** One place where a guard waits: a deadline, a caller's signal, or the guard of the call around it. */
+class Watch extends Linked implements Expiring, AbortListener {
+  readonly #guard: Guard;
+
+  constructor(guard: Guard) {
+    super();
+    this.#guard = guard;
+  }
+
+  expire(): void {
+    this.#guard.end({ kind: "expired" });
+  }
+
+  abort(reason: unknown): void {
+    this.#guard.end({ kind: "aborted", reason });
+  }
+
+  inherit(ending: Ending): void {
+    this.#guard.end(ending);
+  }
+}
+
+/**
+ * Watches over a call that can be given up: by its caller's signal, by its deadline, or because the call around it
+ * was. Made only for such calls. Ends at most once, and not at all once it was released.
+ */
+export class Guard {
+  readonly operationId: string;
+  /** The error that the call was given up with. */
+  ended: CallError | undefined = undefined;
+  #started = false;
+  #released = false;
+  #onEnd: ((error: CallError) => void) | undefined = undefined;
+  #expiresAt = Number.POSITIVE_INFINITY;
+  #controller: AbortController | undefined = undefined;
+  #children: LinkedSet<Watch> | undefined = undefined;
+  #deadlineWatch: Watch | undefined = undefined;
+  #signalWatch: Watch | undefined = undefined;
+  #parentWatch: Watch | undefined = undefined;
+
+  constructor(operationId: string) {
+    this.operationId = operationId;
+  }
+
+  /** Begins to watch. The guard may have ended when this returns: a signal was aborted before, a deadline is past. */
+  arm(signal: AbortSignal | undefined, deadline: number | undefined, parent: Guard | undefined): void {
+    if (parent !== undefined) {
+      if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
+      this.#expiresAt = parent.#expiresAt;
+      this.#parentWatch = new Watch(this);
+      parent.#children ??= new LinkedSet();
+      parent.#children.add(this.#parentWatch);
+    }
+    if (signal !== undefined) {
+      if (signal.aborted) return this.end({ kind: "aborted", reason: signal.reason });
+      this.#signalWatch = new Watch(this);
+      listenForAbort(signal, this.#signalWatch);
+    }
+    if (deadline !== undefined) {
+      const left = deadline - Date.now();
+      if (left <= 0) return this.end({ kind: "expired" });
+      const expiresAt = monotonicNow() + left;
+      // A later deadline than that of the call around it never comes to bear.
+      if (expiresAt < this.#expiresAt) {
+        this.#expiresAt = expiresAt;
+        this.#deadlineWatch = new Watch(this);
+        expireAt(this.#deadlineWatch, expiresAt);
+      }
+    }
+  }
+
+  /** Says who hears of the end, which may have come already. */
+  onEnd(listener: (error: CallError) => void): void {
+    if (this.ended !== undefined) listener(this.ended);
+    else this.#onEnd = listener;
+  }
+
+  /** Stops watching. True for the first to say so, false when the call has ended or was released before. */
+  release(): boolean {
+    if (this.#released || this.ended !== undefined) return false;
+    this.#released = true;
+    this.#unlink();
+    return true;
+  }
+
+  /** Says that the handler is called now: from here on it may have had an effect. Throws when the call has ended. */
+  start(): void {
+    if (this.ended !== undefined) throw this.ended;
+    this.#started = true;
+  }
+
+  /** What the handler can listen to. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.ended !== undefined) this.#controller.abort(this.ended);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Gives the call up: its caller, its handler's signal and the calls inside it hear of it. */
+  end(ending: Ending): void {
+    if (this.#released || this.ended !== undefined) return;
+    const error = toError(this.operationId, ending, this.#started);
+    this.ended = error;
+    this.#unlink();
+    this.#onEnd?.(error);
+    this.#fire(error, ending);
+  }
+
+  /** Fires the handler's signal, though the call itself has been answered: its consumer left. */
+  fire(reason: CallError): void {
+    this.#fire(reason, { kind: "aborted", reason });
+  }
+
+  #fire(error: CallError, ending: Ending): void {
+    this.#controller?.abort(error);
+    const children = this.#children;
+    for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.inherit(ending);
+  }
+
+  #unlink(): void {
+    this.#deadlineWatch?.unlink();
+    this.#signalWatch?.unlink();
+    this.#parentWatch?.unlink();
+  }
+}
+
+function toError(operationId: string, ending: Ending, started: boolean): CallError {
+  return ending.kind === "expired" ? timedOut(operationId, started) : aborted(operationId, ending.reason, started);
+}
+
+function endingOf(error: CallError): Ending {
+  return error.code === "TIMEOUT" ? { kind: "expired" } : { kind: "aborted", reason: error.cause };
+}
+
+/** Makes the guard of a call, for those that can be given up. It may have ended already. */
+export function createGuard(
+  context: CallContext,
+  operationId: string,
+  options: CallOptions | undefined,
+  parent: CallContext | undefined,
+): Guard | undefined {
+  const signal = options?.signal;
+  const deadline = options?.deadline;
+  const outer = parent === undefined ? undefined : CallContext.guardOf(parent);
+  if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
+  if (deadline !== undefined) assertDeadline(operationId, deadline);
+  const guard = new Guard(operationId);
+  guard.arm(signal, deadline, outer);
+  CallContext.attachGuard(context, guard);
+  return guard;
+}
+
+function assertDeadline(operationId: string, deadline: unknown): void {
+  if (typeof deadline === "number" && !Number.isNaN(deadline)) return;
+  const message = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
+  throw validationError(`options of "${operationId}"`, [{ path: "/deadline", message }]);
+}

@@ -1,0 +1,28 @@
+export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
+export type {
+  CallArguments,
+  Client,
+  ClientAny,
+  ClientCall,
+  ClientOperation,
+  ClientOptions,
+  ClientSubscription,
+} from "./client-types.ts";
+export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
+export type { NestedMode } from "./env.ts";
+export { OperationRegistry } from "./registry.ts";
+export { subscribe } from "./subscribe.ts";
+export type {
+  CallEvent,
+  CallEventBase,
+  ChangeEvent,
+  CustomAuth,
+  CustomAuthCall,
+  Following,
+  Middleware,
+  MiddlewareCall,
+  RegisteredOperation,
+  RegistryEvents,
+  RegistryOptions,
+  SearchQuery,
+} from "./types.ts";

@@ -1,0 +1,165 @@
+import {
+  type CallError,
+  isCallError,
+  isResponseEnvelope,
+  localEnvelope,
+  mapError,
+  nestedFailure,
+  type OperationHandler,
+  type OutputPolicy,
+  outputInvalid,
+  type ResponseEnvelope,
+  type SubscriptionHandler,
+  validationError,
+} from "../operation/index.ts";
+import {
+  type CompiledSchema,
+  compileSchema,
+  createDefaultFiller,
+  createNormaliser,
+  type Normalised,
+  type Normaliser,
+  type StandardValidate,
+} from "../schema/index.ts";
+import type { Entry } from "./entry.ts";
+import { reportDrift, reportUndeclaredDetails } from "./reports.ts";
+
+/** Errors that the pipeline itself raised, and for which operation. */
+const raised = new WeakMap<CallError, string>();
+
+/** Notes that the pipeline, not a handler, made this error. */
+export function raise(operationId: string, error: CallError): CallError {
+  raised.set(error, operationId);
+  return error;
+}
+
+const always = () => true;
+
+/** The steps of one operation that depend on its schemas: made on the first call, kept as long as the operation. */
+export class Prepared {
+  readonly entry: Entry;
+  readonly handler: OperationHandler | SubscriptionHandler;
+  /** Whether input can be accepted in one synchronous step. */
+  readonly isPlain: boolean;
+  readonly input: CompiledSchema;
+  readonly fill: ((value: unknown) => unknown) | undefined;
+  readonly validate: StandardValidate | undefined;
+  /** Turns what the handler gave into the envelope of the call. Throws `OUTPUT_INVALID` under `strict`. */
+  readonly toEnvelope: (value: unknown) => ResponseEnvelope;
+  /** Throws what a handler threw as the `CallError` that the caller gets. */
+  readonly fail: (error: unknown) => never;
+
+  constructor(entry: Entry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
+    this.entry = entry;
+    this.handler = handler;
+    this.input = compileSchema(entry.spec.inputSchema);
+    this.fill = entry.fillsDefaults ? createDefaultFiller(entry.spec.inputSchema) : undefined;
+    this.validate = entry.validate;
+    this.isPlain = this.validate === undefined && !entry.demandsResource;
+    this.toEnvelope = createEnveloper(entry, policy);
+    this.fail = (error) => {
+      throw toFailure(entry, error);
+    };
+  }
+
+  /** Checks input that can be checked in one step, and gives it with its defaults. */
+  accept(value: unknown): unknown {
+    const input = this.fill === undefined ? value : this.fill(value);
+    if (this.input.check(input)) return input;
+    const { errors, total } = this.input.errors(input);
+    throw raise(this.entry.id, validationError(inputLabel(this.entry), errors, total));
+  }
+
+  /** Checks input of every kind. */
+  async acceptFully(value: unknown): Promise<unknown> {
+    const input = this.accept(value);
+    if (this.validate === undefined) return input;
+    const result = await this.validate(input);
+    if (result.issues === undefined) return result.value;
+    const errors = result.issues.slice(0, 20).map((issue) => ({ path: toPointer(issue.path), message: issue.message }));
+    throw raise(this.entry.id, validationError(inputLabel(this.entry), errors, result.issues.length));
+  }
+}
+
+function inputLabel(entry: Entry): string {
+  return `input of "${entry.id}"`;
+}
+
+type IssuePath = ReadonlyArray<PropertyKey | { key: PropertyKey }> | undefined;
+
+function toPointer(path: IssuePath): string {
+  const parts = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
+  return parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+/** Wrap, check and normalise in one function, with the schema's part chosen once. */
+function createEnveloper(entry: Entry, policy: OutputPolicy): (value: unknown) => ResponseEnvelope {
+  const { id } = entry;
+  const step = outputStep(entry, policy);
+  return (value) => {
+    if (isResponseEnvelope(value)) return finishEnvelope(entry, step, value);
+    if (step.accepts.clean(value)) return localEnvelope(value, id);
+    const { data, drift, driftTotal } = step.repair(value);
+    const envelope = localEnvelope(data, id);
+    return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
+  };
+}
+
+interface OutputStep {
+  /** Read at every call: its function is replaced by a faster one after the first. */
+  readonly accepts: Pick<Normaliser, "clean">;
+  readonly repair: (value: unknown) => Normalised;
+}
+
+function outputStep(entry: Entry, policy: OutputPolicy): OutputStep {
+  const schema = entry.spec.outputSchema;
+  const compiled = compileSchema(schema);
+  if (compiled.isUnknown) return { accepts: { clean: always }, repair: (data) => ({ data }) };
+  if (policy === "strict") {
+    const accepts = { clean: (value: unknown) => compiled.check(value) };
+    const repair = (value: unknown): never => {
+      const { errors, total } = compiled.errors(value);
+      throw raise(entry.id, outputInvalid(entry.id, errors, total));
+    };
+    return { accepts, repair };
+  }
+  const normaliser = createNormaliser(schema);
+  const repair = policy === "check" ? normaliser.inspect : normaliser.normalise;
+  return { accepts: normaliser, repair: (value) => repair.call(normaliser, value) };
+}
+
+function finishEnvelope(entry: Entry, step: OutputStep, envelope: ResponseEnvelope): ResponseEnvelope {
+  if (isExempt(envelope) || step.accepts.clean(envelope.data)) return envelope;
+  const repaired = step.repair(envelope.data);
+  if (repaired.drift === undefined && repaired.data === envelope.data) return envelope;
+  return withDrift(entry, envelope, repaired);
+}
+
+/** Errors that a tool reports, content blocks in the place of structured content, and empty bodies have no schema. */
+function isExempt({ data, meta }: ResponseEnvelope): boolean {
+  if (meta.source === "mcp") return meta.isError || data === meta.content;
+  return meta.source === "http" && data === undefined;
+}
+
+/** Never writes to the envelope that came: a handler may have frozen it, or keep it. */
+function withDrift(
+  entry: Entry,
+  { meta }: ResponseEnvelope,
+  { data, drift = [], driftTotal }: Normalised,
+): ResponseEnvelope {
+  reportDrift(entry.id, drift);
+  const earlier = meta.drift ?? [];
+  const all = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);
+  const total = (meta.driftTotal ?? earlier.length) + (driftTotal ?? drift.length);
+  const noted = { ...meta, drift: all };
+  if (total > all.length) noted.driftTotal = total;
+  return { data, meta: noted };
+}
+
+function toFailure(entry: Entry, error: unknown): CallError {
+  if (!isCallError(error)) return mapError(error);
+  const operationId = raised.get(error);
+  if (operationId !== undefined) return nestedFailure(operationId, error);
+  reportUndeclaredDetails(entry, error);
+  return error;
+}

@@ -1,0 +1,205 @@
+import type { OperationSource, Unsubscribe } from "../from/source.ts";
+import {
+  assertValidSpec,
+  CallError,
+  type CallOptions,
+  formatOperationId,
+  type IOperationDefinition,
+  type KnownOperations,
+  type OperationHandler,
+  type OperationSpec,
+  operationNotFound,
+  type ResponseEnvelope,
+  type SubscriptionHandler,
+} from "../operation/index.ts";
+import { CallContext } from "./call-context.ts";
+import { createClient } from "./client.ts";
+import type { Client, ClientOptions } from "./client-types.ts";
+import { RegistryCore } from "./core.ts";
+import { Entry, type Registrable } from "./entry.ts";
+import { execute } from "./execute.ts";
+import { followSource } from "./follow.ts";
+import { searchSpecs } from "./search.ts";
+import type {
+  CallEvent,
+  ChangeEvent,
+  Following,
+  Middleware,
+  OperationRegistry as OperationRegistryInterface,
+  RegisteredOperation,
+  RegistryEvents,
+  RegistryOptions,
+  SearchQuery,
+} from "./types.ts";
+
+/** What a registry is at run time; {@link OperationRegistryInterface} says what it promises. */
+export class Registry {
+  readonly #core: RegistryCore;
+  readonly #following = new Set<Following>();
+
+  constructor(options: RegistryOptions = {}) {
+    this.#core = new RegistryCore(options);
+  }
+
+  /** The inside of a registry, for the functions of this folder. */
+  static coreOf(registry: unknown): RegistryCore {
+    if (typeof registry === "object" && registry !== null && #core in registry) return registry.#core;
+    throw new TypeError("This is not a registry. Make one with createRegistry() or new OperationRegistry().");
+  }
+
+  register(definition: IOperationDefinition): void {
+    this.#core.put(this.#createNew(definition, true));
+  }
+
+  registerAll(definitions: Iterable<IOperationDefinition>): void {
+    const entries = new Map<string, Entry>();
+    for (const definition of definitions) {
+      const entry = this.#createNew(definition, true);
+      if (entries.has(entry.id)) throw alreadyRegistered(entry.id);
+      entries.set(entry.id, entry);
+    }
+    for (const entry of entries.values()) this.#core.put(entry);
+  }
+
+  registerSpec(spec: OperationSpec): void {
+    this.#core.put(this.#createNew(spec, false));
+  }
+
+  registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
+    const entry = this.#core.entry(id);
+    if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
+    if (entry.handler !== undefined) {
+      throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
+    }
+    assertHandler(id, handler);
+    this.#core.put(entry.withHandler(handler));
+  }
+
+  unregister(id: string): boolean {
+    return this.#core.remove(id);
+  }
+
+  replace(definition: IOperationDefinition): void {
+    this.#core.put(createEntry(definition, true));
+  }
+
+  get(id: string): RegisteredOperation | undefined {
+    return this.#core.entry(id)?.describe();
+  }
+
+  getByName(namespace: string, name: string): RegisteredOperation | undefined {
+    return this.#core.namesIn(namespace)?.get(name)?.describe();
+  }
+
+  getSpec(id: string): OperationSpec | undefined {
+    return this.#core.entry(id)?.spec;
+  }
+
+  getHandler(id: string): OperationHandler | SubscriptionHandler | undefined {
+    return this.#core.entry(id)?.handler;
+  }
+
+  getAllSpecs(): OperationSpec[] {
+    return Array.from(this.#core.entries(), (entry) => entry.spec);
+  }
+
+  list(): RegisteredOperation[] {
+    return Array.from(this.#core.entries(), (entry) => entry.describe());
+  }
+
+  has(id: string): boolean {
+    return this.#core.entry(id) !== undefined;
+  }
+
+  search(query: string | SearchQuery): OperationSpec[] {
+    return searchSpecs(this.getAllSpecs(), query);
+  }
+
+  execute<T = unknown>(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
+    // A context that is passed on is a call inside another: same identity, signal and deadline, but no trust.
+    const answer =
+      options !== undefined && CallContext.is(options)
+        ? execute(this.#core, id, input, undefined, options)
+        : execute(this.#core, id, input, options);
+    return answer as Promise<ResponseEnvelope<T>>;
+  }
+
+  use(middleware: Middleware): Unsubscribe {
+    const core = this.#core;
+    const own: Middleware = (call, next) => middleware(call, next);
+    core.middleware = [...core.middleware, own];
+    return () => {
+      core.middleware = core.middleware.filter((other) => other !== own);
+    };
+  }
+
+  on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
+    switch (event) {
+      case "call":
+        return this.#core.calls.on(listener as (event: CallEvent) => void);
+      case "change":
+        return this.#core.changes.on(listener as (event: ChangeEvent) => void);
+      default:
+        throw new TypeError(`A registry has no event "${String(event)}". It has "call" and "change".`);
+    }
+  }
+
+  async follow(source: OperationSource): Promise<Following> {
+    const following = await followSource(this, source);
+    this.#following.add(following);
+    const close = () => {
+      this.#following.delete(following);
+      return following.close();
+    };
+    return { close, [Symbol.asyncDispose]: close };
+  }
+
+  client<K extends KnownOperations>(options: ClientOptions = {}): Client<K> {
+    return createClient(this.#core, options) as Client<K>;
+  }
+
+  async close(): Promise<void> {
+    this.#core.isClosed = true;
+    const following = [...this.#following];
+    this.#following.clear();
+    await Promise.all(following.map((one) => one.close()));
+    this.#core.calls.clear();
+    this.#core.changes.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #createNew(definition: Registrable, needsHandler: boolean): Entry {
+    const entry = createEntry(definition, needsHandler);
+    if (this.#core.entry(entry.id) !== undefined) throw alreadyRegistered(entry.id);
+    return entry;
+  }
+}
+
+/** {@inheritDoc OperationRegistryInterface} */
+export type OperationRegistry<Known extends KnownOperations = KnownOperations> = OperationRegistryInterface<Known>;
+
+/** Makes a registry that knows nothing of its operations' types; `createRegistry` makes one that does. */
+export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
+
+function createEntry(definition: Registrable, needsHandler: boolean): Entry {
+  assertValidSpec(definition);
+  const id = formatOperationId(definition.namespace, definition.name);
+  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler);
+  return new Entry(id, definition);
+}
+
+function assertHandler(id: string, handler: unknown): void {
+  if (typeof handler === "function") return;
+  throw malformed(`"${id}" has no handler. Give it a function, or use registerSpec() and registerHandler() later.`);
+}
+
+function alreadyRegistered(id: string): CallError {
+  return malformed(`"${id}" is registered already. Use replace() to put another in its place.`);
+}
+
+function malformed(message: string): CallError {
+  return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+}

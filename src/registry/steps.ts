@@ -1,0 +1,84 @@
+import {
+  accessDenied,
+  CallError,
+  type CallOptions,
+  checkResource,
+  checkScopes,
+  limitExceeded,
+  operationNotFound,
+  unavailable,
+  wrongOperationType,
+} from "../operation/index.ts";
+import { CallContext } from "./call-context.ts";
+import type { RegistryCore } from "./core.ts";
+import type { Entry } from "./entry.ts";
+import { type Prepared, raise } from "./prepared.ts";
+
+/** One call on its way through the steps. */
+export interface Call {
+  readonly core: RegistryCore;
+  readonly context: CallContext;
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly options: CallOptions | undefined;
+  /** The call was authorised as part of the call around it. Never comes from options. */
+  readonly trusted: boolean;
+}
+
+/** Find and scopes, the steps before the input is looked at. Throws a `CallError`. */
+export function admit(
+  core: RegistryCore,
+  context: CallContext,
+  id: string,
+  used: "execute" | "subscribe",
+  trusted: boolean,
+): Prepared {
+  const entry = core.entry(id);
+  if (entry === undefined || core.isClosed) throw raise(id, cannotFind(core, id));
+  if (entry.isSubscription !== (used === "subscribe")) throw raise(id, wrongOperationType(id, entry.spec.type, used));
+  if (!trusted && entry.demandsScopes) {
+    const answer = checkScopes(entry.access, context.identity);
+    if (answer !== true) throw raise(id, accessDenied(id, answer));
+  }
+  if (CallContext.depthOf(context) > core.limits.callDepth) {
+    throw limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", core.limits.callDepth);
+  }
+  return entry.prepared ?? core.prepare(entry);
+}
+
+function cannotFind(core: RegistryCore, id: string): CallError {
+  if (core.isClosed) return unavailable("The registry was closed and", { mayHaveRun: false });
+  return operationNotFound(id, core.nearestId(id));
+}
+
+/** The resource step, on the validated input. Rejects with a `CallError`. */
+export async function authorise(core: RegistryCore, entry: Entry, context: CallContext, input: unknown): Promise<void> {
+  const answer = checkResource(entry.access, context.identity, input);
+  if (answer !== true) throw raise(entry.id, accessDenied(entry.id, answer));
+  const name = entry.access.customAuth;
+  if (name === undefined) return;
+  const decide = core.customAuth(name);
+  if (decide === undefined) throw raise(entry.id, accessDenied(entry.id, `the registry has no customAuth "${name}"`));
+  const { identity, metadata } = context;
+  let allowed: unknown;
+  try {
+    allowed = await decide({ identity, input, spec: entry.spec, metadata });
+  } catch (cause) {
+    const denial = accessDenied(entry.id, `customAuth "${name}" failed`);
+    throw raise(entry.id, new CallError(denial.code, denial.message, denial.details, { cause, mayHaveRun: false }));
+  }
+  if (allowed !== true) throw raise(entry.id, accessDenied(entry.id, `customAuth "${name}" did not allow it`));
+}
+
+/** The run step: middleware, outermost first, then the handler. */
+export function runHandler(core: RegistryCore, prepared: Prepared, context: CallContext, input: unknown): unknown {
+  const { middleware } = core;
+  const { handler, entry } = prepared;
+  if (middleware.length === 0) return handler(input, context);
+  const call = Object.freeze({ operationId: entry.id, spec: entry.spec, input, context });
+  const step = (index: number): unknown => {
+    const wrap = middleware[index];
+    return wrap === undefined ? handler(input, context) : wrap(call, async () => step(index + 1));
+  };
+  return step(0);
+}

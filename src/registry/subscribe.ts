@@ -1,0 +1,21 @@
+import type { CallOptions, DataOf, KnownOperations, ResponseEnvelope, SubscriptionsOf } from "../operation/index.ts";
+import { Registry } from "./registry.ts";
+import { Subscription } from "./subscription.ts";
+import type { OperationRegistry } from "./types.ts";
+
+/**
+ * Subscribes to an operation and gives an envelope for each of its values. The handler starts with the first
+ * `next()`; leaving the loop ends it. An abort or a deadline throws.
+ */
+export function subscribe<
+  Known extends KnownOperations,
+  T = never,
+  Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string,
+>(
+  registry: OperationRegistry<Known>,
+  id: Id,
+  input: Known[Id]["input"],
+  options?: CallOptions,
+): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
+  return new Subscription(Registry.coreOf(registry), id, input, options) as never;
+}

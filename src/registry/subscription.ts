@@ -1,0 +1,228 @@
+import { aborted, CallError, type CallOptions, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import { CallContext } from "./call-context.ts";
+import type { RegistryCore } from "./core.ts";
+import { createGuard, Guard } from "./guard.ts";
+import { beginObserving, describeCall } from "./observe.ts";
+import type { Prepared } from "./prepared.ts";
+import { reportAbandoned } from "./reports.ts";
+import { admit, authorise, runHandler } from "./steps.ts";
+
+type Result = IteratorResult<ResponseEnvelope, undefined>;
+type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
+
+const done: Result = Object.freeze({ done: true, value: undefined });
+
+/**
+ * The consumer's side of one subscription. Written by hand instead of as an async generator, because a generator's
+ * `return()` waits behind a `next()` that may never come back.
+ *
+ * The handler starts with the first `next()`. Calls of `next()` queue; one value is asked of the handler at a time.
+ */
+export class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
+  readonly #core: RegistryCore;
+  readonly #context: CallContext;
+  readonly #operationId: string;
+  readonly #options: CallOptions | undefined;
+  #input: unknown;
+  #prepared: Prepared | undefined = undefined;
+  #guard: Guard | undefined = undefined;
+  #source: AsyncIterator<unknown> | undefined = undefined;
+  #state: "new" | "open" | "closed" = "new";
+  /** Whether the handler has been asked for a value and has not answered. */
+  #asking = false;
+  /** An error that came while nobody was waiting; the next `next()` throws it. */
+  #failure: CallError | undefined = undefined;
+  #waiters: Waiter[] = [];
+  #seq = 0;
+  #endObserving: ReturnType<typeof beginObserving> | undefined = undefined;
+
+  constructor(core: RegistryCore, operationId: string, input: unknown, options: CallOptions | undefined) {
+    this.#core = core;
+    this.#context = new CallContext(core, operationId, options, undefined);
+    this.#operationId = operationId;
+    this.#options = options;
+    this.#input = input;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  next(): Promise<Result> {
+    if (this.#state === "closed") return this.#afterEnd();
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      if (this.#state === "new") void this.#open();
+      else if (!this.#asking) this.#ask();
+    });
+  }
+
+  /** Ends the subscription. Resolves at once when the handler is in the middle of an `await`, else after its `finally`. */
+  async return(): Promise<Result> {
+    const { state, asking, source } = { state: this.#state, asking: this.#asking, source: this.#source };
+    if (state === "closed") return done;
+    const left = aborted(this.#operationId, "the consumer left", state === "open");
+    this.#close({});
+    this.#guard?.release();
+    this.#guard?.fire(left);
+    if (source === undefined) return done;
+    if (asking) this.#abandon(source);
+    else await this.#leave(source);
+    return done;
+  }
+
+  async throw(error?: unknown): Promise<Result> {
+    await this.return();
+    throw error;
+  }
+
+  /** All steps up to the handler's iterator. */
+  async #open(): Promise<void> {
+    this.#state = "open";
+    this.#asking = true;
+    const { calls } = this.#core;
+    if (calls.hasListeners) this.#endObserving = beginObserving(this.#core, this.#context, this.#operationId);
+    try {
+      const source = await this.#start();
+      this.#source = source;
+      this.#asking = false;
+      if (this.#isClosed()) return this.#abandon(source);
+      this.#ask();
+    } catch (error) {
+      this.#asking = false;
+      this.#fail(mapError(error));
+    }
+  }
+
+  async #start(): Promise<AsyncIterator<unknown>> {
+    const core = this.#core;
+    const context = this.#context;
+    const prepared = admit(core, context, this.#operationId, "subscribe", false);
+    this.#prepared = prepared;
+    this.#guard = createGuard(context, this.#operationId, this.#options, undefined) ?? new Guard(this.#operationId);
+    CallContext.attachGuard(context, this.#guard);
+    this.#guard.onEnd((error) => this.#end(error));
+    const input = await prepared.acceptFully(this.#input);
+    this.#input = undefined;
+    if (prepared.entry.demandsResource) await authorise(core, prepared.entry, context, input);
+    if (this.#isClosed()) throw aborted(this.#operationId, "the consumer left", false);
+    this.#guard.start();
+    let iterable: unknown;
+    try {
+      iterable = await runHandler(core, prepared, context, input);
+    } catch (error) {
+      return prepared.fail(error);
+    }
+    return toIterator(this.#operationId, iterable);
+  }
+
+  #isClosed(): boolean {
+    return this.#state === "closed";
+  }
+
+  #ask(): void {
+    this.#asking = true;
+    try {
+      const answer: unknown = this.#source!.next();
+      const promise = answer instanceof Promise ? answer : Promise.resolve(answer);
+      promise.then(this.#onAnswer, this.#onFailure);
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+
+  readonly #onAnswer = (answer: IteratorResult<unknown>): void => {
+    this.#asking = false;
+    if (this.#state === "closed") return;
+    let envelope: ResponseEnvelope;
+    try {
+      if (answer.done) return this.#complete();
+      envelope = this.#prepared!.toEnvelope(answer.value);
+    } catch (error) {
+      return this.#end(mapError(error));
+    }
+    if (this.#endObserving !== undefined) this.#tell(envelope);
+    this.#waiters.shift()!.resolve({ done: false, value: envelope });
+    if (this.#waiters.length > 0) this.#ask();
+  };
+
+  readonly #onFailure = (error: unknown): void => {
+    this.#asking = false;
+    if (this.#state === "closed") return reportAbandoned(this.#operationId, error);
+    try {
+      this.#prepared!.fail(error);
+    } catch (failure) {
+      this.#fail(mapError(failure));
+    }
+  };
+
+  #tell(envelope: ResponseEnvelope): void {
+    const base = describeCall(this.#context, this.#operationId);
+    this.#core.calls.emit({ kind: "yielded", ...base, seq: this.#seq, envelope });
+    this.#seq += 1;
+  }
+
+  #complete(): void {
+    this.#guard?.release();
+    this.#close({});
+  }
+
+  /** Ends with an error of the pipeline or the handler. */
+  #fail(error: CallError): void {
+    if (this.#state === "closed") return;
+    this.#guard?.release();
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) this.#failure = error;
+    this.#close({ error });
+    waiter?.reject(error);
+  }
+
+  /** Ends while the handler could go on: the signal, the deadline, or a value that is refused. */
+  #end(error: CallError): void {
+    const source = this.#source;
+    this.#fail(error);
+    if (source !== undefined) this.#abandon(source);
+  }
+
+  #close(how: { error?: CallError }): void {
+    this.#state = "closed";
+    CallContext.finish(this.#context);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.resolve(done);
+    this.#endObserving?.(how.error === undefined ? {} : { error: how.error });
+  }
+
+  #afterEnd(): Promise<Result> {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    return failure === undefined ? Promise.resolve(done) : Promise.reject(failure);
+  }
+
+  /** Lets a handler that stands at a `yield` clean up, and waits for it. */
+  async #leave(source: AsyncIterator<unknown>): Promise<void> {
+    try {
+      await source.return?.();
+    } catch (error) {
+      this.#prepared!.fail(error);
+    }
+  }
+
+  /** Lets a handler clean up without waiting: it is in the middle of something, or nobody is left to tell. */
+  #abandon(source: AsyncIterator<unknown>): void {
+    this.#leave(source).catch((error) => reportAbandoned(this.#operationId, error));
+  }
+}
+
+function toIterator(operationId: string, value: unknown): AsyncIterator<unknown> {
+  const iterable = value as AsyncIterable<unknown> | null | undefined;
+  if (typeof iterable === "object" && iterable !== null && typeof iterable[Symbol.asyncIterator] === "function") {
+    return iterable[Symbol.asyncIterator]();
+  }
+  const message = `The handler of "${operationId}" gave no async iterable. Make it an async generator function: async function* (input, context) { … }.`;
+  throw new CallError("EXECUTION_ERROR", message);
+}
