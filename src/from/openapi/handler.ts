@@ -1,0 +1,51 @@
+import type {
+  IOperationDefinition,
+  OperationContext,
+  OperationHandler,
+  SubscriptionHandler,
+} from "../../operation/index.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import type { EndpointPlan } from "./plan.ts";
+import { Exchange } from "./wire/exchange.ts";
+import { compilePages, findPagination, type PaginationPlan } from "./wire/pagination.ts";
+import { CallScope } from "./wire/scope.ts";
+import { openStream } from "./wire/stream.ts";
+
+/** The code of one imported operation. */
+export interface EndpointHandler {
+  handler: OperationHandler | SubscriptionHandler;
+  /** Present when the operation gives its answer in pages. */
+  nextPage?: IOperationDefinition["nextPage"];
+  /** How the pages are found, and whether that was configured or guessed. */
+  pagination?: PaginationPlan;
+}
+
+/** Makes the handler of one endpoint. Cheap: nothing is compiled before the first call. */
+export function createEndpointHandler(plan: EndpointPlan, config: HTTPServiceConfig): EndpointHandler {
+  let made: Exchange | undefined;
+  const exchange = () => (made ??= new Exchange(plan, config));
+  if (plan.stream !== undefined) {
+    return {
+      handler: (input: unknown, context: OperationContext) => openStream(plan, config, exchange(), input, context),
+    };
+  }
+  const handler = (input: unknown, context: OperationContext) => call(exchange(), plan, config, input, context);
+  const pagination = findPagination(plan, config);
+  if (pagination === undefined) return { handler };
+  return { handler, nextPage: compilePages(plan, pagination), pagination };
+}
+
+async function call(
+  exchange: Exchange,
+  plan: EndpointPlan,
+  config: HTTPServiceConfig,
+  input: unknown,
+  context: OperationContext,
+) {
+  const scope = new CallScope(plan.operationId, context.signal, config.timeout);
+  try {
+    return await exchange.run(input, context, scope, exchange.reader.read);
+  } finally {
+    scope.close();
+  }
+}

@@ -1,0 +1,51 @@
+const notUnreserved = /[!'()*]/g;
+const tripleOrReserved = /%25([0-9A-Fa-f]{2})|%(?:3A|2F|3F|40|21|24|28|29|2A|2B|2C|3B|3D)/g;
+const reservedInPath = /%(?:3A|5B|5D|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g;
+const encodedTriple = /%25([0-9A-Fa-f]{2})/g;
+
+/** Percent-encodes everything but RFC 3986's unreserved characters. Throws on half a surrogate pair. */
+export function encode(text: string): string {
+  return encodeURIComponent(text).replace(notUnreserved, percent);
+}
+
+/**
+ * Percent-encodes a query value with `allowReserved`. Reserved characters and ready percent triples stay, except those that
+ * would end the value: `&`, `#`, and the brackets and the quote that a URL cannot hold.
+ */
+export function encodeReservedInQuery(text: string): string {
+  return encode(text).replace(tripleOrReserved, (match, triple?: string) =>
+    triple === undefined ? decodeURIComponent(match) : `%${triple}`,
+  );
+}
+
+/** Percent-encodes a path value with `allowReserved`. `/`, `?`, `#` and `%` are encoded all the same: they would add segments. */
+export function encodeReservedInPath(text: string): string {
+  return encode(text).replace(reservedInPath, decodeURIComponent);
+}
+
+/** Percent-encodes for `application/x-www-form-urlencoded`, where a blank is `+`. */
+export function encodeForm(text: string): string {
+  return encode(text).replaceAll("%20", "+");
+}
+
+/** Makes text of the document fit for a URL without touching its percent triples. */
+export function encodeLiteral(text: string): string {
+  return encodeURI(text).replace(encodedTriple, "%$1").replaceAll("'", "%27");
+}
+
+function percent(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+}
+
+/** The text of a single value. Objects and arrays, for which no style has a form at this place, become JSON. */
+export function toText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  return String(value);
+}
+
+/** Whether a value counts as absent, as RFC 6570 has it: `undefined` and `null`. */
+export function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
+}

@@ -1,0 +1,176 @@
+import { CallError, defaultLimits, type OperationContext } from "../../../operation/index.ts";
+import type { HTTPRetry, HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan } from "../plan.ts";
+import { type Authenticator, compileAuth } from "./auth.ts";
+import { ConcurrencyLimiter } from "./limiter.ts";
+import { fromNetworkError } from "./network-error.ts";
+import { abandon } from "./read-body.ts";
+import { compileRequest, type RequestBuilder, type WireRequest } from "./request.ts";
+import { compileResponse, type ResponseReader } from "./response.ts";
+import { pause, RetryBudget, retryDelay } from "./retry.ts";
+import { CallScope } from "./scope.ts";
+
+/** What all operations of one service share. */
+interface ServiceState {
+  limiter: ConcurrencyLimiter | undefined;
+  budget: RetryBudget;
+}
+
+const services = new WeakMap<HTTPServiceConfig, ServiceState>();
+
+function stateOf(config: HTTPServiceConfig): ServiceState {
+  let state = services.get(config);
+  if (state === undefined) {
+    const limiter = config.concurrency === undefined ? undefined : new ConcurrencyLimiter(config.concurrency);
+    state = { limiter, budget: new RetryBudget() };
+    services.set(config, state);
+  }
+  return state;
+}
+
+const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
+const redirects = new Set([301, 302, 303, 307, 308]);
+const maxRedirects = 3;
+
+/** Makes the requests of one endpoint: builds, authenticates, sends, follows, retries. */
+export class Exchange {
+  readonly reader: ResponseReader;
+  /** Whether sending a request twice has the effect of sending it once. */
+  readonly repeatable: boolean;
+  readonly #plan: EndpointPlan;
+  readonly #config: HTTPServiceConfig;
+  readonly #state: ServiceState;
+  readonly #build: RequestBuilder;
+  readonly #authenticate: Authenticator | undefined;
+  readonly #retry: HTTPRetry | undefined;
+
+  constructor(plan: EndpointPlan, config: HTTPServiceConfig) {
+    this.#plan = plan;
+    this.#config = config;
+    this.#state = stateOf(config);
+    this.#build = compileRequest(plan, config);
+    this.#authenticate = compileAuth(plan, config);
+    this.#retry = config.retry === true ? {} : config.retry || undefined;
+    this.repeatable = plan.idempotent || safeMethods.has(plan.method);
+    this.reader = compileResponse(plan, { ...defaultLimits, ...config.limits });
+  }
+
+  /** Runs one call: `use` gets the first successful answer, and its failures count as failures of the try. */
+  async run<T>(
+    input: unknown,
+    context: OperationContext,
+    scope: CallScope,
+    use: (response: Response, request: WireRequest) => Promise<T>,
+    prepare?: (request: WireRequest) => void,
+  ): Promise<T> {
+    const { limiter } = this.#state;
+    const ends = CallScope.endOf(this.#config.timeout, context.deadline);
+    let held = false;
+    try {
+      if (limiter !== undefined) {
+        await limiter.acquire(scope.signal);
+        held = true;
+      }
+      return await this.#tries(input, context, scope, use, prepare, ends);
+    } catch (error) {
+      throw scope.failure ?? error;
+    } finally {
+      if (held) limiter?.release();
+    }
+  }
+
+  async #tries<T>(
+    input: unknown,
+    context: OperationContext,
+    scope: CallScope,
+    use: (response: Response, request: WireRequest) => Promise<T>,
+    prepare: ((request: WireRequest) => void) | undefined,
+    ends: number,
+  ): Promise<T> {
+    const given = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {};
+    let refreshed = false;
+    for (let attempt = 0; ; attempt++) {
+      let credentials = this.#authenticate?.();
+      if (credentials instanceof Promise) credentials = await scope.race(credentials);
+      let request = this.#build(given, context.metadata, credentials);
+      if (request instanceof Promise) request = await scope.race(request);
+      prepare?.(request);
+      try {
+        const result = await scope.race(this.#once(request, scope, use));
+        if (this.#retry !== undefined) this.#state.budget.refill();
+        return result;
+      } catch (error) {
+        const failure = error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
+        if (scope.signal?.aborted || !request.replayable) throw failure;
+        // A refused token may only be stale: one new one is asked for.
+        if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
+          refreshed = true;
+          attempt--;
+          continue;
+        }
+        await this.#waitForRetry(failure, attempt, ends, scope);
+      }
+    }
+  }
+
+  /** Resolves when the call may be made again, and rethrows the failure when it may not. */
+  async #waitForRetry(failure: CallError, attempt: number, ends: number, scope: CallScope): Promise<void> {
+    const settings = this.#retry;
+    if (settings === undefined || attempt >= (settings.retries ?? 2)) throw failure;
+    if (!failure.retryable || (failure.mayHaveRun && !this.repeatable)) throw failure;
+    const delay = retryDelay(failure, attempt, settings);
+    if (delay === undefined || Date.now() + delay >= ends || !this.#state.budget.take()) throw failure;
+    await pause(delay, scope.signal);
+  }
+
+  async #once<T>(
+    request: WireRequest,
+    scope: CallScope,
+    use: (response: Response, request: WireRequest) => Promise<T>,
+  ): Promise<T> {
+    let { url } = request;
+    for (let followed = 0; ; followed++) {
+      const response = await this.#send(url, request, scope);
+      if (response.ok) return use(response, request);
+      const next = redirects.has(response.status) ? this.#follow(response, request, url, followed) : undefined;
+      if (next?.url === undefined) throw await this.reader.fail(response, request, next?.problem);
+      abandon(response.body);
+      url = next.url;
+    }
+  }
+
+  #send(url: string, { method, headers, body }: WireRequest, scope: CallScope): Promise<Response> {
+    const init: RequestInit & { duplex?: "half" } = { method, headers, redirect: "manual" };
+    if (scope.signal !== undefined) init.signal = scope.signal;
+    if (body !== undefined) {
+      init.body = body;
+      if (body instanceof ReadableStream) init.duplex = "half";
+    }
+    scope.sent = true;
+    return (this.#config.fetch ?? fetch)(url, init);
+  }
+
+  /** Where a redirect leads, or why it is not followed. Only reading requests follow, and only inside their origin. */
+  #follow(
+    response: Response,
+    request: WireRequest,
+    from: string,
+    followed: number,
+  ): { url?: string; problem?: string } {
+    const location = response.headers.get("location");
+    if (location === null || !URL.canParse(location, from)) return { problem: "redirect without a usable location" };
+    if (request.method !== "GET" && request.method !== "HEAD")
+      return { problem: `redirect of ${request.method} not followed` };
+    const target = new URL(location, from);
+    if (target.origin !== request.origin || target.username !== "" || target.password !== "") {
+      return { problem: "redirect to another origin not followed" };
+    }
+    if (followed >= maxRedirects) return { problem: `more than ${maxRedirects} redirects` };
+    target.hash = "";
+    return { url: target.href };
+  }
+}
+
+function isUnauthorized(error: CallError): boolean {
+  return (error.details as { status?: unknown } | undefined)?.status === 401;
+}

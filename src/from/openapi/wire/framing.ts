@@ -1,0 +1,92 @@
+import { createParser } from "eventsource-parser";
+
+/** One item of a stream as it came. */
+export interface StreamItem {
+  text: string;
+  /** Of an event stream. */
+  type?: string;
+  id?: string;
+}
+
+/** Cuts the text of a stream into items. Fed with pieces of any size. */
+export interface Framer {
+  feed(text: string): void;
+  /** The stream ended: gives what was complete without a final separator. */
+  end(): void;
+}
+
+/** What a framer tells. */
+export interface FramerEvents {
+  onItem(item: StreamItem): void;
+  /** The server's reconnection time, in ms. */
+  onRetry(retry: number): void;
+  /** More text without an end than the limit allows. */
+  onOverflow(): void;
+}
+
+/** Makes the framer of a stream. `limit` bounds the text, in characters, that is held for one unfinished item. */
+export function createFramer(kind: "sse" | "ndjson" | "json-seq", limit: number, events: FramerEvents): Framer {
+  if (kind === "sse") return eventFramer(limit, events);
+  return recordFramer(kind === "ndjson" ? "\n" : "\u001e", limit, events);
+}
+
+// Names of fields count towards the parser's buffer but not towards the event.
+const slack = 4096;
+
+function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvents): Framer {
+  const parser = createParser({
+    onEvent: ({ data, event, id }) => onItem({ text: data, type: event, id }),
+    onRetry,
+    onError: (error) => {
+      // Unknown fields and bad retry values are to be ignored (WHATWG HTML, 9.2.6).
+      if (error.type === "max-buffer-size-exceeded") onOverflow();
+    },
+    maxBufferSize: limit + slack,
+  });
+  // An event without its blank line is incomplete and is not given.
+  return { feed: parser.feed, end: () => {} };
+}
+
+// A record of a JSON sequence ends where the next begins. Not to wait for that, text that ends a line is tried, a few times only:
+// every try reads the record from its start.
+const maxAttempts = 16;
+
+function isJSONText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Lines of JSON, or records that begin with a separator (RFC 7464). */
+function recordFramer(separator: string, limit: number, { onItem, onOverflow }: FramerEvents): Framer {
+  let rest = "";
+  let attempts = 0;
+  const give = (record: string) => {
+    const text = record.trim();
+    if (text !== "") onItem({ text });
+  };
+  return {
+    feed(chunk) {
+      let start = 0;
+      for (let end = chunk.indexOf(separator); end !== -1; end = chunk.indexOf(separator, start)) {
+        give(rest + chunk.slice(start, end));
+        rest = "";
+        start = end + 1;
+      }
+      if (start > 0) attempts = 0;
+      rest += start === 0 ? chunk : chunk.slice(start);
+      if (separator !== "\n" && rest.endsWith("\n") && attempts++ < maxAttempts && isJSONText(rest)) {
+        give(rest);
+        rest = "";
+      }
+      if (rest.length > limit + slack) {
+        rest = "";
+        onOverflow();
+      }
+    },
+    end: () => give(rest),
+  };
+}

@@ -1,0 +1,64 @@
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// Tab and visible characters of Latin-1: all that fetch can send. CR, LF and NUL would start a header of the caller's own.
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Names that belong to the connection, the credential or the body. No caller and no document sets them. */
+const reserved = new Set([
+  "accept-charset",
+  "accept-encoding",
+  "access-control-request-headers",
+  "access-control-request-method",
+  "authorization",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "cookie2",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "origin",
+  "referer",
+  "set-cookie",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "via",
+]);
+
+/** Whether callers may set a header: by a declared parameter or by `metadata.http.headers`. */
+export function isCallerHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return token.test(lower) && !reserved.has(lower) && !lower.startsWith("proxy-") && !lower.startsWith("sec-");
+}
+
+/** Whether a text is a header name. */
+export function isHeaderName(name: string): boolean {
+  return token.test(name);
+}
+
+/** Whether a text can stand as the value of a header. */
+export function isHeaderValue(value: string): boolean {
+  return fieldValue.test(value);
+}
+
+const connection = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Whether a header belongs to the connection, so that not even the operator sets it. */
+export function isConnectionHeader(name: string): boolean {
+  return connection.has(name.toLowerCase());
+}

@@ -1,0 +1,100 @@
+import type { ParameterPlan } from "../plan.ts";
+import { encode, encodeForm, encodeReservedInPath, encodeReservedInQuery, isAbsent, toText } from "./encode.ts";
+import { isJSON } from "./media-type.ts";
+import { identity, isMembers, presentItems, presentMembers, toExpansion, toPairs } from "./style.ts";
+
+/** Writes one value as it stands in its place, encoded. `undefined` means that nothing is sent. */
+export type ParameterWriter = (value: unknown) => string | undefined;
+
+/**
+ * Compiles how one parameter is written, after the "Style Examples" of OpenAPI 3.0.4 and 3.1.1.
+ *
+ * `undefined` and `null` are absent and not sent, also inside arrays and objects (RFC 6570, 2.3). So are empty arrays and empty
+ * objects, except in a query with `allowEmptyValue`. Falsy values (`""`, `0`, `false`) are values.
+ */
+export function compileParameter(plan: ParameterPlan): ParameterWriter {
+  const write = writerFor(plan);
+  return (value) =>
+    isAbsent(value) || (isEmpty(value) && plan.contentType === undefined) ? empty(plan, value) : write(value);
+}
+
+function writerFor(plan: ParameterPlan): ParameterWriter {
+  switch (plan.location) {
+    case "path":
+      return pathWriter(plan);
+    case "header":
+      return headerWriter(plan);
+    case "cookie":
+      return cookieWriter(plan);
+    case "querystring":
+      return querystringWriter(plan);
+    default:
+      return queryWriter(plan);
+  }
+}
+
+function pathWriter({ name, style, explode, allowReserved, contentType }: ParameterPlan): ParameterWriter {
+  const encodeValue = allowReserved ? encodeReservedInPath : encode;
+  if (contentType !== undefined) return (value) => encode(contentText(value, contentType));
+  return (value) => toExpansion(name, value, style, explode, encodeValue);
+}
+
+function headerWriter({ name, style, explode, contentType }: ParameterPlan): ParameterWriter {
+  if (contentType !== undefined) return (value) => contentText(value, contentType);
+  return (value) => toExpansion(name, value, style, explode, identity);
+}
+
+function queryWriter({ name, style, explode, allowReserved, contentType }: ParameterPlan): ParameterWriter {
+  const encodedName = encode(name);
+  const encodeValue = allowReserved ? encodeReservedInQuery : encode;
+  if (contentType !== undefined) return (value) => `${encodedName}=${encodeValue(contentText(value, contentType))}`;
+  const rule = { style, explode, encode: encodeValue, encodeDelimiter: true };
+  return (value) => {
+    if (typeof value === "string") return `${encodedName}=${encodeValue(value)}`;
+    if (typeof value !== "object") return `${encodedName}=${encodeValue(String(value))}`;
+    return toPairs(name, value, rule)
+      .map(([key, text]) => `${encode(key)}=${text}`)
+      .join("&");
+  };
+}
+
+// `form` joins exploded cookies with "&" in RFC 6570, which would make one cookie of them: every version gets "; " here.
+function cookieWriter({ name, style, explode, contentType }: ParameterPlan): ParameterWriter {
+  const plain = style === "cookie";
+  const encodeValue = plain ? identity : encode;
+  if (contentType !== undefined) return (value) => `${name}=${encode(contentText(value, contentType))}`;
+  const rule = { style: "form", explode, encode: encodeValue, encodeDelimiter: !plain };
+  return (value) =>
+    toPairs(name, value, rule)
+      .map(([key, text]) => `${encodeValue(key)}=${text}`)
+      .join("; ");
+}
+
+/** The whole query (OpenAPI 3.2): a form of the object's members, or one encoded text in another media type. */
+function querystringWriter({ contentType }: ParameterPlan): ParameterWriter {
+  return (value) => {
+    const isForm = contentType === undefined || contentType === "application/x-www-form-urlencoded";
+    if (!isForm || !isMembers(value)) return encode(contentText(value, contentType ?? "text/plain"));
+    return presentMembers(value)
+      .flatMap(([key, member]) =>
+        Array.isArray(member) ? presentItems(member).map((item) => [key, item]) : [[key, member]],
+      )
+      .map(([key, member]) => `${encodeForm(key as string)}=${encodeForm(toText(member))}`)
+      .join("&");
+  };
+}
+
+function contentText(value: unknown, contentType: string): string {
+  return isJSON(contentType) ? (JSON.stringify(value) ?? "") : toText(value);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return presentItems(value).length === 0;
+  return isMembers(value) && presentMembers(value).length === 0;
+}
+
+function empty(plan: ParameterPlan, value: unknown): string | undefined {
+  const asked = plan.allowEmptyValue && plan.location === "query" && value !== undefined;
+  return asked ? `${encode(plan.name)}=` : undefined;
+}

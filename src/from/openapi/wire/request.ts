@@ -1,0 +1,195 @@
+import type { OperationContext } from "../../../operation/index.ts";
+import type { HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+import type { Credentials } from "./auth.ts";
+import { compileBody, type EncodedBody } from "./body.ts";
+import { misconfigured, refused } from "./errors.ts";
+import { isCallerHeader, isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
+import { compileParameter } from "./parameter.ts";
+import { argumentOf, compileTarget, writeArgument } from "./url.ts";
+
+/** One request, checked and ready to leave. */
+export interface WireRequest {
+  url: string;
+  origin: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: BodyInit;
+  /** Whether it can be sent a second time. */
+  replayable: boolean;
+  /** What must appear in no error about this request. */
+  secrets: readonly string[];
+}
+
+/** Turns the input of a call into a request. Throws before anything leaves when that cannot be done safely. */
+export type RequestBuilder = (
+  input: Record<string, unknown>,
+  metadata: OperationContext["metadata"],
+  credentials: Credentials | undefined,
+) => WireRequest | Promise<WireRequest>;
+
+/** What a caller may say about the request itself, in `metadata.http`. */
+interface CallerWishes {
+  headers?: Record<string, unknown>;
+  contentType?: string;
+}
+
+const withoutBody = new Set(["GET", "HEAD"]);
+const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/**
+ * Compiles how requests of an endpoint are made. What the operator configured wins over the caller: `headers` over parameters and
+ * `metadata.http.headers`, credentials over everything.
+ */
+export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): RequestBuilder {
+  const { operationId, method } = plan;
+  if (forbiddenMethods.has(method)) throw refused(operationId, undefined, `because fetch cannot send ${method}`);
+  const target = compileTarget(plan);
+  const headerSlots = plan.parameters
+    .filter(({ location, name }) => location === "header" && isCallerHeader(name))
+    .map(toSlot);
+  const cookieSlots = plan.parameters.filter(({ location }) => location === "cookie").map(toSlot);
+  const writeBody = plan.body && compileBody(operationId, plan.body);
+  const accept = plan.accept.length === 0 ? "*/*" : plan.accept.join(", ");
+
+  return (input, metadata, credentials) => {
+    const wishes = readWishes(metadata);
+    const parts = target.build(input);
+    const headers: Record<string, string> = Object.assign(Object.create(null), { accept });
+    for (const { name, argument, required, write } of headerSlots) {
+      const text = writeArgument(
+        operationId,
+        argument,
+        required && !isConfigured(name),
+        write,
+        argumentOf(input, argument),
+      );
+      if (text !== undefined) setHeader(headers, name, text, () => refused(operationId, argument, badValue));
+    }
+    if (wishes?.headers !== undefined) addWishes(headers, wishes.headers);
+    const cookies = writeCookies(input);
+    const encoded = encodeBody(input, wishes);
+    const finish = (body: EncodedBody | undefined, configured: Record<string, string>): WireRequest => {
+      addConfigured(headers, configured, cookies);
+      if (body?.contentType !== undefined) {
+        setHeader(headers, "content-type", body.contentType, () => refused(operationId, plan.body?.argument, badType));
+      }
+      const query =
+        credentials === undefined ? parts.query : addCredentials(headers, parts.query, cookies, credentials);
+      if (cookies.length > 0) {
+        setHeader(headers, "cookie", cookies.join("; "), () =>
+          refused(operationId, undefined, "because a cookie is not valid"),
+        );
+      }
+      const url = target.finish({ path: parts.path, query });
+      const { origin } = target;
+      const secrets = [...(credentials?.secrets ?? []), ...secretsOf(configured)];
+      const request = { url, origin, method, headers, replayable: true, secrets };
+      return body === undefined ? request : { ...request, body: body.body, replayable: body.replayable };
+    };
+    const configured = typeof config.headers === "function" ? config.headers() : (config.headers ?? {});
+    if (!(encoded instanceof Promise) && !(configured instanceof Promise)) return finish(encoded, configured);
+    return Promise.all([encoded, configured]).then(([body, given]) => finish(body, given));
+  };
+
+  function isConfigured(name: string): boolean {
+    if (typeof config.headers !== "object") return typeof config.headers === "function";
+    return Object.keys(config.headers).some((key) => key.toLowerCase() === name.toLowerCase());
+  }
+
+  function addWishes(headers: Record<string, string>, wishes: Record<string, unknown>): void {
+    for (const [name, value] of Object.entries(wishes)) {
+      if (typeof value !== "string" || !isCallerHeader(name)) continue;
+      setHeader(headers, name, value, () =>
+        refused(operationId, undefined, "because a header in `metadata.http` is not valid"),
+      );
+    }
+  }
+
+  function addConfigured(headers: Record<string, string>, configured: Record<string, string>, cookies: string[]): void {
+    for (const [name, value] of Object.entries(configured)) {
+      const lower = name.toLowerCase();
+      if (isConnectionHeader(lower) || lower === "content-type") continue;
+      if (lower === "cookie") cookies.unshift(value);
+      else setHeader(headers, lower, value, () => misconfigured(operationId, "a header in `headers` is not valid"));
+    }
+  }
+
+  /** Puts credentials in, and out whatever the caller wrote in their places. Returns the query. */
+  function addCredentials(
+    headers: Record<string, string>,
+    query: string,
+    cookies: string[],
+    given: Credentials,
+  ): string {
+    for (const [name, value] of given.headers) headers[name] = value;
+    for (const [name, value] of given.cookies) {
+      const others = cookies.flatMap((text) => text.split("; ")).filter((pair) => !pair.startsWith(`${name}=`));
+      cookies.splice(0, cookies.length, ...others, `${name}=${value}`);
+    }
+    if (given.query.length === 0) return query;
+    const pairs = query === "" ? [] : query.slice(1).split("&");
+    const kept = pairs.filter((pair) => !given.query.some(([name]) => pair === name || pair.startsWith(`${name}=`)));
+    return `?${[...kept, ...given.query.map(([name, value]) => `${name}=${value}`)].join("&")}`;
+  }
+
+  function writeCookies(input: Record<string, unknown>): string[] {
+    const cookies: string[] = [];
+    for (const { argument, required, write } of cookieSlots) {
+      const text = writeArgument(operationId, argument, required, write, argumentOf(input, argument));
+      if (text === undefined) continue;
+      if (/[^\x21-\x7e ]/.test(text) || text.split("; ").some((pair) => pair.includes(";"))) {
+        throw refused(operationId, argument, "because it cannot stand in a cookie");
+      }
+      cookies.push(text);
+    }
+    return cookies;
+  }
+
+  function encodeBody(
+    input: Record<string, unknown>,
+    wishes: CallerWishes | undefined,
+  ): ReturnType<NonNullable<typeof writeBody>> | undefined {
+    if (plan.body === undefined || writeBody === undefined) return undefined;
+    const { argument, required } = plan.body;
+    const value = argumentOf(input, argument);
+    if (value === undefined) {
+      if (required && !withoutBody.has(method)) throw refused(operationId, argument, "because it is missing");
+      return undefined;
+    }
+    if (withoutBody.has(method))
+      throw refused(operationId, argument, `because fetch cannot send a body with ${method}`);
+    return writeBody(value, wishes?.contentType);
+  }
+}
+
+const badValue = "because it cannot stand in a header";
+const badType = "because its type cannot stand in a header";
+
+function toSlot(plan: ParameterPlan) {
+  return { name: plan.name, argument: plan.argument, required: plan.required, write: compileParameter(plan) };
+}
+
+/** Values of the operator's own headers that look like credentials. */
+function secretsOf(configured: Record<string, string>): string[] {
+  const names = Object.keys(configured).filter((name) =>
+    /auth|key|token|secret|cookie|password|session|signature/i.test(name),
+  );
+  return names.map((name) => configured[name]!);
+}
+
+function setHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
+  if (!isHeaderName(name) || typeof value !== "string" || !isHeaderValue(value)) throw problem();
+  headers[name.toLowerCase()] = value;
+}
+
+function readWishes(metadata: OperationContext["metadata"] | undefined): CallerWishes | undefined {
+  if (metadata === undefined || !Object.hasOwn(metadata, "http")) return undefined;
+  const { http } = metadata;
+  if (typeof http !== "object" || http === null) return undefined;
+  const { headers, contentType } = http as Record<string, unknown>;
+  return {
+    ...(typeof headers === "object" && headers !== null ? { headers: headers as Record<string, unknown> } : {}),
+    ...(typeof contentType === "string" ? { contentType } : {}),
+  };
+}

@@ -1,0 +1,187 @@
+import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
+import type { EndpointPlan } from "../plan.ts";
+import { badResponse, tooLarge } from "./errors.ts";
+import { parseJSON, TooDeep } from "./json.ts";
+import { charsetOf, isJSON, isText } from "./media-type.ts";
+import { fromNetworkError } from "./network-error.ts";
+import { BodyTooLarge, readBody } from "./read-body.ts";
+import { redact } from "./redact.ts";
+import type { WireRequest } from "./request.ts";
+
+/** What reading an answer needs to know. */
+export interface ResponseReader {
+  /** Reads a successful answer whole. */
+  read(response: Response, request: WireRequest): Promise<ResponseEnvelope>;
+  /** Makes the error of an answer with an error status, or of a redirect that is not followed. */
+  fail(response: Response, request: WireRequest, problem?: string): Promise<CallError>;
+}
+
+const errorBytes = 1024 * 1024;
+
+/** Compiles how answers of an endpoint are read. */
+export function compileResponse(
+  plan: EndpointPlan,
+  limits: { responseBytes: number; jsonDepth: number },
+): ResponseReader {
+  const { operationId } = plan;
+  const declaresJSON = plan.responses.some(({ mediaTypes }) => mediaTypes.some(isJSON));
+
+  async function read(response: Response, request: WireRequest): Promise<ResponseEnvelope> {
+    const meta = toMeta(response);
+    return httpEnvelope(await readData(response, meta, request), meta);
+  }
+
+  async function readData(response: Response, { contentType }: HTTPFacts, request: WireRequest): Promise<unknown> {
+    let bytes: Uint8Array<ArrayBuffer>;
+    try {
+      bytes = await readBody(response, limits.responseBytes);
+    } catch (error) {
+      if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the answer", limits.responseBytes);
+      throw error;
+    }
+    if (bytes.byteLength === 0) return undefined;
+    if (isJSON(contentType)) return parseBody(decode(bytes, contentType), response.status, request);
+    if (isText(contentType)) return decode(bytes, contentType);
+    if (contentType === "" && declaresJSON) return parseUntyped(decode(bytes, ""));
+    return toArrayBuffer(bytes);
+  }
+
+  function parseBody(text: string, status: number, request: WireRequest): unknown {
+    try {
+      return parseJSON(text, limits.jsonDepth);
+    } catch (error) {
+      if (error instanceof TooDeep)
+        throw badResponse(operationId, `the answer nests deeper than ${limits.jsonDepth} levels`);
+      const excerpt = redact(text, request.secrets).slice(0, 200);
+      throw badResponse(operationId, `the answer (HTTP ${status}) is not the JSON it says it is`, { status, excerpt });
+    }
+  }
+
+  function parseUntyped(text: string): unknown {
+    try {
+      return parseJSON(text, limits.jsonDepth);
+    } catch (error) {
+      if (error instanceof TooDeep)
+        throw badResponse(operationId, `the answer nests deeper than ${limits.jsonDepth} levels`);
+      return text;
+    }
+  }
+
+  async function fail(response: Response, request: WireRequest, problem?: string): Promise<CallError> {
+    const { status } = response;
+    const { headers, contentType } = toMeta(response);
+    const safeHeaders = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, redact(value, request.secrets)]),
+    );
+    const body = await readErrorBody(response, contentType, request);
+    const details: Record<string, unknown> = { status, headers: safeHeaders, contentType, body };
+    if (problem !== undefined) details["location"] = safeHeaders["location"];
+    const message = `HTTP ${status}: ${problem ?? reasonOf(response)}`;
+    return new CallError(codeOf(status), message, details, {
+      retryable: retryable.has(status),
+      mayHaveRun: !notStarted.has(status),
+    });
+  }
+
+  /** An error body is a courtesy: what is too large, broken or cut off does not replace the error itself. */
+  async function readErrorBody(response: Response, contentType: string, request: WireRequest): Promise<unknown> {
+    let bytes: Uint8Array<ArrayBuffer>;
+    try {
+      bytes = await readBody(response, Math.min(errorBytes, limits.responseBytes));
+    } catch {
+      return undefined;
+    }
+    if (bytes.byteLength === 0) return undefined;
+    if (!isJSON(contentType) && !isText(contentType) && contentType !== "") return toArrayBuffer(bytes);
+    const text = redact(decode(bytes, contentType), request.secrets);
+    if (!isJSON(contentType)) return text;
+    try {
+      return parseJSON(text, limits.jsonDepth);
+    } catch {
+      return text;
+    }
+  }
+
+  function codeOf(status: number): string {
+    const declared =
+      plan.errorCodes.get(String(status)) ??
+      plan.errorCodes.get(`${Math.floor(status / 100)}XX`) ??
+      (status >= 400 ? plan.errorCodes.get("default") : undefined);
+    return declared ?? (status === 401 || status === 403 ? "UPSTREAM_DENIED" : "EXECUTION_ERROR");
+  }
+
+  return { read, fail };
+}
+
+/** Facts of an answer's head. */
+export type HTTPFacts = Omit<HTTPResponseMeta, "source">;
+
+/** Takes down status and headers. */
+export function toMeta(response: Response): HTTPFacts {
+  const headers: Record<string, string> = {};
+  let setCookie: string[] | undefined;
+  for (const [name, value] of response.headers) {
+    if (name !== "set-cookie") {
+      headers[name] = value;
+      continue;
+    }
+    // The platform gives each one on its own; one text per name is what envelopes promise.
+    setCookie ??= [];
+    setCookie.push(value);
+    headers[name] = setCookie.join(", ");
+  }
+  const meta: HTTPFacts = { statusCode: response.status, headers, contentType: headers["content-type"] ?? "" };
+  if (setCookie !== undefined) meta.setCookie = setCookie;
+  return meta;
+}
+
+/** Translates what went wrong while a body was read; our own errors pass. */
+export function toReadError(operationId: string, error: unknown): CallError {
+  return error instanceof CallError ? error : fromNetworkError(operationId, error);
+}
+
+/** Statuses after which the same request may go through. */
+const retryable: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
+/** Statuses that say: not looked at. Everything else may have had an effect. */
+const notStarted: ReadonlySet<number> = new Set([
+  401, 403, 405, 407, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431, 501, 505,
+]);
+
+const utf8 = new TextDecoder();
+
+function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
+  const charset = charsetOf(contentType);
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return utf8.decode(bytes);
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return utf8.decode(bytes); // an unknown charset; most of it will be ASCII
+  }
+}
+
+function toArrayBuffer(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer {
+  const { buffer, byteOffset, byteLength } = bytes;
+  return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength);
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  410: "Gone",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+/** The reason phrase; HTTP/2 sends none. */
+function reasonOf({ status, statusText }: Response): string {
+  const said = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
+  return said === "" ? (reasons[status] ?? "no reason given") : said;
+}

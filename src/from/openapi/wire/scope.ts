@@ -1,0 +1,86 @@
+import { CallError, isCallError } from "../../../operation/index.ts";
+import { timedOut } from "./errors.ts";
+
+/** How long one call may last and who can end it. Makes a controller and a timer only where they are needed. */
+export class CallScope {
+  /** Whether a request may have left; decides `mayHaveRun` of what ends the call. */
+  sent = false;
+  readonly signal: AbortSignal | undefined;
+  readonly #operationId: string;
+  readonly #outer: AbortSignal | undefined;
+  readonly #timeout: number | undefined;
+  readonly #controller: AbortController | undefined;
+  readonly #end: (() => void) | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timedOut = false;
+
+  /** With `own` the scope can be aborted by itself, as a stream is when its consumer leaves. */
+  constructor(operationId: string, outer: AbortSignal | undefined, timeout: number | undefined, own = false) {
+    this.#operationId = operationId;
+    this.#outer = outer;
+    this.#timeout = timeout;
+    if (timeout === undefined && !own) {
+      this.signal = outer;
+      return;
+    }
+    const controller = new AbortController();
+    this.#controller = controller;
+    this.signal = controller.signal;
+    this.#end = () => controller.abort();
+    if (outer?.aborted) controller.abort();
+    else outer?.addEventListener("abort", this.#end, { once: true });
+    if (timeout === undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      controller.abort();
+    }, timeout);
+  }
+
+  /** When the time is over, in ms since the epoch, as far as this scope's own limit and `deadline` say. */
+  static endOf(timeout: number | undefined, deadline: number | undefined): number {
+    return Math.min(
+      timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout,
+      deadline ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  /** Lifts the time limit: the response headers of a stream are here. */
+  stopTimer(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Ends what is under way. */
+  abort(): void {
+    this.#controller?.abort();
+  }
+
+  /** Releases timer and listener. */
+  close(): void {
+    clearTimeout(this.#timer);
+    if (this.#end !== undefined) this.#outer?.removeEventListener("abort", this.#end);
+  }
+
+  /** Why the call ended from outside, or `undefined` when it did not. */
+  get failure(): CallError | undefined {
+    if (this.#timedOut) return timedOut(this.#operationId, "no complete answer", this.#timeout ?? 0, this.sent);
+    if (this.#outer?.aborted !== true) return undefined;
+    const { reason } = this.#outer as { reason?: unknown };
+    if (isCallError(reason)) return reason;
+    const late = reason instanceof DOMException && reason.name === "TimeoutError";
+    const message = `"${this.#operationId}" was ${late ? "out of time" : "aborted"}.`;
+    return new CallError(late ? "TIMEOUT" : "ABORTED", message, undefined, { retryable: late, mayHaveRun: this.sent });
+  }
+
+  /** Settles as `work` does, but no later than the scope: a `fetch` of the user's own may not listen to the signal. */
+  race<T>(work: Promise<T>): Promise<T> {
+    const controller = this.#controller;
+    if (controller === undefined) return work;
+    return new Promise<T>((resolve, reject) => {
+      const { signal } = controller;
+      const give = () => reject(signal.reason);
+      if (signal.aborted) give();
+      signal.addEventListener("abort", give, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
+    });
+  }
+}

@@ -1,0 +1,332 @@
+import {
+  CallError,
+  defaultLimits,
+  httpEnvelope,
+  type OperationContext,
+  type ResponseEnvelope,
+} from "../../../operation/index.ts";
+import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan } from "../plan.ts";
+import { badResponse, timedOut, tooLarge } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { createFramer, type Framer, type StreamItem } from "./framing.ts";
+import { compileItem, endOfStream } from "./item.ts";
+import { isJSON, isText, streamKind } from "./media-type.ts";
+import { fromNetworkError } from "./network-error.ts";
+import { abandon } from "./read-body.ts";
+import type { WireRequest } from "./request.ts";
+import { type HTTPFacts, toMeta } from "./response.ts";
+import { pause, withJitter } from "./retry.ts";
+import { CallScope } from "./scope.ts";
+
+type Result = IteratorResult<ResponseEnvelope, undefined>;
+
+const finished: Result = { done: true, value: undefined };
+
+/**
+ * Follows a stream of one endpoint: nothing is sent before the first `next()`, the next piece is read when the consumer has taken all of
+ * the last one, and the connection closes the moment the consumer stops.
+ */
+export function openStream(
+  plan: EndpointPlan,
+  config: HTTPServiceConfig,
+  exchange: Exchange,
+  input: unknown,
+  context: OperationContext,
+): AsyncIterableIterator<ResponseEnvelope> {
+  return new HTTPStream(plan, config, exchange, input, context);
+}
+
+class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
+  readonly #plan: EndpointPlan;
+  readonly #config: HTTPServiceConfig;
+  readonly #exchange: Exchange;
+  readonly #input: unknown;
+  readonly #context: OperationContext;
+  readonly #reconnect: HTTPReconnect | undefined;
+  readonly #eventBytes: number;
+  readonly #toData: (item: StreamItem, kind: "sse" | "ndjson" | "json-seq") => unknown;
+
+  #queue: ResponseEnvelope[] = [];
+  #taken = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  /** Nothing more will be read. Given items are still delivered. */
+  #ended = false;
+  #problem: CallError | undefined;
+  /** The consumer left. */
+  #left = false;
+
+  #scope: CallScope | undefined;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #framer: Framer | undefined;
+  #decoder = new TextDecoder();
+  #facts: HTTPFacts | undefined;
+  #lastId = "";
+  #retry: number | undefined;
+  #delivered = false;
+  #failures = 0;
+  #replayable = true;
+
+  constructor(
+    plan: EndpointPlan,
+    config: HTTPServiceConfig,
+    exchange: Exchange,
+    input: unknown,
+    context: OperationContext,
+  ) {
+    this.#plan = plan;
+    this.#config = config;
+    this.#exchange = exchange;
+    this.#input = input;
+    this.#context = context;
+    this.#reconnect = config.reconnect === true ? {} : config.reconnect || undefined;
+    const limits = { ...defaultLimits, ...config.limits };
+    this.#eventBytes = limits.eventBytes;
+    this.#toData = compileItem(plan, limits.jsonDepth);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Result> {
+    if (this.#waiting === 0) {
+      const ready = this.#take();
+      if (ready !== undefined) return Promise.resolve(ready);
+    }
+    this.#waiting++;
+    const turn = this.#turn.then(() => this.#advance());
+    this.#turn = turn.then(ignore, ignore);
+    return turn.finally(() => {
+      this.#waiting--;
+    });
+  }
+
+  return(): Promise<Result> {
+    this.#left = true;
+    this.#queue = [];
+    this.#taken = 0;
+    this.#end();
+    return Promise.resolve(finished);
+  }
+
+  #take(): Result | undefined {
+    if (this.#taken === this.#queue.length) return undefined;
+    const value = this.#queue[this.#taken++]!;
+    if (this.#taken === this.#queue.length) {
+      this.#queue = [];
+      this.#taken = 0;
+    }
+    return { done: false, value };
+  }
+
+  async #advance(): Promise<Result> {
+    for (;;) {
+      if (this.#left) return finished;
+      const ready = this.#take();
+      if (ready !== undefined) return ready;
+      if (this.#problem !== undefined) {
+        const problem = this.#problem;
+        this.#problem = undefined;
+        throw problem;
+      }
+      if (this.#ended) return finished;
+      await this.#readOn();
+    }
+  }
+
+  /** Reads one more piece; connects before that where there is no connection. Never throws: what fails is kept for its turn. */
+  async #readOn(): Promise<void> {
+    try {
+      if (this.#reader === undefined) return await this.#connect();
+      const part = await this.#readPart(this.#reader);
+      if (!part.done) this.#framer?.feed(this.#decoder.decode(part.value, { stream: true }));
+      else await this.#complete();
+    } catch (error) {
+      if (!this.#left) await this.#drop(this.#translate(error));
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const scope = new CallScope(this.#plan.operationId, this.#context.signal, this.#config.timeout, true);
+    this.#scope = scope;
+    const opened = await this.#exchange.run(this.#input, this.#context, scope, open, (request) =>
+      this.#prepare(request),
+    );
+    scope.stopTimer();
+    if (this.#left) return abandon(opened.response.body);
+    const { response, request } = opened;
+    const facts = toMeta(response);
+    this.#facts = facts;
+    const kind = this.#kindOf(facts.contentType);
+    if (response.status === 204 || response.body === null) return this.#end();
+    if (kind === undefined) {
+      if (!isJSON(facts.contentType)) {
+        abandon(response.body);
+        throw badResponse(
+          this.#plan.operationId,
+          `the answer is "${facts.contentType.slice(0, 100)}" and not a stream`,
+        );
+      }
+      this.#queue.push(await this.#exchange.reader.read(response, request));
+      return this.#end();
+    }
+    this.#decoder = new TextDecoder();
+    this.#framer = createFramer(kind, this.#eventBytes, {
+      onItem: (item) => this.#push(item, kind),
+      onRetry: (retry) => {
+        this.#retry = retry;
+      },
+      onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes)),
+    });
+    this.#reader = response.body.getReader();
+  }
+
+  /** How the answer is cut into items; `undefined` when it is one whole answer. */
+  #kindOf(contentType: string): "sse" | "ndjson" | "json-seq" | undefined {
+    const said = streamKind(contentType);
+    if (said !== undefined || contentType === "") return said ?? this.#plan.stream;
+    // Many servers send lines of JSON under a plainer name.
+    if (this.#plan.stream === "ndjson" && (isJSON(contentType) || isText(contentType))) return "ndjson";
+    return undefined;
+  }
+
+  #prepare(request: WireRequest): void {
+    this.#replayable = request.replayable;
+    if (this.#lastId !== "") request.headers["last-event-id"] = toByteText(this.#lastId);
+  }
+
+  #push(item: StreamItem, kind: "sse" | "ndjson" | "json-seq"): void {
+    if (this.#ended) return;
+    const { text } = item;
+    if (text.length * 3 > this.#eventBytes && byteLength(text) > this.#eventBytes) {
+      this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes));
+      return;
+    }
+    if (item.id !== undefined) this.#lastId = item.id;
+    this.#delivered = true;
+    this.#failures = 0;
+    let data: unknown;
+    try {
+      data = this.#toData(item, kind);
+    } catch (error) {
+      this.#fail(this.#translate(error));
+      return;
+    }
+    if (data === endOfStream) {
+      this.#end();
+      return;
+    }
+    const { statusCode, headers, contentType } = this.#facts!;
+    if (kind !== "sse") {
+      this.#queue.push(httpEnvelope(data, { statusCode, headers, contentType, event: {} }));
+      return;
+    }
+    const event: { type?: string; id?: string; retry?: number } = { type: item.type ?? "message" };
+    if (this.#lastId !== "") event.id = this.#lastId;
+    if (this.#retry !== undefined) event.retry = this.#retry;
+    this.#queue.push(httpEnvelope(data, { statusCode, headers, contentType, event }));
+  }
+
+  #readPart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<ReadableStreamReadResult<Uint8Array>> {
+    const { idleTimeout } = this.#config;
+    if (idleTimeout === undefined) return reader.read();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(timedOut(this.#plan.operationId, "nothing came on the stream", idleTimeout, true));
+      }, idleTimeout);
+      reader
+        .read()
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** The server closed the stream in good order. */
+  async #complete(): Promise<void> {
+    this.#framer?.feed(this.#decoder.decode());
+    this.#framer?.end();
+    if (this.#ended) return;
+    if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
+    this.#end();
+  }
+
+  /** The stream broke off, or could not be opened. */
+  async #drop(error: CallError): Promise<void> {
+    const wasOpen = this.#facts !== undefined;
+    const settings = this.#reconnect;
+    if (settings === undefined || !wasOpen || !error.retryable || this.#plan.stream !== "sse") return this.#fail(error);
+    if (!this.#canResume()) {
+      const message = `"${this.#plan.operationId}": the stream broke off and cannot be resumed, since it has no event ids.`;
+      return this.#fail(new CallError("STREAM_GAP", message, undefined, { retryable: true }));
+    }
+    if (this.#failures >= (settings.attempts ?? 10)) return this.#fail(error);
+    return this.#again();
+  }
+
+  #canResume(): boolean {
+    const resumable = this.#lastId !== "" || !this.#delivered || this.#reconnect?.allowGaps === true;
+    return resumable && this.#replayable && this.#exchange.repeatable;
+  }
+
+  /** Waits and lets the next read connect again. */
+  async #again(): Promise<void> {
+    this.#disconnect();
+    const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
+    const wait = Math.min(maxDelay, (this.#retry ?? delay) * 2 ** this.#failures);
+    this.#failures++;
+    const scope = new CallScope(this.#plan.operationId, this.#context.signal, undefined, true);
+    this.#scope = scope;
+    try {
+      await pause(withJitter(wait), scope.signal);
+    } catch {
+      if (!this.#left) this.#fail(scope.failure ?? this.#translate(undefined));
+    } finally {
+      scope.close();
+    }
+  }
+
+  #translate(error: unknown): CallError {
+    const outside = this.#scope?.failure;
+    if (outside !== undefined) return outside;
+    return error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
+  }
+
+  #fail(error: CallError): void {
+    if (this.#ended) return;
+    this.#problem = error;
+    this.#end();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
+    this.#scope?.abort();
+    this.#scope?.close();
+    // Aborting has given up the body already; a fetch that does not listen to signals needs this.
+    this.#reader?.cancel().catch(ignore);
+    this.#reader = undefined;
+    this.#framer = undefined;
+  }
+}
+
+async function open(response: Response, request: WireRequest): Promise<{ response: Response; request: WireRequest }> {
+  return { response, request };
+}
+
+function ignore(): void {}
+
+const encoder = new TextEncoder();
+
+function byteLength(text: string): number {
+  return encoder.encode(text).byteLength;
+}
+
+/** UTF-8 as a header carries it, as browsers send `Last-Event-ID`. */
+function toByteText(text: string): string {
+  return String.fromCharCode(...encoder.encode(text.slice(0, 1024)));
+}

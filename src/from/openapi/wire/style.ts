@@ -1,0 +1,112 @@
+import { isAbsent, toText } from "./encode.ts";
+
+/** How a value is spread over name and value pairs: the part of a style that query, cookie, form and multipart share. */
+export interface PairRule {
+  style: string;
+  explode: boolean;
+  /** Applied to every single value. */
+  encode: (text: string) => string;
+  /** Whether the delimiter is percent-encoded too, as in a URL. */
+  encodeDelimiter: boolean;
+}
+
+/** Whether a value is written member by member. Dates and binary values are single ones. */
+export function isMembers(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Members that are present, in their order. Own ones only: `__proto__` is a name like any other. */
+export function presentMembers(value: Record<string, unknown>): Array<[string, unknown]> {
+  return Object.entries(value).filter(([, member]) => !isAbsent(member));
+}
+
+/** Elements that are present. */
+export function presentItems(value: readonly unknown[]): unknown[] {
+  return value.filter((item) => !isAbsent(item));
+}
+
+/** Character between the elements of a value that is not exploded. */
+export function delimiterOf(style: string, encoded: boolean): string {
+  switch (style) {
+    case "spaceDelimited":
+      return encoded ? "%20" : " ";
+    case "pipeDelimited":
+      return encoded ? "%7C" : "|";
+    case "tabDelimited":
+      return encoded ? "%09" : "\t";
+    default:
+      return ",";
+  }
+}
+
+/**
+ * Spreads a value over pairs of a plain name and an encoded value. Absent values, empty arrays and empty objects give none, as in
+ * RFC 6570. Where a style has no form for nested values they become JSON; `deepObject` nests with brackets and indices.
+ */
+export function toPairs(name: string, value: unknown, rule: PairRule): Array<[name: string, value: string]> {
+  if (isAbsent(value)) return [];
+  if (rule.style === "deepObject") return deepPairs(name, value, rule.encode);
+  const explode = rule.explode || rule.style === "multi";
+  const write = (item: unknown) => rule.encode(toText(item));
+  if (Array.isArray(value)) {
+    const items = presentItems(value).map(write);
+    if (explode) return items.map((item) => [name, item]);
+    return items.length === 0 ? [] : [[name, items.join(delimiterOf(rule.style, rule.encodeDelimiter))]];
+  }
+  if (isMembers(value)) {
+    const members = presentMembers(value);
+    if (explode) return members.map(([key, member]) => [key, write(member)]);
+    const flat = members.flatMap(([key, member]) => [rule.encode(key), write(member)]);
+    return flat.length === 0 ? [] : [[name, flat.join(delimiterOf(rule.style, rule.encodeDelimiter))]];
+  }
+  return [[name, write(value)]];
+}
+
+function deepPairs(name: string, value: unknown, encode: (text: string) => string): Array<[string, string]> {
+  if (Array.isArray(value)) {
+    return presentItems(value).flatMap((item, index) => deepPairs(`${name}[${index}]`, item, encode));
+  }
+  if (isMembers(value)) {
+    return presentMembers(value).flatMap(([key, member]) => deepPairs(`${name}[${key}]`, member, encode));
+  }
+  return [[name, encode(toText(value))]];
+}
+
+/** Writes a value in the styles that have no name of their own: `simple`, `label` and `matrix`. */
+export function toExpansion(
+  name: string,
+  value: unknown,
+  style: string,
+  explode: boolean,
+  encode: (text: string) => string,
+): string {
+  if (style === "matrix") {
+    const pairs = toPairs(name, value, { style, explode, encode, encodeDelimiter: true });
+    return pairs.map(([key, text]) => (text === "" ? `;${encode(key)}` : `;${encode(key)}=${text}`)).join("");
+  }
+  const prefix = style === "label" ? "." : "";
+  const delimiter = style === "label" && explode ? "." : delimiterOf(style, encode !== identity);
+  if (Array.isArray(value)) {
+    return (
+      prefix +
+      presentItems(value)
+        .map((item) => encode(toText(item)))
+        .join(delimiter)
+    );
+  }
+  if (!isMembers(value)) return prefix + encode(toText(value));
+  const glue = explode ? "=" : delimiter;
+  return (
+    prefix +
+    presentMembers(value)
+      .map(([key, member]) => `${encode(key)}${glue}${encode(toText(member))}`)
+      .join(delimiter)
+  );
+}
+
+/** For places that are not percent-encoded, such as headers. */
+export function identity(text: string): string {
+  return text;
+}

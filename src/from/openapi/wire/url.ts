@@ -1,0 +1,165 @@
+import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+import { encodeLiteral, isAbsent } from "./encode.ts";
+import { misconfigured, refused } from "./errors.ts";
+import { compileParameter, type ParameterWriter } from "./parameter.ts";
+
+/** The parts of a URL before the check: `path` begins with a slash, `query` with a question mark or is empty. */
+export interface TargetParts {
+  path: string;
+  query: string;
+}
+
+/** Builds and checks the URLs of one endpoint. */
+export interface TargetBuilder {
+  readonly origin: string;
+  /** Writes the declared arguments into path and query. */
+  build(input: Record<string, unknown>): TargetParts;
+  /** Gives the final URL. Refuses what the URL parser would read in any other way than it was written. */
+  finish(parts: TargetParts): string;
+}
+
+interface Slot {
+  argument: string;
+  required: boolean;
+  write: ParameterWriter;
+}
+
+type Segment = string | Array<string | Slot>;
+
+/** Says why a path of a document cannot be called: it would name another host. `undefined` when it can. */
+export function pathProblem(path: string): string | undefined {
+  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return "the path names a host of its own";
+  return undefined;
+}
+
+/** Reads one argument, own ones only. */
+export function argumentOf(input: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(input, name) ? input[name] : undefined;
+}
+
+/** Compiles base URL, path template and query of an endpoint. URLs are then made by joining strings. */
+export function compileTarget(plan: EndpointPlan): TargetBuilder {
+  const { operationId } = plan;
+  const base = parseBase(plan);
+  const problem = pathProblem(plan.path);
+  if (problem !== undefined) throw refused(operationId, undefined, `because ${problem}`);
+  const [template = "", fixedQuery = ""] = withoutFragment(plan.path).split(/\?(.*)/s);
+  const segments = parseSegments(template, plan);
+  const queries = plan.parameters
+    .filter(({ location }) => location === "query" || location === "querystring")
+    .map(toSlot);
+  const fixed = parseSegment(fixedQuery, plan);
+  const isFixed =
+    queries.length === 0 && typeof fixed === "string" && segments.every((part) => typeof part === "string");
+
+  function build(input: Record<string, unknown>): TargetParts {
+    let path = base.path;
+    for (const segment of segments) path += `/${typeof segment === "string" ? segment : writeSegment(segment, input)}`;
+    let query = typeof fixed === "string" ? fixed : writeParts(operationId, fixed, input);
+    for (const slot of queries) {
+      const text = writeSlot(operationId, slot, input);
+      if (text !== undefined && text !== "") query += query === "" ? text : `&${text}`;
+    }
+    return { path: path === "" ? "/" : path, query: query === "" ? "" : `?${query}` };
+  }
+
+  function writeSegment(segment: Array<string | Slot>, input: Record<string, unknown>): string {
+    const text = writeParts(operationId, segment, input);
+    // An empty segment would address the collection instead of the member; dots would climb, and cannot be encoded.
+    if (text === "" || text === "." || text === "..") {
+      const slot = segment.find((part) => typeof part !== "string");
+      throw refused(operationId, slot?.argument, "because it would change the segments of the path");
+    }
+    return text;
+  }
+
+  let checked: string | undefined;
+  function finish({ path, query }: TargetParts): string {
+    const url = base.origin + path + query;
+    if (url === checked) return url;
+    const parsed = URL.canParse(url) ? new URL(url) : undefined;
+    if (parsed?.origin !== base.origin || parsed.pathname !== path || parsed.search !== query) {
+      throw refused(operationId, undefined, "because its URL would not be read as it was written");
+    }
+    if (isFixed) checked = url;
+    return url;
+  }
+
+  return { origin: base.origin, build, finish };
+}
+
+function parseBase({ baseUrl, operationId }: EndpointPlan): { origin: string; path: string } {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw misconfigured(operationId, "its base URL is not an absolute http or https URL; set `baseUrl`");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw misconfigured(operationId, "its base URL holds a user name or password; use `auth` in its place");
+  }
+  return { origin: url.origin, path: url.pathname.replace(/\/+$/, "") };
+}
+
+function withoutFragment(path: string): string {
+  const hash = path.indexOf("#");
+  return hash === -1 ? path : path.slice(0, hash);
+}
+
+function parseSegments(template: string, plan: EndpointPlan): Segment[] {
+  const path = template.startsWith("/") ? template.slice(1) : template;
+  if (path === "") return template === "" ? [] : [""];
+  return path.split("/").map((segment) => parseSegment(segment, plan));
+}
+
+function parseSegment(text: string, plan: EndpointPlan): Segment {
+  const pieces = text.split(/\{([^{}]+)\}/);
+  if (pieces.length === 1) return encodeLiteral(text);
+  return pieces
+    .map((piece, index) => (index % 2 === 0 ? encodeLiteral(piece) : findSlot(piece, plan)))
+    .filter((piece) => piece !== "");
+}
+
+function findSlot(name: string, plan: EndpointPlan): Slot {
+  const declared = plan.parameters.find((parameter) => parameter.location === "path" && parameter.name === name);
+  return toSlot({ ...(declared ?? undeclared(name)), required: true });
+}
+
+/** A template variable that the document forgot to declare. */
+function undeclared(name: string): ParameterPlan {
+  const simple = { style: "simple", explode: false, allowReserved: false, allowEmptyValue: false };
+  return { name, argument: name, location: "path", required: true, ...simple };
+}
+
+function toSlot(plan: ParameterPlan): Slot {
+  return { argument: plan.argument, required: plan.required, write: compileParameter(plan) };
+}
+
+function writeParts(operationId: string, parts: Array<string | Slot>, input: Record<string, unknown>): string {
+  let text = "";
+  for (const part of parts) text += typeof part === "string" ? part : (writeSlot(operationId, part, input) ?? "");
+  return text;
+}
+
+function writeSlot(operationId: string, slot: Slot, input: Record<string, unknown>): string | undefined {
+  return writeArgument(operationId, slot.argument, slot.required, slot.write, argumentOf(input, slot.argument));
+}
+
+/** Writes one argument; what cannot be written is refused by the argument's name. */
+export function writeArgument(
+  operationId: string,
+  argument: string,
+  required: boolean,
+  write: ParameterWriter,
+  value: unknown,
+): string | undefined {
+  let text: string | undefined;
+  try {
+    text = write(value);
+  } catch {
+    // Half a surrogate pair, a cycle or a bigint: the engine's message may quote the value.
+    throw refused(operationId, argument, "because it cannot be written as text");
+  }
+  if (text === undefined && required) {
+    throw refused(operationId, argument, isAbsent(value) ? "because it is missing" : "because it is empty");
+  }
+  return text;
+}
