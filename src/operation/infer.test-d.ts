@@ -1,0 +1,102 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import { type TSchema, Type } from "typebox";
+import * as v from "valibot";
+import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
+
+test("a TypeBox type gives its static type to caller and handler", () => {
+  const schema = Type.Object({
+    title: Type.String(),
+    priority: Type.Optional(Type.Union([Type.Literal("low"), Type.Literal("high")])),
+    tags: Type.Array(Type.Object({ name: Type.String() })),
+  });
+  type Expected = { title: string; priority?: "low" | "high"; tags: { name: string }[] };
+
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<Expected>();
+  expectTypeOf<InferHandlerInput<typeof schema>>().toEqualTypeOf<Expected>();
+  expectTypeOf<InferOutput<typeof schema>>().toEqualTypeOf<Expected>();
+});
+
+test("TypeBox intersections, records, tuples and scalars are resolved", () => {
+  const both = Type.Intersect([Type.Object({ a: Type.String() }), Type.Object({ b: Type.Number() })]);
+  const record = Type.Record(Type.String(), Type.Integer());
+  const tuple = Type.Tuple([Type.String(), Type.Null()]);
+
+  expectTypeOf<InferOutput<typeof both>>().toEqualTypeOf<{ a: string; b: number }>();
+  expectTypeOf<InferOutput<typeof record>>().toEqualTypeOf<{ [key: string]: number }>();
+  expectTypeOf<InferOutput<typeof tuple>>().toEqualTypeOf<[string, null]>();
+  expectTypeOf<InferOutput<ReturnType<typeof Type.Integer>>>().toEqualTypeOf<number>();
+});
+
+test("a JSON Schema literal gives its type", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      query: { type: "string" },
+      limit: { type: "integer" },
+      order: { enum: ["asc", "desc"] },
+      tags: { type: "array", items: { type: "string" } },
+    },
+    required: ["query", "order"],
+  } as const;
+
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{
+    query: string;
+    order: "asc" | "desc";
+    limit?: number;
+    tags?: string[];
+  }>();
+});
+
+test("Zod tells what the caller passes apart from what the handler gets", () => {
+  const schema = z.object({ text: z.string(), limit: z.number().default(10), since: z.string().transform(Number) });
+
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number; since: string }>();
+  expectTypeOf<InferHandlerInput<typeof schema>>().toEqualTypeOf<{ text: string; limit: number; since: number }>();
+  expectTypeOf<InferOutput<typeof schema>>().toEqualTypeOf<{ text: string; limit: number; since: number }>();
+});
+
+test("Valibot tells what the caller passes apart from what the handler gets, wrapped or not", () => {
+  const schema = v.object({ text: v.string(), limit: v.optional(v.number(), 10) });
+  const wrapped = toStandardJsonSchema(schema);
+
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number }>();
+  expectTypeOf<InferInput<typeof wrapped>>().toEqualTypeOf<{ text: string; limit?: number }>();
+  expectTypeOf<InferHandlerInput<typeof wrapped>>().toEqualTypeOf<{ text: string; limit: number }>();
+});
+
+test("ArkType tells what the caller passes apart from what the handler gets", () => {
+  const schema = type({ text: "string", "limit?": "number", order: "'asc' | 'desc' = 'asc'" });
+
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number; order?: "asc" | "desc" }>();
+  expectTypeOf<InferHandlerInput<typeof schema>>().toEqualTypeOf<{
+    text: string;
+    limit?: number;
+    order: "asc" | "desc";
+  }>();
+});
+
+test("a JSON Schema that lost its literals, as a whole or in a part, gives unknown", () => {
+  const text = { type: "string" };
+  const list = { type: "object", properties: { items: { type: "array", items: { type: "string" } } } };
+  const mixed = { type: "object", properties: { text }, required: ["text"] } as const;
+  const propertyNamedType = {
+    type: "object",
+    properties: { type: { type: "string" } },
+    required: ["type"],
+  } as const;
+
+  expectTypeOf<InferInput<typeof text>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferInput<typeof list>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferInput<typeof mixed>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferInput<typeof propertyNamedType>>().toEqualTypeOf<{ type: string }>();
+});
+
+test("a schema that tells nothing gives unknown", () => {
+  expectTypeOf<InferInput<TSchema>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferOutput<object>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferOutput<Record<string, unknown>>>().toEqualTypeOf<unknown>();
+  expectTypeOf<InferOutput<ReturnType<typeof Type.Unknown>>>().toEqualTypeOf<unknown>();
+});
