@@ -1,6 +1,6 @@
 import { isBuiltin } from "node:module";
 import type { Import } from "./imports.ts";
-import { type Layer, layers, nodeLayers, openFolders, typeOnly, typePackages } from "./layers.ts";
+import { type Layer, layers, moduleLoaders, nodeLayers, openFolders, typeOnly, typePackages } from "./layers.ts";
 
 /** Says, one line each, which imports go against the layers and why. */
 export function complaintsAbout(imports: Import[]): string[] {
@@ -51,7 +51,7 @@ function whyWrong(found: Import): string | undefined {
 
 function whyForeignWrong(found: Import, layer: string, packages: string[]): string | undefined {
   if (found.computed)
-    return nodeLayers.includes(layer) ? undefined : `${layer} imports a path that only shows at run time`;
+    return moduleLoaders.includes(layer) ? undefined : `${layer} imports a path that only shows at run time`;
   if (isBuiltin(found.specifier)) {
     return nodeLayers.includes(layer) || found.kind === "type" ? undefined : `${layer} also runs in a browser`;
   }

@@ -26,7 +26,7 @@ test.each([
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],
   ["registry/a.ts", 'const x = await import("yaml");', "registry may import the packages typebox"],
   ["schema/a.ts", 'import { readFileSync } from "node:fs";', "schema also runs in a browser"],
-  ["from/modules/a.ts", "const x = import(path);", "from/modules imports a path that only shows at run time"],
+  ["from/mcp/a.ts", "const x = import(path);", "from/mcp imports a path that only shows at run time"],
   ["index.ts", 'export * from "./operation/index.ts";', "a door names what it exports; no export *"],
   ["extra/a.ts", 'import "../internal/index.ts";', "extra is not in test/package/layers.ts"],
 ])("an import against the direction is named: %s %s", (file, text, reason) => {

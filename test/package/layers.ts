@@ -31,6 +31,9 @@ export const typePackages = ["typebox", "@standard-schema/spec"];
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
 export const nodeLayers = ["node"];
 
+/** Layers that load a user's own modules, whose paths only show at run time. */
+export const moduleLoaders = ["node", "from/modules"];
+
 /** Folders of unrelated small files, which are imported one by one. Every other folder is entered through its `index.ts`. */
 export const openFolders = ["internal"];
 

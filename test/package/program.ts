@@ -56,7 +56,14 @@ export async function runProgram(): Promise<Report> {
   // @ts-expect-error: the registry knows that `left` is a number
   const refused = await codeOf(registry.execute("math.add", { left: "two" }, options));
   const denied = await codeOf(registry.execute("math.add", { left: 2 }));
-  return { sum: data, source: meta.source, drift: meta.drift, counted, refused, denied };
+  return {
+    sum: data,
+    source: meta.source,
+    drift: meta.drift?.map(({ path, kind }) => ({ path, kind })),
+    counted,
+    refused,
+    denied,
+  };
 }
 
 async function codeOf(call: Promise<unknown>): Promise<string> {
