@@ -1,0 +1,315 @@
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { afterEach, describe, expect, test } from "vitest";
+import type { SourceReport } from "../source.ts";
+import { type ScannerFS, type ScanOptions, scanOperations } from "./index.ts";
+
+/** Directories are objects, files what their module exports or a function that loads it. */
+interface Tree {
+  [name: string]: Tree | (() => unknown);
+}
+
+const spec = (name: string, overrides: object = {}) => ({
+  namespace: "test",
+  name,
+  version: "1.0.0",
+  type: "query",
+  description: "A test",
+  inputSchema: {},
+  outputSchema: {},
+  accessControl: { requiredScopes: [] },
+  ...overrides,
+});
+
+const file = (exported: unknown) => () => ({ default: exported });
+
+/** A file system in memory below `/work`; `urls` is what was loaded, in order. */
+function memory(tree: Tree, root = "/work/ops") {
+  const urls: string[] = [];
+  const find = (path: string): Tree[string] | undefined => {
+    let current: Tree[string] | undefined = tree;
+    for (const name of path.slice(root.length).split("/").filter(Boolean)) current = (current as Tree)[name];
+    return current;
+  };
+  const fs: ScannerFS = {
+    async *readdir(path) {
+      const directory = find(path.startsWith("/") ? path : `/work/${path}`);
+      if (typeof directory !== "object") throw new Error("permission denied");
+      for (const [name, entry] of Object.entries(directory)) {
+        yield { name, isFile: typeof entry === "function", isDirectory: typeof entry === "object" };
+      }
+    },
+    cwd: () => "/work",
+    async import(url) {
+      urls.push(url);
+      return (find(decodeURIComponent(new URL(url).pathname)) as () => unknown)();
+    },
+  };
+  return { fs, urls };
+}
+
+async function scan(tree: Tree, options: ScanOptions = {}) {
+  const { fs, urls } = memory(tree);
+  const reports: SourceReport[] = [];
+  const operations = await scanOperations("ops", fs, { onReport: (report) => reports.push(report), ...options });
+  return { operations, urls, ...reports[0]! };
+}
+
+afterEach(() => reset());
+
+describe("which modules", () => {
+  test("takes four kinds of module, in the order of their paths, whatever the file system's order", async () => {
+    const { urls } = await scan({
+      "b.mjs": file(spec("b")),
+      Z: { "a.ts": file(spec("z")) },
+      "a.ts": file(spec("a")),
+      c: { "b.js": file(spec("cb")), "a.mts": file(spec("ca")) },
+    });
+
+    expect(urls).toEqual(["Z/a.ts", "a.ts", "b.mjs", "c/a.mts", "c/b.js"].map((path) => `file:///work/ops/${path}`));
+  });
+
+  test("leaves out declarations, tests, packages, hidden files and other kinds", async () => {
+    const never = file(spec("never"));
+
+    const { urls, skipped } = await scan({
+      "a.d.ts": never,
+      "a.d.mts": never,
+      "a.test.ts": never,
+      "a.spec.mjs": never,
+      "a.test-d.ts": never,
+      "a.bench.ts": never,
+      "a.json": never,
+      "a.tsx": never,
+      "a.cjs": never,
+      ".hidden.ts": never,
+      ts: never,
+      node_modules: { "a.js": never },
+      __tests__: { "a.js": never },
+      ".git": { "a.js": never },
+    });
+
+    expect({ urls, skipped }).toEqual({ urls: [], skipped: [] });
+  });
+
+  test("names that mean something in a URL are names", async () => {
+    const { urls, operations } = await scan({
+      "100% #1?.js": file(spec("a")),
+      "%2e%2e": { "b.js": file(spec("b")) },
+    });
+
+    expect(urls).toEqual(["file:///work/ops/%252e%252e/b.js", "file:///work/ops/100%25%20%231%3F.js"]);
+    expect(operations.map(({ name }) => name)).toEqual(["b", "a"]);
+  });
+
+  test.each(["..", ".", "", "../evil.js", "a/b.js", "a\\b.js", "/etc/evil.js", "\ud800.js"])(
+    "a file system that gives the name %j gets nothing imported by it",
+    async (name) => {
+      const fs: ScannerFS = {
+        async *readdir() {
+          yield { name, isFile: true, isDirectory: true };
+        },
+        cwd: () => "/work",
+        import: async (url) => expect.fail(`imported ${url}`),
+      };
+      const reports: SourceReport[] = [];
+
+      const operations = await scanOperations("ops", fs, { onReport: (report) => reports.push(report) });
+
+      expect(operations).toEqual([]);
+      expect(reports[0]?.skipped).toEqual([
+        { where: name, reason: "has a name that is not that of a file in its directory" },
+      ]);
+    },
+  );
+
+  test("a directory that contains itself ends with a report", async () => {
+    const loop: Tree = { "a.js": file(spec("a")) };
+    loop["loop"] = loop;
+
+    const { operations, urls, skipped } = await scan(loop);
+
+    expect(operations.map(({ name }) => name)).toEqual(["a"]);
+    expect(urls).toHaveLength(33);
+    expect(skipped.at(0)?.reason).toBe("is nested more than 32 directories deep");
+  });
+
+  test("directories that multiply without end are given up", async () => {
+    const loop: Tree = {};
+    loop["left"] = loop;
+    loop["right"] = loop;
+
+    const { skipped } = await scan(loop);
+
+    expect(skipped.filter(({ reason }) => reason === "is beyond the first 10000 directories")).toHaveLength(1);
+  });
+
+  test("a directory that cannot be read is reported, the others load", async () => {
+    const { fs } = memory({ a: {}, b: { "b.js": file(spec("b")) } });
+    const reports: SourceReport[] = [];
+    const readdir: ScannerFS["readdir"] = (path) =>
+      path === "ops/a" ? fs.readdir("/work/ops/b/b.js") : fs.readdir(path);
+
+    const operations = await scanOperations("ops", { ...fs, readdir }, { onReport: (report) => reports.push(report) });
+
+    expect(operations.map(({ name }) => name)).toEqual(["b"]);
+    expect(reports[0]?.skipped).toEqual([{ where: "a", reason: "cannot be read: permission denied" }]);
+  });
+});
+
+describe("what they export", () => {
+  test("one operation or several, with and without handler, as they are", async () => {
+    const handler = () => 1;
+    const [one, two, three] = [spec("one", { handler }), spec("two"), spec("three", { handler })];
+
+    const { operations, skipped } = await scan({ "a.js": file(one), "b.js": file([two, three]) });
+
+    expect(operations).toEqual([one, two, three]);
+    expect(operations[0]).toBe(one);
+    expect(skipped).toEqual([]);
+  });
+
+  test("the report lists ids of what was taken", async () => {
+    const { fs } = memory({ "a.js": file([spec("one"), spec("two")]) });
+    const reports: SourceReport[] = [];
+
+    await scanOperations("ops", fs, { onReport: (report) => reports.push(report) });
+
+    expect(reports).toEqual([{ imported: ["test.one", "test.two"], skipped: [], warnings: [] }]);
+  });
+
+  test.each<[string, unknown, string]>([
+    [
+      "a wrong field",
+      spec("x", { type: "read" }),
+      'Invalid operation "test.x": /type must be "query", "mutation" or "subscription".',
+    ],
+    [
+      "a handler that is no function",
+      spec("x", { handler: 1 }),
+      'Invalid operation "test.x": /handler must be a function; leave it out to register it later.',
+    ],
+    [
+      "nothing",
+      undefined,
+      "Invalid operation definition: must be an object with namespace, name, version, type and so on.",
+    ],
+    [
+      "a function",
+      () => 1,
+      "Invalid operation definition: must be an object with namespace, name, version, type and so on.",
+    ],
+    [
+      "a getter that throws",
+      {
+        get namespace() {
+          throw new Error("no namespace");
+        },
+      },
+      "no namespace",
+    ],
+  ])("%s is reported with the reason, and the others load", async (_, exported, reason) => {
+    const { operations, skipped } = await scan({ "a.js": file(exported), "b.js": file(spec("b")) });
+
+    expect(operations.map(({ name }) => name)).toEqual(["b"]);
+    expect(skipped).toEqual([{ where: "a.js", reason }]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    [
+      "throws an error",
+      () => {
+        throw new Error("no database");
+      },
+      "no database",
+    ],
+    [
+      "throws something else",
+      () => {
+        throw null;
+      },
+      "Something that is not an error was thrown: null.",
+    ],
+    [
+      "has a default that throws",
+      () => ({
+        get default() {
+          throw new Error("not ready");
+        },
+      }),
+      "not ready",
+    ],
+  ])("a module that %s is reported, and the others load", async (_, load, reason) => {
+    const { operations, skipped } = await scan({ "a.js": load, "b.js": file(spec("b")) });
+
+    expect(operations.map(({ name }) => name)).toEqual(["b"]);
+    expect(skipped).toEqual([{ where: "a.js", reason: `cannot be imported: ${reason}` }]);
+  });
+
+  test("a helper without default export is left alone; operations exported by name get a hint", async () => {
+    const { operations, skipped } = await scan({
+      "helper.js": () => ({ version: "1" }),
+      "named.js": () => ({ create: spec("create"), remove: spec("remove"), helper: 1 }),
+    });
+
+    expect(operations).toEqual([]);
+    expect(skipped).toEqual([
+      {
+        where: "named.js",
+        reason: "exports operations by name only (create, remove); export them as default, several as an array",
+      },
+    ]);
+  });
+
+  test("a compiled CommonJS module gives its inner default", async () => {
+    const { operations } = await scan({ "a.js": file({ __esModule: true, default: spec("a") }) });
+
+    expect(operations.map(({ name }) => name)).toEqual(["a"]);
+  });
+
+  test("the first of two operations with one id wins, and both places are named", async () => {
+    const { operations, skipped } = await scan({
+      "a.js": file(spec("x", { description: "first" })),
+      "b.js": file([spec("x")]),
+    });
+
+    expect(operations.map(({ description }) => description)).toEqual(["first"]);
+    expect(skipped).toEqual([{ where: "b.js[0]", reason: '"test.x" is already defined in a.js' }]);
+  });
+
+  test("names of Object.prototype are names", async () => {
+    const { operations } = await scan({ "a.js": file(spec("constructor", { namespace: "__proto__" })) });
+
+    expect(operations.map(({ namespace, name }) => [namespace, name])).toEqual([["__proto__", "constructor"]]);
+  });
+
+  test("the limit on operations holds and is reported", async () => {
+    const { operations, urls, skipped } = await scan(
+      { "a.js": file([spec("one"), spec("two"), spec("three"), spec("four")]), "b.js": file(spec("five")) },
+      { limits: { operations: 2 } },
+    );
+
+    expect(operations.map(({ name }) => name)).toEqual(["one", "two"]);
+    expect(urls).toEqual(["file:///work/ops/a.js"]);
+    expect(skipped).toEqual([
+      { where: "a.js[2]", reason: "is beyond the first 2 operations; raise limits.operations if this is meant" },
+    ]);
+  });
+});
+
+test("without onReport each item left out is one warning in the log", async () => {
+  const records: LogRecord[] = [];
+  await configure({
+    sinks: { memory: (record) => records.push(record) },
+    loggers: [
+      { category: ["alkdev", "operations"], sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["memory"] },
+    ],
+  });
+  const { fs } = memory({ "a.js": file(1), "b.js": file(spec("b")) });
+
+  await scanOperations("ops", fs);
+
+  expect(records.map(({ category, level, properties }) => ({ category, level, where: properties["where"] }))).toEqual([
+    { category: ["alkdev", "operations", "from", "modules"], level: "warning", where: "a.js" },
+  ]);
+});

@@ -1,0 +1,24 @@
+import { opendir, readFile } from "node:fs/promises";
+import type { ScannerFS } from "../from/modules/index.ts";
+import { importModule } from "./import-module.ts";
+
+/** Reads text files and lists directories; what `scanOperations` and `FromOpenAPIFile` take as their file system. */
+export interface NodeFileSystem extends Required<ScannerFS> {
+  /** Reads a file as UTF-8 text. */
+  readFile(path: string): Promise<string>;
+}
+
+/**
+ * The file system of this machine. Symbolic links are not followed, so that a scan stays in its directory and ends.
+ * TypeScript modules load on every supported Node.
+ */
+export const nodeFileSystem: NodeFileSystem = {
+  async *readdir(path) {
+    for await (const entry of await opendir(path)) {
+      yield { name: entry.name, isFile: entry.isFile(), isDirectory: entry.isDirectory() };
+    }
+  },
+  cwd: () => process.cwd(),
+  import: importModule,
+  readFile: (path) => readFile(path, "utf8"),
+};

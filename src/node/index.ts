@@ -1,0 +1,2 @@
+export type { NodeFileSystem } from "./file-system.ts";
+export { nodeFileSystem } from "./file-system.ts";
