@@ -1,0 +1,21 @@
+import { CallError, type Limits } from "../../operation/index.ts";
+
+/** A document that cannot be read at all. */
+export function unreadableDocument(reason: string, cause?: unknown): CallError {
+  return new CallError("VALIDATION_ERROR", `The OpenAPI document cannot be read: ${reason}`, undefined, {
+    cause,
+    mayHaveRun: false,
+  });
+}
+
+/** A document that is larger, deeper or more entangled than the limits allow. `limit` is what an operator can raise. */
+export function documentLimitExceeded(limit: keyof Limits | undefined, reason: string): CallError {
+  const advice = limit === undefined ? "" : ` Raise it with limits.${limit}.`;
+  const message = `The OpenAPI document exceeds a limit: ${reason}.${advice}`;
+  return new CallError("LIMIT_EXCEEDED", message, limit && { limit }, { mayHaveRun: false });
+}
+
+/** A mistake in the configuration, found before anything is imported. */
+export function badConfig(reason: string): CallError {
+  return new CallError("VALIDATION_ERROR", reason, undefined, { mayHaveRun: false });
+}

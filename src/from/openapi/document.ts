@@ -1,0 +1,90 @@
+import { quote } from "../../internal/text.ts";
+import { defaultLimits, type Limits } from "../../operation/index.ts";
+import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
+import { type Located, References } from "./references.ts";
+import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
+
+/** Versions that are read; a document says which it is in `swagger` or `openapi`. */
+export type OpenAPIVersion = "2.0" | "3.0" | "3.1" | "3.2";
+
+/** An OpenAPI document that is ready to be read: its version is known, its size is bounded. */
+export interface OpenAPIDocument {
+  root: JSONObject;
+  version: OpenAPIVersion;
+  limits: Readonly<Required<Limits>>;
+  references: References;
+  /** Before 3.1 everything beside a `$ref` counts for nothing. */
+  ignoresSiblings: boolean;
+  /** Every named schema. */
+  schemaComponents(): Located[];
+  /** Filled by the first schema that needs it. */
+  subtypes?: Map<unknown, Located[]>;
+}
+
+/** What a document is opened with. */
+export interface OpenDocumentOptions {
+  limits?: Limits;
+  documentUrl?: string;
+  /** Documents that references may lead to, by absolute URL. */
+  externals?: ReadonlyMap<string, unknown>;
+}
+
+/** Makes a document ready to be read. @throws CallError `VALIDATION_ERROR` or `LIMIT_EXCEEDED` */
+export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): OpenAPIDocument {
+  if (!isObject(spec)) throw unreadableDocument("it is no object");
+  const limits = { ...defaultLimits, ...options.limits };
+  const version = versionOf(spec);
+  assertDepth(spec, limits.jsonDepth);
+  const schemas = version === "2.0" ? ownObject(spec, "definitions") : ownObject(own(spec, "components"), "schemas");
+  const pointer = version === "2.0" ? "#/definitions" : "#/components/schemas";
+  return {
+    root: spec,
+    version,
+    limits,
+    references: new References(spec, {
+      documentUrl: options.documentUrl,
+      externals: options.externals,
+      limit: limits.references,
+    }),
+    ignoresSiblings: version === "2.0" || version === "3.0",
+    schemaComponents: () =>
+      Object.keys(schemas ?? {}).map((name) => ({
+        value: own(schemas, name),
+        pointer: pointerTo(pointer, name),
+        base: "",
+      })),
+  };
+}
+
+function versionOf(spec: JSONObject): OpenAPIVersion {
+  const swagger = own(spec, "swagger");
+  // YAML reads `swagger: 2.0` without quotes as a number.
+  if (swagger === 2 || (typeof swagger === "string" && swagger.startsWith("2."))) return "2.0";
+  const openapi = own(spec, "openapi");
+  const text = typeof openapi === "number" ? openapi.toFixed(1) : openapi;
+  if (typeof text !== "string") throw unreadableDocument('it has neither "openapi" nor "swagger"');
+  const version = /^3\.[012](?=\.|$)/.exec(text)?.[0];
+  if (version !== undefined) return version as OpenAPIVersion;
+  // A later 3.x changes nothing that is already there.
+  if (/^3\.\d+/.test(text)) return "3.2";
+  throw unreadableDocument(`version ${quote(text)} is not known; 2.0 and 3.0 to 3.2 are`);
+}
+
+/** Walks with its own stack: a document that is too deep must not overflow ours. Shared parts are walked once. */
+export function assertDepth(root: object, limit: number): void {
+  const seen = new Set<object>([root]);
+  let level: object[] = [root];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > limit) throw documentLimitExceeded("jsonDepth", `nested over ${limit} deep`);
+    const below: object[] = [];
+    for (const node of level) {
+      for (const key in node) {
+        const value = (node as JSONObject)[key];
+        if (typeof value !== "object" || value === null || seen.has(value)) continue;
+        seen.add(value);
+        below.push(value);
+      }
+    }
+    level = below;
+  }
+}

@@ -1,0 +1,62 @@
+import type { HTTPServiceConfig } from "./config.ts";
+import { loadExternals } from "./externals.ts";
+import { fetchDocument } from "./fetch-document.ts";
+import { importDocument, importOpenAPI } from "./import-openapi.ts";
+import type { ImportedOperation } from "./operation.ts";
+import { parseOpenAPI } from "./parse.ts";
+import type { OpenAPISpec } from "./spec.ts";
+
+/** Reads files as text. Gives `FromOpenAPIFile` a file system of your own. */
+export interface OpenAPIFS {
+  readFile(path: string): Promise<string>;
+}
+
+/**
+ * Makes an operation of every method in an OpenAPI document; each handler talks HTTP. What is left out, and why, goes to
+ * `config.onReport` or the log. References that leave the document are refused: use the file or URL form to allow some.
+ */
+export function FromOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): ImportedOperation[] {
+  return importOpenAPI(spec, config).operations;
+}
+
+/** Reads a document, JSON or YAML, from a file. @param fs - @default Node's file system */
+export async function FromOpenAPIFile(
+  path: string,
+  config: HTTPServiceConfig,
+  fs?: OpenAPIFS,
+): Promise<ImportedOperation[]> {
+  const files = fs ?? (await nodeFiles());
+  const spec = await parseOpenAPI(await files.readFile(path), config.limits);
+  const located = { ...config, documentUrl: config.documentUrl ?? fileUrl(path) };
+  const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));
+  return importDocument(spec, located, externals).operations;
+}
+
+/**
+ * Fetches a document, JSON or YAML. Redirects are followed only inside its origin; `timeout` (30 s unless told
+ * otherwise) and `limits.documentBytes` apply. Credentials are sent with it only where they would be with a call.
+ */
+export async function FromOpenAPIUrl(
+  url: string,
+  config: HTTPServiceConfig,
+  options: { signal?: AbortSignal } = {},
+): Promise<ImportedOperation[]> {
+  const spec = await fetchDocument(url, config, options);
+  const located = { ...config, documentUrl: config.documentUrl ?? new URL(url).href };
+  return importDocument(spec, located, await loadExternals(spec, located)).operations;
+}
+
+async function nodeFiles(): Promise<OpenAPIFS> {
+  const { readFile } = await import("node:fs/promises");
+  return { readFile: (path) => readFile(path, "utf8") };
+}
+
+/** Only ever compared, never opened; a relative path hangs on the root then. */
+function fileUrl(path: string): string {
+  return new URL(encodeURI(path.replaceAll("\\", "/")).replaceAll("#", "%23").replaceAll("?", "%3F"), "file:///").href;
+}
+
+function besideFile(path: string, file: string): string {
+  const isAbsolute = /^(?:[\\/]|[A-Za-z]:|file:)/.test(file);
+  return isAbsolute ? file : path.replace(/[^\\/]*$/, "") + file;
+}

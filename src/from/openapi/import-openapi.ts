@@ -1,0 +1,219 @@
+import { quote } from "../../internal/text.ts";
+import type { SourceReport } from "../source.ts";
+import { assignArguments } from "./arguments.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import { type OpenAPIDocument, openDocument } from "./document.ts";
+import { badConfig, documentLimitExceeded } from "./document-error.ts";
+import type { Entry } from "./entry.ts";
+import { errorResponses, errorSchemasOf } from "./error-schemas.ts";
+import { createFilter } from "./filter.ts";
+import { inputSchemasOf } from "./input-schema.ts";
+import { findMethodEntries, type MethodEntry } from "./method-entries.ts";
+import { fitName, NameBook, pathName } from "./names.ts";
+import { type ImportedOperation, type OperationParts, toOperation } from "./operation.ts";
+import { chooseOutput, outputSchemasOf } from "./output-schema.ts";
+import { readEntry } from "./read-entry.ts";
+import { type Located, ReferenceProblem } from "./references.ts";
+import { ReportBook } from "./report.ts";
+import { SchemaInspector } from "./schema-inspector.ts";
+import { readSecurity, readSecuritySchemes } from "./security.ts";
+import { resolveBaseUrl } from "./servers.ts";
+import type { OpenAPISpec } from "./spec.ts";
+import { readSwagger2Entry } from "./swagger2.ts";
+import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+
+/** What an import gives. */
+export interface OpenAPIImport {
+  operations: ImportedOperation[];
+  report: SourceReport;
+}
+
+/**
+ * Makes an operation of every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and tells what was left
+ * out and why. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
+ * @throws CallError when the document as a whole cannot be used
+ */
+export function importOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): OpenAPIImport {
+  return importDocument(spec, config, new Map());
+}
+
+/** Like {@link importOpenAPI}, with the documents that external references lead to. */
+export function importDocument(
+  spec: unknown,
+  config: HTTPServiceConfig,
+  externals: ReadonlyMap<string, unknown>,
+): OpenAPIImport {
+  assertNamespace(config.namespace);
+  const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
+  const importer = new Importer(document, config);
+  const result = { operations: importer.run(), report: importer.book.report };
+  importer.book.deliver(config);
+  return result;
+}
+
+function assertNamespace(namespace: unknown): void {
+  if (typeof namespace === "string" && /^[^.\p{Cc}]{1,64}$/u.test(namespace)) return;
+  throw badConfig("namespace must have 1 to 64 characters, no dot and no control character");
+}
+
+interface NamedEntry extends MethodEntry {
+  name: string;
+}
+
+class Importer {
+  readonly book = new ReportBook();
+  readonly #document: OpenAPIDocument;
+  readonly #config: HTTPServiceConfig;
+  readonly #names = new NameBook();
+  readonly #inspector: SchemaInspector;
+  readonly #securitySchemes: OperationParts["securitySchemes"];
+  #homeless = 0;
+
+  constructor(document: OpenAPIDocument, config: HTTPServiceConfig) {
+    this.#document = document;
+    this.#config = config;
+    this.#inspector = new SchemaInspector(document.references);
+    this.#securitySchemes = readSecuritySchemes(document, this.book.warn);
+  }
+
+  run(): ImportedOperation[] {
+    const { entries, unusable } = findMethodEntries(this.#document);
+    for (const { where, reason } of unusable) this.book.skipped(where, reason);
+    this.#reportIncoming(entries);
+    const taken = this.#filter(this.#name(entries));
+    const operations = taken.flatMap((entry) => this.#import(entry));
+    if (operations.length === 0 && this.#homeless > 0) {
+      throw badConfig(`Nothing of the document can be called: ${this.book.report.skipped.at(-1)!.reason}.`);
+    }
+    for (const { namespace, name } of operations) this.book.imported(`${namespace}.${name}`);
+    return operations;
+  }
+
+  /** Every entry gets its name before any is left out, so that a filter changes no names. */
+  #name(entries: MethodEntry[]): NamedEntry[] {
+    return entries.map((entry) => {
+      const { method, path, pointer } = entry;
+      const declared = ownText(entry.operation.value, "operationId");
+      const fallback = pathName(method, path);
+      const wanted = this.#rename(declared ?? fallback, entry);
+      const owner = this.#names.ownerOf(fitName(wanted));
+      const name = this.#names.take(pointer, wanted, `${wanted}_${fallback}`);
+      if (owner !== undefined) {
+        this.book.warn(pointer, `the name ${quote(wanted)} is taken by ${owner}; it is called ${quote(name)}`);
+      } else if (name !== wanted) {
+        this.book.warn(pointer, `the name ${quote(wanted)} does not fit; it is called ${quote(name)}`);
+      }
+      return { ...entry, name };
+    });
+  }
+
+  #rename(name: string, { method, path }: MethodEntry): string {
+    const { rename } = this.#config;
+    const renamed = typeof rename === "function" ? rename(name, { method, path }) : own(rename, name);
+    return typeof renamed === "string" && renamed !== "" ? renamed : name;
+  }
+
+  #filter(entries: NamedEntry[]): NamedEntry[] {
+    const { namespace } = this.#config;
+    const isWanted = createFilter(this.#config);
+    const taken = entries.filter((entry) => {
+      const { name, method, path, pointer } = entry;
+      const tags = ownTexts(entry.operation.value, "tags");
+      if (isWanted({ namespace, name, tags, method, path })) return true;
+      this.book.skipped(pointer, "left out by include or exclude", { asked: true });
+      return false;
+    });
+    const limit = this.#document.limits.operations;
+    if (taken.length > limit) throw documentLimitExceeded("operations", `${taken.length} operations, over ${limit}`);
+    return taken;
+  }
+
+  #import(found: NamedEntry): ImportedOperation[] {
+    const { pointer } = found;
+    try {
+      const read = this.#document.version === "2.0" ? readSwagger2Entry : readEntry;
+      const entry = this.#withoutUnsendableBody(read(this.#document, found, this.book.warn));
+      return this.#toOperations(entry, found);
+    } catch (error) {
+      if (!(error instanceof ReferenceProblem)) throw error;
+      this.book.skipped(pointer, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
+      return [];
+    }
+  }
+
+  #withoutUnsendableBody(entry: Entry): Entry {
+    if (entry.body === undefined || (entry.method !== "GET" && entry.method !== "HEAD")) return entry;
+    this.book.warn(entry.body.pointer, `fetch sends no body with ${entry.method}; the body is left out`);
+    return { ...entry, body: undefined };
+  }
+
+  #toOperations(entry: Entry, { name, pointer }: NamedEntry): ImportedOperation[] {
+    const { warn } = this.book;
+    const given = assignArguments(entry, warn);
+    const output = chooseOutput(entry.responses);
+    const blocked = this.#firstProblem(inputSchemasOf(given, entry.body), "input");
+    if (blocked !== undefined) {
+      this.book.skipped(pointer, blocked);
+      return [];
+    }
+    const base = resolveBaseUrl(entry.servers, this.#config, pointer, warn);
+    if (base.url === undefined) {
+      this.#homeless += 1;
+      this.book.skipped(pointer, base.reason);
+      return [];
+    }
+    const readable = this.#readable(entry, output);
+    if (typeof readable === "string") {
+      this.book.skipped(pointer, readable);
+      return [];
+    }
+    const security = readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, warn);
+    const shared = { document: this.#document, config: this.#config, entry, given, output, baseUrl: base.url };
+    const parts = { ...shared, security, securitySchemes: this.#securitySchemes, readable };
+    const operations: ImportedOperation[] = [];
+    if (output.hasSingle) operations.push(toOperation({ ...parts, name, streaming: false }));
+    if (output.streamKind !== undefined) {
+      const streamName = output.hasSingle ? this.#names.take(pointer, `${name}_stream`) : name;
+      operations.push(toOperation({ ...parts, name: streamName, streaming: true }));
+    }
+    return operations;
+  }
+
+  /** What of the answers can be described; a text when the entry cannot be taken at all. */
+  #readable(entry: Entry, output: OperationParts["output"]): OperationParts["readable"] | string {
+    const schemas = [false, true].flatMap((streaming) => outputSchemasOf(this.#document, output, streaming));
+    const external = this.#firstProblem(
+      [...schemas, ...errorResponses(entry.responses).flatMap(errorSchemasOf)],
+      "external",
+    );
+    if (external !== undefined) return external;
+    const wrong = this.#firstProblem(schemas, "input");
+    if (wrong !== undefined) this.book.warn(entry.pointer, `${wrong}; the output is not described`);
+    const errors = new Set<string>();
+    for (const response of errorResponses(entry.responses)) {
+      const problem = this.#firstProblem(errorSchemasOf(response), "input");
+      if (problem === undefined) errors.add(response.status);
+      else this.book.warn(entry.pointer, `${problem}; the error ${response.status} is not described`);
+    }
+    return { output: wrong === undefined, errors };
+  }
+
+  /** Why schemas cannot be used, if so. What was repaired becomes a warning. */
+  #firstProblem(schemas: Located[], scope: "input" | "external"): string | undefined {
+    const problems = this.#inspector.problemsOf(schemas);
+    for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.book.warn(pointer, reason);
+    const blocking = problems.find(({ kind }) => (scope === "external" ? kind === "external" : kind !== "repaired"));
+    return blocking && `${blocking.reason} (at ${blocking.pointer})`;
+  }
+
+  /** Requests that a service makes to others are no operations of it; that they were there is told. */
+  #reportIncoming(entries: MethodEntry[]): void {
+    const webhooks = Object.keys(ownObject(this.#document.root, "webhooks") ?? {});
+    const callbacks = entries.flatMap(({ operation, pointer }) =>
+      Object.keys(ownObject(operation.value, "callbacks") ?? {}).map((name) => pointerTo(pointer, "callbacks", name)),
+    );
+    for (const where of [...webhooks.map((name) => pointerTo("#/webhooks", name)), ...callbacks]) {
+      this.book.skipped(where, "called by the service, not by us", { asked: true });
+    }
+  }
+}

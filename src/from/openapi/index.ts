@@ -1,0 +1,14 @@
+export type {
+  ExternalReferences,
+  HTTPAuth,
+  HTTPRetry,
+  HTTPServiceConfig,
+  OperationFilter,
+  PaginationRule,
+  Secret,
+} from "./config.ts";
+export { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, type OpenAPIFS } from "./from-openapi.ts";
+export { importOpenAPI, type OpenAPIImport } from "./import-openapi.ts";
+export type { ImportedOperation } from "./operation.ts";
+export { parseOpenAPI } from "./parse.ts";
+export type { OpenAPIOperation, OpenAPIParameter, OpenAPISpec } from "./spec.ts";

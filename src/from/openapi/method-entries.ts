@@ -1,0 +1,107 @@
+import { quote } from "../../internal/text.ts";
+import type { OpenAPIDocument } from "./document.ts";
+import { type Located, ReferenceProblem } from "./references.ts";
+import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
+
+/** A method of a path, found but not yet read. */
+export interface MethodEntry {
+  method: string;
+  path: string;
+  pathItem: Located<JSONObject>;
+  operation: Located<JSONObject>;
+  /** Where it stands for readers of reports, also when the path item is a reference. */
+  pointer: string;
+}
+
+/** A path or method that cannot be taken in. */
+export interface UnusableEntry {
+  where: string;
+  reason: string;
+}
+
+const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+// What may stand beside methods in a path item.
+const others = new Set(["$ref", "summary", "description", "servers", "parameters", "additionalOperations"]);
+
+/** Finds every method of every path, in the document's order. */
+export function findMethodEntries(document: OpenAPIDocument): { entries: MethodEntry[]; unusable: UnusableEntry[] } {
+  const entries: MethodEntry[] = [];
+  const unusable: UnusableEntry[] = [];
+  const paths = ownObject(document.root, "paths") ?? {};
+  for (const path of Object.keys(paths)) {
+    if (path.startsWith("x-")) continue;
+    const pointer = pointerTo("#/paths", path);
+    const reason = refusePath(path);
+    if (reason !== undefined) {
+      unusable.push({ where: pointer, reason });
+      continue;
+    }
+    const pathItem = openPathItem(document, { value: paths[path], pointer, base: "" }, unusable);
+    if (pathItem !== undefined) readPathItem(path, pathItem, pointer, entries, unusable);
+  }
+  return { entries, unusable };
+}
+
+/** A path that could be taken for another host or scheme. */
+function refusePath(path: string): string | undefined {
+  if (/^[\\/]{2}|^\/\\|^[A-Za-z][A-Za-z0-9+.-]*:/.test(path)) return "the path names a host; paths stay on the server";
+  if (/[\p{Cc}\\]/u.test(path)) return "the path holds a control character or backslash";
+  return undefined;
+}
+
+/** Follows the path item's own reference; what stands beside the reference wins. */
+function openPathItem(
+  document: OpenAPIDocument,
+  item: Located,
+  unusable: UnusableEntry[],
+): Located<JSONObject> | undefined {
+  try {
+    const target = document.references.deref(item);
+    if (!isObject(target.value)) {
+      unusable.push({ where: item.pointer, reason: "the path item is no object" });
+      return undefined;
+    }
+    if (target.value === item.value) return target as Located<JSONObject>;
+    const { $ref, ...siblings } = item.value as JSONObject;
+    return { ...target, value: { ...target.value, ...siblings } };
+  } catch (error) {
+    if (!(error instanceof ReferenceProblem)) throw error;
+    unusable.push({ where: item.pointer, reason: error.message });
+    return undefined;
+  }
+}
+
+function readPathItem(
+  path: string,
+  pathItem: Located<JSONObject>,
+  pointer: string,
+  entries: MethodEntry[],
+  unusable: UnusableEntry[],
+): void {
+  const add = (method: string, value: unknown, ...keys: string[]): void => {
+    const where = pointerTo(pointer, ...keys);
+    if (!isObject(value)) unusable.push({ where, reason: "the operation is no object" });
+    else if (method === "TRACE" || method === "CONNECT") {
+      unusable.push({ where, reason: `fetch cannot send ${method}` });
+    } else {
+      const operation = { value, pointer: pointerTo(pathItem.pointer, ...keys), base: pathItem.base };
+      entries.push({ method, path, pathItem, operation, pointer: where });
+    }
+  };
+  for (const key of Object.keys(pathItem.value)) {
+    if (others.has(key) || key.startsWith("x-")) continue;
+    const method = key.toLowerCase();
+    if (methods.includes(method)) add(method.toUpperCase(), pathItem.value[key], key);
+    else unusable.push({ where: pointerTo(pointer, key), reason: `${quote(key)} is no method` });
+  }
+  const additional = own(pathItem.value, "additionalOperations");
+  if (!isObject(additional)) return;
+  for (const method of Object.keys(additional)) {
+    if (/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(method)) {
+      add(method, additional[method], "additionalOperations", method);
+    } else {
+      const where = pointerTo(pointer, "additionalOperations", method);
+      unusable.push({ where, reason: `${quote(method)} is no method` });
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** Longest name that an operation may have. */
+const longest = 256;
+
+/** The name that a method of a path gets when the document gives none: `GET /users/{id}` is `get_users_id`. */
+export function pathName(method: string, path: string): string {
+  const parts = path.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== "");
+  return [method.toLowerCase(), ...parts].join("_");
+}
+
+/** Makes a text fit for a name: no control characters, not too long. Two long texts that differ stay different. */
+export function fitName(text: string): string {
+  const plain = text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "_");
+  return plain.length <= longest ? plain : `${plain.slice(0, longest - 9)}_${hashText(plain)}`;
+}
+
+/** Eight hex digits that tell texts apart. Not for secrets. */
+export function hashText(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
+/** Gives out each name once. */
+export class NameBook {
+  readonly #owners = new Map<string, string>();
+
+  /** Who has a name already. */
+  ownerOf(name: string): string | undefined {
+    return this.#owners.get(name);
+  }
+
+  /** Takes the first of `wanted` that is free, else the last one with a number behind it. */
+  take(owner: string, ...wanted: string[]): string {
+    const names = wanted.map(fitName);
+    let name = names.find((candidate) => !this.#owners.has(candidate));
+    const last = names.at(-1)!;
+    for (let count = 2; name === undefined; count++) {
+      const numbered = fitName(`${last}_${count}`);
+      if (!this.#owners.has(numbered)) name = numbered;
+    }
+    this.#owners.set(name, owner);
+    return name;
+  }
+}

@@ -1,0 +1,59 @@
+import { truncate } from "../../internal/text.ts";
+import { defaultLimits, type Limits } from "../../operation/index.ts";
+import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
+import type { OpenAPISpec } from "./spec.ts";
+import { isObject } from "./values.ts";
+
+// Enough for any document written by people; a bomb multiplies its aliases far beyond.
+const maxAliasCount = 10_000;
+// Deeper YAML brings the `yaml` package to the end of the stack, where V8 may end the process.
+const composableDepth = 400;
+
+/**
+ * Reads the text of a document, JSON or YAML. @throws CallError `VALIDATION_ERROR`, or `LIMIT_EXCEEDED` when it is too
+ * long, or YAML too deep or with aliases that would blow it up
+ */
+export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<OpenAPISpec> {
+  const { documentBytes, jsonDepth } = { ...defaultLimits, ...limits };
+  // UTF-8 takes at least one byte for each UTF-16 unit, so this refuses early and never wrongly.
+  if (text.length > documentBytes) throw documentLimitExceeded("documentBytes", `over ${documentBytes} bytes`);
+  const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+  const document = parseJSON(source) ?? (await parseYAML(source, jsonDepth));
+  if (!isObject(document)) throw unreadableDocument("it is no object");
+  return document;
+}
+
+/** `undefined` for what is no JSON: it may be YAML, which can begin with a brace as well. */
+function parseJSON(text: string): unknown {
+  try {
+    return /^\s*\{/.test(text) ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
+  const { Composer, Lexer, Parser } = await import("yaml");
+  const depth = Math.min(jsonDepth, composableDepth);
+
+  /** The parser keeps its own stack, the composer uses ours: what is too deep never reaches the composer. */
+  function* tokens() {
+    const parser = new Parser();
+    for (const lexeme of new Lexer().lex(text)) {
+      for (const token of parser.next(lexeme)) yield token;
+      if (parser.stack.length > depth + 2) throw documentLimitExceeded("jsonDepth", `nested over ${depth} deep`);
+    }
+    yield* parser.end();
+  }
+
+  const composer = new Composer({ merge: true, uniqueKeys: false, logLevel: "error" });
+  const [document, ...others] = composer.compose(tokens(), true, text.length);
+  const problem = document?.errors[0];
+  if (problem !== undefined) throw unreadableDocument(truncate(problem.message, 200), problem);
+  if (others.length > 0) throw unreadableDocument("it holds several YAML documents");
+  try {
+    return document?.toJS({ maxAliasCount });
+  } catch (error) {
+    throw documentLimitExceeded(undefined, `its YAML aliases expand too far (${truncate(String(error), 120)})`);
+  }
+}

@@ -1,0 +1,169 @@
+import { quote } from "../../internal/text.ts";
+import { documentLimitExceeded } from "./document-error.ts";
+import { isObject, type JSONObject, own, pointerTo } from "./values.ts";
+
+/** A value and where it stands. `base` is the URL of the document that holds it, `""` for the imported one. */
+export interface Located<T = unknown> {
+  value: T;
+  /** Such as `#/components/schemas/Pet`; of another document with its URL before the `#`. */
+  pointer: string;
+  base: string;
+}
+
+/** Why a reference leads nowhere. `external` ones would leave the document, which nobody allowed. */
+export class ReferenceProblem extends Error {
+  override readonly name = "ReferenceProblem";
+  readonly kind: "external" | "dangling";
+  readonly pointer: string;
+
+  constructor(kind: "external" | "dangling", pointer: string, message: string) {
+    super(message);
+    this.kind = kind;
+    this.pointer = pointer;
+  }
+}
+
+/** Follows the references of one document and of those that an operator allowed beside it. Never fetches. */
+export class References {
+  readonly #root: JSONObject;
+  readonly #documentUrl: string | undefined;
+  readonly #externals: ReadonlyMap<string, unknown>;
+  readonly #limit: number;
+  readonly #found = new Map<string, Located>();
+  #named: Map<string, Located> | undefined;
+
+  constructor(
+    root: JSONObject,
+    options: { documentUrl?: string; externals?: ReadonlyMap<string, unknown>; limit: number },
+  ) {
+    this.#root = root;
+    this.#documentUrl = options.documentUrl;
+    this.#externals = options.externals ?? new Map();
+    this.#limit = options.limit;
+  }
+
+  /** Finds what `reference` leads to; `from` is the place it stands in. @throws ReferenceProblem */
+  resolve(reference: string, from: Located): Located {
+    const key = `${from.base}\n${reference}`;
+    const known = this.#found.get(key);
+    if (known !== undefined) return known;
+    if (this.#found.size >= this.#limit) throw documentLimitExceeded("references", `over ${this.#limit} references`);
+    const found = this.#lookup(reference, from);
+    this.#found.set(key, found);
+    return found;
+  }
+
+  /** Follows `$ref` after `$ref` until something else is there. @throws ReferenceProblem */
+  deref(located: Located): Located {
+    let current = located;
+    let seen: Set<unknown> | undefined;
+    for (let reference = own(current.value, "$ref"); typeof reference === "string"; ) {
+      seen ??= new Set();
+      if (seen.has(current.value)) {
+        throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} leads back to itself`);
+      }
+      seen.add(current.value);
+      current = this.resolve(reference, current);
+      reference = own(current.value, "$ref");
+    }
+    return current;
+  }
+
+  /** Like `deref`, for places where a reference that leads nowhere was told already. */
+  tryDeref(located: Located): Located | undefined {
+    try {
+      return this.deref(located);
+    } catch (error) {
+      if (error instanceof ReferenceProblem) return undefined;
+      throw error;
+    }
+  }
+
+  #lookup(reference: string, from: Located): Located {
+    const hash = reference.indexOf("#");
+    const file = hash < 0 ? reference : reference.slice(0, hash);
+    const fragment = hash < 0 ? "" : decodeFragment(reference.slice(hash + 1));
+    const base = file === "" ? from.base : this.#baseOf(file, from);
+    if (base === undefined) {
+      const named = this.#byName(reference);
+      if (named !== undefined) return named;
+      throw new ReferenceProblem("external", from.pointer, `${quote(reference)} leaves the document`);
+    }
+    const root = base === "" ? this.#root : this.#externals.get(base);
+    if (fragment === "" || fragment.startsWith("/")) {
+      const found = this.#follow({ value: root, pointer: `${base}#`, base }, fragment);
+      if (found !== undefined) return found;
+    } else {
+      const named = this.#byName(`${base}#${fragment}`);
+      if (named !== undefined) return named;
+    }
+    throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads nowhere`);
+  }
+
+  #baseOf(file: string, from: Located): string | undefined {
+    const absolute = absoluteUrl(file, from.base === "" ? this.#documentUrl : from.base);
+    if (absolute === undefined) return undefined;
+    if (absolute === this.#documentUrl) return "";
+    return this.#externals.has(absolute) ? absolute : undefined;
+  }
+
+  #follow(root: Located, fragment: string): Located | undefined {
+    let current = root;
+    for (const part of fragment === "" ? [] : fragment.slice(1).split("/")) {
+      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      // Some documents point through a reference; what they mean is clear.
+      if (!hasOwn(current.value, key) && typeof own(current.value, "$ref") === "string") current = this.deref(current);
+      if (!hasOwn(current.value, key)) return undefined;
+      current = { value: own(current.value, key), pointer: pointerTo(current.pointer, key), base: current.base };
+    }
+    return current;
+  }
+
+  /** `$id` and `$anchor` name schemas anywhere; they are looked for only when a reference needs one. */
+  #byName(name: string): Located | undefined {
+    if (this.#named === undefined) {
+      this.#named = new Map();
+      this.#readNames({ value: this.#root, pointer: "#", base: "" });
+      for (const [url, document] of this.#externals) {
+        this.#readNames({ value: document, pointer: `${url}#`, base: url });
+      }
+    }
+    return this.#named.get(name) ?? this.#named.get(name.replace(/#$/, ""));
+  }
+
+  #readNames(root: Located): void {
+    const seen = new Set<unknown>();
+    const pending: Located[] = [root];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const { value, pointer, base } = next;
+      if (typeof value !== "object" || value === null || seen.has(value)) continue;
+      seen.add(value);
+      for (const keyword of ["$anchor", "$dynamicAnchor"]) {
+        const anchor = own(value, keyword);
+        if (typeof anchor === "string") this.#named!.set(`${base}#${anchor}`, next);
+      }
+      const id = own(value, "$id");
+      if (typeof id === "string") this.#named!.set(id.replace(/#$/, ""), next);
+      for (const key of Object.keys(value)) {
+        pending.push({ value: own(value, key), pointer: pointerTo(pointer, key), base });
+      }
+    }
+  }
+}
+
+/** Resolves a reference's file part; `undefined` where there is nothing to resolve it against. */
+export function absoluteUrl(file: string, base: string | undefined): string | undefined {
+  return URL.canParse(file, base) ? new URL(file, base).href : undefined;
+}
+
+function hasOwn(value: unknown, key: string): boolean {
+  return (isObject(value) || Array.isArray(value)) && Object.hasOwn(value, key);
+}
+
+function decodeFragment(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}

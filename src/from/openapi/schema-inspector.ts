@@ -1,0 +1,121 @@
+import { quote } from "../../internal/text.ts";
+import { type Located, ReferenceProblem, type References } from "./references.ts";
+import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
+import { isObject, type JSONObject, own, pointerTo } from "./values.ts";
+
+/** Something wrong in a schema. `repaired` ones are worked around, the others make it unreadable. */
+export interface SchemaProblem {
+  kind: "external" | "dangling" | "unreadable" | "repaired";
+  pointer: string;
+  reason: string;
+}
+
+interface Inspection {
+  problems: SchemaProblem[];
+  targets: Located[];
+}
+
+/**
+ * Looks for what is wrong in schemas without converting them: each schema is walked once, however many operations
+ * use it.
+ */
+export class SchemaInspector {
+  readonly #references: References;
+  readonly #inspections = new Map<unknown, Inspection>();
+  #anyProblem = false;
+
+  constructor(references: References) {
+    this.#references = references;
+  }
+
+  /** Everything wrong in these schemas and in what they reference. */
+  problemsOf(schemas: readonly Located[]): SchemaProblem[] {
+    const pending = [...schemas];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (this.#inspections.has(next.value)) continue;
+      pending.push(...this.#inspect(next).targets);
+    }
+    return this.#anyProblem ? this.#collect(schemas) : [];
+  }
+
+  #collect(schemas: readonly Located[]): SchemaProblem[] {
+    const problems: SchemaProblem[] = [];
+    const seen = new Set<unknown>();
+    const pending = [...schemas];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (seen.has(next.value)) continue;
+      seen.add(next.value);
+      const inspection = this.#inspections.get(next.value);
+      if (inspection === undefined) continue;
+      problems.push(...inspection.problems);
+      pending.push(...inspection.targets);
+    }
+    return problems;
+  }
+
+  #inspect(root: Located): Inspection {
+    const inspection: Inspection = { problems: [], targets: [] };
+    this.#inspections.set(root.value, inspection);
+    const onTheWay = new Set<unknown>();
+    const visit = (value: unknown, pointer: () => string): void => {
+      if (typeof value === "boolean" || onTheWay.has(value)) return;
+      if (!isObject(value)) {
+        this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is no schema`);
+        return;
+      }
+      onTheWay.add(value);
+      this.#inspectKeywords(value, inspection, pointer);
+      this.#inspectReference(value, root, inspection, pointer);
+      for (const keyword of Object.keys(value)) visitKeyword(value, keyword, pointer);
+      onTheWay.delete(value);
+    };
+    const visitKeyword = (schema: JSONObject, keyword: string, pointer: () => string): void => {
+      const held = schema[keyword];
+      const holding = holdingOf(keyword, held);
+      if (holding === undefined) return;
+      if (!isWellFormed(holding, held)) {
+        const reason = `${keyword} has no form that holds schemas; it is ignored`;
+        this.#report(inspection, "repaired", pointerTo(pointer(), keyword), reason);
+      } else if (holding === "one") {
+        visit(held, () => pointerTo(pointer(), keyword));
+      } else {
+        for (const key of Object.keys(held as object)) {
+          visit(own(held, key), () => pointerTo(pointer(), keyword, key));
+        }
+      }
+    };
+    visit(root.value, () => root.pointer);
+    return inspection;
+  }
+
+  #inspectReference(schema: JSONObject, root: Located, inspection: Inspection, pointer: () => string): void {
+    for (const keyword of ["$ref", "$dynamicRef"]) {
+      const reference = own(schema, keyword);
+      if (reference === undefined) continue;
+      if (typeof reference !== "string") {
+        this.#report(inspection, "unreadable", pointerTo(pointer(), keyword), `${keyword} is no text`);
+        continue;
+      }
+      try {
+        const from = { value: schema, pointer: "", base: root.base };
+        inspection.targets.push(this.#references.deref(this.#references.resolve(reference, from)));
+      } catch (error) {
+        if (!(error instanceof ReferenceProblem)) throw error;
+        this.#report(inspection, error.kind, pointerTo(pointer(), keyword), error.message);
+      }
+    }
+  }
+
+  #inspectKeywords(schema: JSONObject, inspection: Inspection, pointer: () => string): void {
+    const known = knownTypes(schema);
+    if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
+      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is no type; it is ignored`;
+      this.#report(inspection, "repaired", pointerTo(pointer(), "type"), reason);
+    }
+  }
+
+  #report(inspection: Inspection, kind: SchemaProblem["kind"], pointer: string, reason: string): void {
+    this.#anyProblem = true;
+    inspection.problems.push({ kind, pointer, reason });
+  }
+}

@@ -1,0 +1,80 @@
+import { quote } from "../../internal/text.ts";
+import type { OpenAPIDocument } from "./document.ts";
+import type { Warn } from "./entry.ts";
+import type { SecurityAlternative, SecuritySchemePlan } from "./plan.ts";
+import { ReferenceProblem } from "./references.ts";
+import { isObject, type JSONObject, own, ownList, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+
+/** Reads every security scheme of a document, in OpenAPI 3 form. Nothing that they point to is ever fetched. */
+export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): ReadonlyMap<string, SecuritySchemePlan> {
+  const isSwagger2 = document.version === "2.0";
+  const pointer = isSwagger2 ? "#/securityDefinitions" : "#/components/securitySchemes";
+  const holder = isSwagger2 ? document.root : ownObject(document.root, "components");
+  const schemes = new Map<string, SecuritySchemePlan>();
+  for (const [name, value] of Object.entries(ownObject(holder, pointer.slice(pointer.lastIndexOf("/") + 1)) ?? {})) {
+    const where = pointerTo(pointer, name);
+    try {
+      const located = document.references.deref({ value, pointer: where, base: "" });
+      const scheme = isObject(located.value) ? readScheme(located.value) : undefined;
+      if (scheme !== undefined) schemes.set(name, scheme);
+      else warn(where, "the security scheme is not understood; it is left out");
+    } catch (error) {
+      if (!(error instanceof ReferenceProblem)) throw error;
+      warn(where, error.message);
+    }
+  }
+  return schemes;
+}
+
+function readScheme(scheme: JSONObject): SecuritySchemePlan | undefined {
+  const type = ownText(scheme, "type");
+  switch (type) {
+    case undefined:
+      return undefined;
+    case "basic":
+      return { type: "http", scheme: "basic" };
+    case "http":
+      return { type, scheme: ownText(scheme, "scheme")?.toLowerCase() };
+    case "apiKey": {
+      const place = own(scheme, "in");
+      const name = ownText(scheme, "name");
+      if (name === undefined || (place !== "header" && place !== "query" && place !== "cookie")) return undefined;
+      return { type, name, in: place };
+    }
+    case "oauth2": {
+      const flow = ownObject(ownObject(scheme, "flows"), "clientCredentials");
+      const isApplication = own(scheme, "flow") === "application";
+      return { type, tokenUrl: ownText(flow, "tokenUrl") ?? (isApplication ? ownText(scheme, "tokenUrl") : undefined) };
+    }
+    default:
+      return { type };
+  }
+}
+
+/**
+ * What credentials an operation needs: its own `security`, else the document's. Nothing declared at all gives an empty
+ * list; a declared `[]` gives one alternative that needs nothing.
+ */
+export function readSecurity(
+  document: OpenAPIDocument,
+  operation: JSONObject,
+  schemes: ReadonlyMap<string, SecuritySchemePlan>,
+  pointer: string,
+  warn: Warn,
+): SecurityAlternative[] {
+  const holder = Array.isArray(own(operation, "security")) ? operation : document.root;
+  if (!Array.isArray(own(holder, "security"))) return [];
+  const alternatives = ownList(holder, "security").filter(isObject);
+  if (alternatives.length === 0) return [[]];
+  const known: SecurityAlternative[] = [];
+  for (const alternative of alternatives) {
+    const missing = Object.keys(alternative).filter((name) => !schemes.has(name));
+    if (missing.length > 0) {
+      const where = holder === operation ? pointerTo(pointer, "security") : "#/security";
+      warn(where, `the security scheme ${quote(missing[0]!)} is not declared; the alternative is left out`);
+      continue;
+    }
+    known.push(Object.keys(alternative).map((scheme) => ({ scheme, scopes: ownTexts(alternative, scheme) })));
+  }
+  return known;
+}

@@ -1,0 +1,78 @@
+import { quote } from "../../internal/text.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import { badConfig } from "./document-error.ts";
+import type { Warn } from "./entry.ts";
+import { own, ownObject, ownText, ownTexts } from "./values.ts";
+
+/** Where requests of an entry go, or why nowhere. */
+export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
+
+/**
+ * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. A document that was fetched
+ * cannot send credentials to an origin other than its own unless `allowedOrigins` names it.
+ */
+export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
+  if (config.baseUrl !== undefined) return { url: readConfigured(config.baseUrl) };
+  const server = servers[0] ?? { url: "/" };
+  const template = ownText(server, "url") ?? "/";
+  const filled = fillVariables(template, server, config.serverVariables ?? {}, pointer, warn);
+  // Without a URL of its own a document can still say `//host`: then nothing less than https is assumed.
+  const fetched = config.documentUrl?.startsWith("file:") ? undefined : config.documentUrl;
+  const base = fetched ?? (filled.startsWith("//") ? "https://unknown.invalid/" : undefined);
+  if (!URL.canParse(filled, base)) {
+    return { reason: `the server ${quote(filled)} is relative and the document has no URL; give baseUrl` };
+  }
+  const url = new URL(filled, base);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return { reason: `the server ${quote(filled)} is not reached by http or https` };
+  }
+  if (url.username !== "" || url.password !== "") return { reason: "the server's URL holds credentials" };
+  if (!mayGetCredentials(url, config)) {
+    return {
+      reason: `the server ${url.origin} is not where the document came from, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
+    };
+  }
+  return { url: withoutTrailingSlash(url) };
+}
+
+function readConfigured(baseUrl: string): string {
+  if (!URL.canParse(baseUrl)) throw badConfig(`baseUrl must be an absolute URL, such as "https://api.example.com/v1"`);
+  const url = new URL(baseUrl);
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw badConfig("baseUrl must begin with http: or https:");
+  if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not hold credentials; use auth");
+  return withoutTrailingSlash(url);
+}
+
+function mayGetCredentials(url: URL, config: HTTPServiceConfig): boolean {
+  if (config.auth === undefined && config.headers === undefined) return true;
+  if (config.documentUrl === undefined || !URL.canParse(config.documentUrl)) return true;
+  const document = new URL(config.documentUrl);
+  if (document.protocol === "file:" || document.origin === url.origin) return true;
+  return (config.allowedOrigins ?? []).some((origin) => URL.canParse(origin) && new URL(origin).origin === url.origin);
+}
+
+function fillVariables(
+  template: string,
+  server: unknown,
+  given: Record<string, string>,
+  pointer: string,
+  warn: Warn,
+): string {
+  return template.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => {
+    const variable = ownObject(ownObject(server, "variables"), name);
+    const value = own(given, name) ?? own(variable, "default");
+    if (value === undefined || value === null) {
+      warn(pointer, `the server variable ${quote(name)} has no value; give it in serverVariables`);
+      return whole;
+    }
+    const allowed = ownTexts(variable, "enum");
+    if (allowed.length > 0 && !allowed.includes(String(value))) {
+      warn(pointer, `the server variable ${quote(name)} does not allow the value that serverVariables gives it`);
+    }
+    return String(value);
+  });
+}
+
+function withoutTrailingSlash(url: URL): string {
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
