@@ -1,4 +1,5 @@
 export { type Static, type TSchema, Type } from "typebox";
+export { type OperationManifest, type ScannerFS, type ScanOptions, scanOperations } from "./from/modules/index.ts";
 export type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "./from/source.ts";
 export {
   type AccessControl,
