@@ -182,7 +182,7 @@ export class Registry {
 export type OperationRegistry<Known extends KnownOperations = KnownOperations> = OperationRegistryInterface<Known>;
 
 /** Makes a registry that knows nothing of its operations' types; `createRegistry` makes one that does. */
-export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
+export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry;
 
 function createEntry(definition: Registrable, needsHandler: boolean): Entry {
   assertValidSpec(definition);

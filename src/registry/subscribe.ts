@@ -8,8 +8,8 @@ import type { OperationRegistry } from "./types.ts";
  * `next()`; leaving the loop ends it. An abort or a deadline throws.
  */
 export function subscribe<
-  Known extends KnownOperations,
   T = never,
+  Known extends KnownOperations = KnownOperations,
   Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string,
 >(
   registry: OperationRegistry<Known>,

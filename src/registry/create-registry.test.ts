@@ -1,0 +1,72 @@
+import { Type } from "typebox";
+import { expect, test } from "vitest";
+import { defineOperation, isCallError } from "../operation/index.ts";
+import { createRegistry, OperationRegistry, subscribe } from "./index.ts";
+
+const add = defineOperation({
+  namespace: "math",
+  name: "add",
+  version: "1.0.0",
+  type: "query",
+  description: "Adds two numbers",
+  inputSchema: Type.Object({ left: Type.Number(), right: Type.Number() }),
+  outputSchema: Type.Object({ sum: Type.Number() }),
+  accessControl: { requiredScopes: [] },
+  handler: ({ left, right }) => ({ sum: left + right }),
+});
+const count = defineOperation({
+  namespace: "math",
+  name: "count",
+  version: "1.0.0",
+  type: "subscription",
+  description: "Counts up",
+  inputSchema: Type.Object({ to: Type.Integer() }),
+  outputSchema: Type.Integer(),
+  accessControl: { requiredScopes: [] },
+  async *handler({ to }) {
+    for (let value = 1; value <= to; value++) yield value;
+  },
+});
+
+test("defineOperation returns its argument unchanged", () => {
+  const definition = { ...add };
+
+  expect(defineOperation(definition)).toBe(definition);
+});
+
+test("a created registry is an OperationRegistry with its operations in the order given", () => {
+  const registry = createRegistry({ operations: [count, add] });
+
+  expect(registry).toBeInstanceOf(OperationRegistry);
+  expect(registry.list().map(({ name }) => name)).toEqual(["count", "add"]);
+});
+
+test("a created registry runs its operations by execute, client and subscribe", async () => {
+  const registry = createRegistry({ operations: [add, count] });
+  const counted: number[] = [];
+
+  const { data } = await registry.execute("math.add", { left: 1, right: 2 });
+  const byClient = await registry.client().math.add({ left: 3, right: 4 });
+  for await (const envelope of subscribe(registry, "math.count", { to: 3 })) counted.push(envelope.data);
+
+  expect({ data, byClient, counted }).toEqual({ data: { sum: 3 }, byClient: { sum: 7 }, counted: [1, 2, 3] });
+});
+
+test("two operations with one id are refused", () => {
+  let error: unknown;
+
+  try {
+    createRegistry({ operations: [add, { ...add }] });
+  } catch (thrown) {
+    error = thrown;
+  }
+
+  expect(isCallError(error) && error.message).toContain('"math.add" is registered already');
+});
+
+test("the other options reach the registry", async () => {
+  const wrong = { ...add, handler: () => ({ sum: "three" }) as never };
+  const registry = createRegistry({ operations: [wrong], outputPolicy: "strict" });
+
+  await expect(registry.execute("math.add", { left: 1, right: 2 })).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
+});
