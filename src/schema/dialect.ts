@@ -23,3 +23,10 @@ export function dialectOf(schema: unknown, inherited: Dialect = "2020-12"): Dial
 export function ignoresRefSiblings(dialect: Dialect): boolean {
   return dialect === "draft-04" || dialect === "draft-06" || dialect === "draft-07";
 }
+
+/** What `$schema` says for a dialect. */
+export function uriOf(dialect: Dialect): string {
+  return dialect.startsWith("draft-")
+    ? `http://json-schema.org/${dialect}/schema#`
+    : `https://json-schema.org/draft/${dialect}/schema`;
+}

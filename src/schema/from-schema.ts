@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { defaultLimits, type Limits } from "../operation/index.ts";
-import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
+import { type Dialect, dialectOf, ignoresRefSiblings, uriOf } from "./dialect.ts";
 import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
 import { assertions, hide, mark } from "./marks.ts";
 import { createResolver } from "./references.ts";
@@ -45,15 +45,18 @@ export function foreignOf(schema: object): Foreign | undefined {
  * before. Patterns run in linear time. Throws `SchemaError` for what is not a schema or leads outside.
  */
 export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
+  const type = convertSchema(schema, options);
+  hide(type, foreignMark, { remotes: options.remotes, onReport: options.onReport } satisfies Foreign);
+  return type;
+}
+
+/** {@link FromSchema} for schemas of the program itself: their patterns run on the native engine. */
+export function convertSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
   const copier = new Copier({ ...defaultLimits, ...options.limits });
   const copy = copier.copy(schema, "", 0, dialectOf(schema, options.dialect));
-  const root: SchemaObject = typeof copy === "boolean" ? fromBoolean(copy) : copy;
+  const root = typeof copy === "boolean" ? fromBoolean(copy) : copy;
   assertReferences(root, copier.references, options);
-  if (options.dialect && options.dialect !== "2020-12" && !Object.hasOwn(root, "$schema")) {
-    root["$schema"] =
-      `http://json-schema.org/${options.dialect.startsWith("draft") ? "" : "draft/"}${options.dialect}/schema#`;
-  }
-  hide(root, foreignMark, { remotes: options.remotes, onReport: options.onReport } satisfies Foreign);
+  if (options.dialect !== undefined && !Object.hasOwn(root, "$schema")) root["$schema"] = uriOf(options.dialect);
   return root as TSchema;
 }
 

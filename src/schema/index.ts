@@ -10,3 +10,5 @@ export {
   type ResolverOptions,
 } from "./references.ts";
 export { SchemaError } from "./schema-error.ts";
+export { assertIsSchema, type Direction, type StandardValidate, toSchema, type UsableSchema } from "./to-schema.ts";
+export { collectErrors, formatValueErrors, validateOrThrow } from "./validate.ts";

@@ -3,8 +3,9 @@ export class SchemaError extends Error {
   override readonly name = "SchemaError";
   readonly pointer: string;
 
-  constructor(pointer: string, problem: string, options?: ErrorOptions) {
-    super(`Schema at ${pointer === "" ? "its root" : `"${shorten(pointer)}"`}: ${problem}`, options);
+  constructor(pointer: string, problem: string, options: ErrorOptions & { where?: string } = {}) {
+    const { where = "Schema", ...errorOptions } = options;
+    super(`${where}${pointer === "" ? "" : `, at "${shorten(pointer)}"`}: ${problem}`, errorOptions);
     this.pointer = pointer;
   }
 }

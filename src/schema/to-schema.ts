@@ -1,0 +1,90 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import type { TSchema } from "typebox";
+import { convertSchema, FromSchema } from "./from-schema.ts";
+import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { describe, joinPointer, SchemaError } from "./schema-error.ts";
+
+/** Validates with the library that a schema was written in. Its output may differ from its input. */
+export type StandardValidate = (
+  value: unknown,
+) => StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>>;
+
+/** Which side of a Standard Schema counts: what callers send, or what comes out after its transformations. */
+export type Direction = "input" | "output";
+
+/** A schema that can be written as JSON, and the library's own validation where there is one. */
+export interface UsableSchema {
+  schema: TSchema;
+  /** Absent for TypeBox types and JSON Schema, which `schema` says everything about. */
+  validate?: StandardValidate;
+}
+
+/**
+ * Takes what users may give as a schema: a TypeBox type, JSON Schema, or a Standard Schema that can tell its JSON
+ * Schema. Throws `SchemaError` for anything else, and for code (refinements, codecs) that would be lost in JSON.
+ * Compiles nothing; JSON Schema is read when it is first used. `where` names the schema in errors.
+ */
+export function toSchema(value: unknown, direction: Direction, where: string): UsableSchema {
+  if (isStandardSchema(value)) return fromStandardSchema(value["~standard"], direction, where);
+  if (typeof value === "boolean") return { schema: FromSchema(value) };
+  if (!isRecord(value)) {
+    throw new SchemaError("", `it must be a TypeBox type, JSON Schema or Standard Schema, not ${describe(value)}.`, {
+      where,
+    });
+  }
+  if ("~kind" in value || "~unsafe" in value) assertNoCode(value, where);
+  return { schema: value as TSchema };
+}
+
+/** Throws `SchemaError` unless a value is a TypeBox type, JSON Schema, or Standard Schema that can tell its JSON Schema. */
+export function assertIsSchema(value: unknown, label = "Schema"): asserts value is TSchema {
+  toSchema(value, "input", label);
+}
+
+type Standard = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
+
+/** ArkType's schemas are functions, so that both functions and objects are looked at. */
+function isStandardSchema(value: unknown): value is { "~standard": Standard } {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  const standard = (value as Record<string, unknown>)["~standard"];
+  return isRecord(standard) && typeof standard["validate"] === "function";
+}
+
+function fromStandardSchema(standard: Standard, direction: Direction, where: string): UsableSchema {
+  if (typeof standard.jsonSchema?.[direction] !== "function") {
+    const advice =
+      standard.vendor === "valibot"
+        ? "Wrap it in toStandardJsonSchema() of @valibot/to-json-schema."
+        : "Use a version of the library that offers ~standard.jsonSchema.";
+    throw new SchemaError("", `a schema of ${standard.vendor} that cannot tell its JSON Schema. ${advice}`, { where });
+  }
+  let json: unknown;
+  try {
+    json = standard.jsonSchema[direction]({ target: "draft-2020-12" });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SchemaError("", `${standard.vendor} cannot write it as JSON Schema: ${reason}`, { where, cause });
+  }
+  return { schema: convertSchema(json), validate: (value) => standard.validate(value) };
+}
+
+function assertNoCode(root: SchemaObject, where: string): void {
+  const seen = new Set<unknown>();
+  const visit = (schema: unknown, pointer: string): void => {
+    if (!isRecord(schema) || seen.has(schema)) return;
+    seen.add(schema);
+    const code = codeIn(schema);
+    if (code !== undefined) throw new SchemaError(pointer, `${code} is code and would be lost in JSON.`, { where });
+    forEachSubschema(schema, (subschema, keyword, key) => {
+      const at = joinPointer(pointer, keyword);
+      visit(subschema, key === undefined ? at : joinPointer(at, key));
+    });
+  };
+  visit(root, "");
+}
+
+function codeIn(schema: SchemaObject): string | undefined {
+  if ("~refine" in schema) return "Type.Refine";
+  if ("~codec" in schema) return "Type.Codec";
+  return schema["pattern"] instanceof RegExp ? "a RegExp as pattern (use its source)" : undefined;
+}
