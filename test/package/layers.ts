@@ -16,10 +16,10 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "schema", "from/source.ts"],
     packages: ["typebox"],
   },
-  "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: [] },
+  "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: ["typebox"] },
   "from/openapi": {
     ours: ["internal", "operation", "schema", "from/source.ts"],
-    packages: ["yaml", "eventsource-parser", "@scalar/openapi-upgrader"],
+    packages: ["typebox", "yaml", "eventsource-parser", "@scalar/openapi-upgrader"],
   },
   node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
   "index.ts": { ours: ["operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["typebox"] },
