@@ -1,6 +1,7 @@
 export type {
   ExternalReferences,
   HTTPAuth,
+  HTTPReconnect,
   HTTPRetry,
   HTTPServiceConfig,
   OperationFilter,
@@ -11,4 +12,6 @@ export { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, type OpenAPIFS } from "./
 export { importOpenAPI, type OpenAPIImport } from "./import-openapi.ts";
 export type { ImportedOperation } from "./operation.ts";
 export { parseOpenAPI } from "./parse.ts";
+export { OpenAPIService, type OpenAPIServiceChange, type OpenAPIServiceOptions } from "./service.ts";
+export { OpenAPIServiceRegistry } from "./service-registry.ts";
 export type { OpenAPIOperation, OpenAPIParameter, OpenAPISpec } from "./spec.ts";

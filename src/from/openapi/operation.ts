@@ -167,7 +167,7 @@ function toErrorDefinitions({ document, entry, readable }: OperationParts, id: s
 }
 
 /** What the document says about the entry beyond the spec. JSON. */
-function toMeta({ document, entry, given, output, streaming, baseUrl }: OperationParts): JSONObject {
+function toMeta({ entry, given, output, streaming, baseUrl }: OperationParts): JSONObject {
   const { operation } = entry;
   const externalDocs = ownObject(operation, "externalDocs");
   const operationId = ownText(operation, "operationId");
@@ -182,7 +182,6 @@ function toMeta({ document, entry, given, output, streaming, baseUrl }: Operatio
     ...(own(operation, "deprecated") === true && { deprecated: true }),
     ...(externalDocs && { externalDocs }),
     server: baseUrl,
-    title: ownText(ownObject(document.root, "info"), "title"),
   };
 }
 
