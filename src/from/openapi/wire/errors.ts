@@ -1,9 +1,10 @@
+import { escapeToken } from "../../../internal/json-pointer.ts";
 import { CallError, type CallErrorOptions } from "../../../operation/index.ts";
 
 /** A call that cannot be sent as asked. Thrown before any byte leaves; names the argument, never its value. */
 export function refused(operationId: string, argument: string | undefined, reason: string): CallError {
   const what = argument === undefined ? `"${operationId}"` : `"${operationId}": argument "${argument}"`;
-  const path = argument === undefined ? "" : `/${argument.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  const path = argument === undefined ? "" : `/${escapeToken(argument)}`;
   return new CallError(
     "VALIDATION_ERROR",
     `Cannot call ${what} ${reason}.`,

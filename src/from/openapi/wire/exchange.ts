@@ -95,6 +95,7 @@ export class Exchange {
       let request = this.#build(given, context.metadata, credentials);
       if (request instanceof Promise) request = await scope.race(request);
       prepare?.(request);
+      if (scope.signal?.aborted) throw scope.failure ?? scope.signal.reason;
       try {
         const result = await scope.race(this.#once(request, scope, use));
         if (this.#retry !== undefined) this.#state.budget.refill();

@@ -1,14 +1,4 @@
-/** The value at a JSON pointer, or `undefined`. Own properties only. */
-export function valueAt(data: unknown, pointer: string): unknown {
-  if (pointer === "") return data;
-  let current = data;
-  for (const part of pointer.slice(1).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Record<string, unknown>)[key];
-  }
-  return current;
-}
+import { readPointer } from "../../../internal/json-pointer.ts";
 
 /** The items of a page: the data itself, or its first property that is an array. */
 export function findItems(data: unknown): unknown[] | undefined {
@@ -39,7 +29,7 @@ export function findCursor(data: unknown): string | number | undefined {
 /** `{ paging: { cursors: { after } } }`, `{ paging: { next: { after } } }`. */
 function afterOf(value: unknown): string | number | undefined {
   for (const pointer of ["/after", "/next/after", "/cursors/after", "/next"]) {
-    const found = valueAt(value, pointer);
+    const found = readPointer(value, pointer);
     if (isCursor(found) && !/^https?:/.test(String(found))) return found;
   }
   return undefined;
@@ -48,7 +38,7 @@ function afterOf(value: unknown): string | number | undefined {
 /** `has_more` without a cursor: the pages are continued after the last item's id. */
 function lastIdOf(data: Record<string, unknown>): string | number | undefined {
   if (data["has_more"] !== true && data["hasMore"] !== true) return undefined;
-  const id = valueAt(findItems(data)?.at(-1), "/id");
+  const id = readPointer(findItems(data)?.at(-1), "/id");
   return isCursor(id) ? id : undefined;
 }
 

@@ -1,7 +1,8 @@
+import { readPointer } from "../../../internal/json-pointer.ts";
 import type { IOperationDefinition, ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPServiceConfig, PaginationRule } from "../config.ts";
 import type { EndpointPlan, ParameterPlan } from "../plan.ts";
-import { findCursor, findItems, valueAt } from "./page-data.ts";
+import { findCursor, findItems } from "./page-data.ts";
 import { readNextLink } from "./page-link.ts";
 
 /** How the pages of one operation are found. `inferred` ones look for cursor and items in the answer. */
@@ -82,7 +83,7 @@ function nextArguments(
   const { parameter } = rule;
   if (parameter === undefined) return undefined;
   if (rule.kind === "cursor") return nextCursor(rule, parameter, input, data);
-  const items = rule.items === undefined ? findItems(data) : valueAt(data, rule.items);
+  const items = rule.items === undefined ? findItems(data) : readPointer(data, rule.items);
   if (!Array.isArray(items) || items.length === 0) return undefined;
   const limit = rule.limitParameter === undefined ? undefined : input[rule.limitParameter];
   if (typeof limit === "number" && items.length < limit) return undefined;
@@ -91,7 +92,7 @@ function nextArguments(
 }
 
 function nextCursor(rule: PaginationPlan, parameter: string, input: Input, data: unknown): Input | undefined {
-  const value = rule.cursor === undefined ? findCursor(data) : valueAt(data, rule.cursor);
+  const value = rule.cursor === undefined ? findCursor(data) : readPointer(data, rule.cursor);
   if ((typeof value !== "string" && typeof value !== "number") || value === "" || value === input[parameter])
     return undefined;
   return { [parameter]: value };

@@ -1,0 +1,326 @@
+import { once } from "node:events";
+import { afterEach, expect, test, vi } from "vitest";
+import type { HTTPServiceConfig } from "../config.ts";
+import { createEndpointHandler } from "../handler.ts";
+import type { EndpointPlan } from "../plan.ts";
+import { callContext, callEndpoint, endpointPlan, failureOf, startRawServer, startServer } from "./testing.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const body = { body: { argument: "body", required: false, media: [{ mediaType: "application/json", encoding: {} }] } };
+const secrets = { auth: { type: "apiKey", token: "canary-key" } as const, headers: { "X-Extra": "canary-extra" } };
+
+test.each([301, 302, 303, 307, 308])("a %d of GET inside the origin is followed", async (status) => {
+  await using server = await startServer((request, _, response) => {
+    if (request.url === "/things") return response.writeHead(status, { location: "/moved?x=1#part" }).end();
+    response.setHeader("content-type", "application/json").end("[1]");
+  });
+
+  const { data, meta } = await callEndpoint({ baseUrl: server.origin }, {}, secrets);
+
+  expect([data, meta]).toMatchObject([[1], { statusCode: 200 }]);
+  expect(server.received.map(({ url, headers }) => [url, headers["x-api-key"]])).toEqual([
+    ["/things", "canary-key"],
+    ["/moved?x=1", "canary-key"],
+  ]);
+});
+
+test.each([301, 302, 303, 307, 308])(
+  "a %d to another origin is not followed: no credential and no body leave",
+  async (status) => {
+    await using other = await startServer();
+    await using server = await startServer((_request, _message, response) => {
+      response.writeHead(status, { location: `${other.origin}/steal` }).end("see there");
+    });
+
+    const read = await failureOf(callEndpoint({ baseUrl: server.origin }, {}, secrets));
+    const write = await failureOf(
+      callEndpoint({ baseUrl: server.origin, method: "POST", ...body }, { body: "canary" }, secrets),
+    );
+
+    expect(read).toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: `HTTP ${status}: redirect to another origin not followed`,
+      details: { status, location: `${other.origin}/steal` },
+    });
+    expect(write).toMatchObject({ message: `HTTP ${status}: redirect of POST not followed`, mayHaveRun: true });
+    expect(other.received).toEqual([]);
+    expect(JSON.stringify([read, write])).not.toContain("canary");
+  },
+);
+
+test.each([
+  ["http://user:pw@{host}/x", "redirect to another origin not followed"],
+  ["file:///etc/passwd", "redirect to another origin not followed"],
+  ["data:text/plain,x", "redirect to another origin not followed"],
+  ["//evil.test/x", "redirect to another origin not followed"],
+  ["http://[bad", "redirect without a usable location"],
+  [undefined, "redirect without a usable location"],
+])("a redirect to %j is an error", async (location, problem) => {
+  await using server = await startServer((_request, message, response) => {
+    const headers = location === undefined ? {} : { location: location.replace("{host}", message.headers.host!) };
+    response.writeHead(302, headers).end();
+  });
+
+  expect(await failureOf(callEndpoint({ baseUrl: server.origin }))).toMatchObject({ message: `HTTP 302: ${problem}` });
+  expect(server.received).toHaveLength(1);
+});
+
+test("the fourth redirect ends a loop", async () => {
+  await using server = await startServer((_request, _message, response) => {
+    response.writeHead(302, { location: "/again" }).end();
+  });
+
+  expect(await failureOf(callEndpoint({ baseUrl: server.origin }))).toMatchObject({
+    message: "HTTP 302: more than 3 redirects",
+  });
+  expect(server.received).toHaveLength(4);
+});
+
+test("a call past its timeout fails with TIMEOUT, and the connection closes", async () => {
+  await using server = await startRawServer(() => {});
+
+  const failure = await failureOf(callEndpoint({ baseUrl: server.origin }, {}, { timeout: 20 }));
+
+  expect(failure).toEqual({
+    code: "TIMEOUT",
+    message: '"shop.op": no complete answer within 20 ms.',
+    retryable: true,
+    mayHaveRun: true,
+  });
+  await once(server.sockets[0]!, "close");
+});
+
+test("the timeout covers a body that never ends", async () => {
+  await using server = await startRawServer((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n");
+  });
+
+  expect(await failureOf(callEndpoint({ baseUrl: server.origin }, {}, { timeout: 50 }))).toMatchObject({
+    code: "TIMEOUT",
+  });
+  await once(server.sockets[0]!, "close");
+});
+
+test("the timeout holds for a fetch that does not listen to signals, and for a token that never comes", async () => {
+  const never = () => new Promise<never>(() => {});
+
+  const deaf = await failureOf(callEndpoint({}, {}, { timeout: 5, fetch: never }));
+  const waiting = await failureOf(callEndpoint({}, {}, { timeout: 5, auth: { type: "bearer", token: never } }));
+
+  expect([deaf, waiting]).toMatchObject([
+    { code: "TIMEOUT", mayHaveRun: true },
+    { code: "TIMEOUT", mayHaveRun: false },
+  ]);
+});
+
+test.each([undefined, 60_000])("an abort ends the call and closes the connection (timeout %s)", async (timeout) => {
+  const controller = new AbortController();
+  await using server = await startRawServer(() => controller.abort(new Error("canary")));
+
+  const failure = await failureOf(
+    callEndpoint({ baseUrl: server.origin }, {}, { ...(timeout && { timeout }) }, { signal: controller.signal }),
+  );
+
+  expect(failure).toEqual({ code: "ABORTED", message: '"shop.op" was aborted.', retryable: false, mayHaveRun: true });
+  await once(server.sockets[0]!, "close");
+});
+
+test("a call that was aborted before it began sends nothing", async () => {
+  await using server = await startServer();
+
+  const failure = await failureOf(
+    callEndpoint({ baseUrl: server.origin }, {}, { timeout: 1000 }, { signal: AbortSignal.abort() }),
+  );
+
+  expect(failure).toMatchObject({ code: "ABORTED", mayHaveRun: false });
+  expect(server.received).toEqual([]);
+});
+
+test("the reason of a deadline is told as TIMEOUT", async () => {
+  const signal = AbortSignal.abort(new DOMException("late", "TimeoutError"));
+
+  expect(await failureOf(callEndpoint({}, {}, {}, { signal }))).toMatchObject({ code: "TIMEOUT", retryable: true });
+});
+
+/** A fetch that answers with the statuses in turn, then with 200. */
+function scripted(...answers: Array<number | [status: number, retryAfter: string] | Error>) {
+  const calls: number[] = [];
+  const fetchNext: typeof fetch = async () => {
+    calls.push(Date.now());
+    const answer = answers[calls.length - 1] ?? 200;
+    if (answer instanceof Error) throw answer;
+    const [status, after] = Array.isArray(answer) ? answer : [answer];
+    return new Response("{}", {
+      status,
+      headers: { "content-type": "application/json", ...(after && { "retry-after": after }) },
+    });
+  };
+  return { fetch: fetchNext, calls };
+}
+
+const lost = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNRESET" }) });
+const neverSent = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) });
+
+/** Runs a call to its end under fake time and tells how often it was sent. */
+async function tries(
+  script: ReturnType<typeof scripted>,
+  plan: Partial<EndpointPlan> = {},
+  retry: HTTPServiceConfig["retry"] = true,
+  more: Partial<HTTPServiceConfig> = {},
+): Promise<number> {
+  vi.useFakeTimers();
+  const call = callEndpoint(plan, {}, { retry, fetch: script.fetch, ...more }).catch(() => {});
+  await vi.runAllTimersAsync();
+  await call;
+  return script.calls.length;
+}
+
+test.each([
+  ["off by default", scripted(503), {}, false, 1],
+  ["until it goes well", scripted(503, 429), {}, true, 3],
+  ["twice", scripted(503, 503, 503, 503), {}, true, 3],
+  ["as often as configured", scripted(503, 503), {}, { retries: 1 }, 2],
+  ["after a lost connection", scripted(lost), {}, true, 2],
+  ["not for an error that would come again", scripted(404), {}, true, 1],
+  ["not for a mutation that may have run", scripted(503), { method: "POST" }, true, 1],
+  ["not for a mutation that was lost", scripted(lost), { method: "POST" }, true, 1],
+  ["for a mutation that did not run", scripted(429, neverSent), { method: "POST" }, true, 3],
+  ["for an idempotent mutation", scripted(503), { method: "PUT", idempotent: true }, true, 2],
+] as const)("retries: %s", async (_, script, plan, retry, expected) => {
+  expect(await tries(script, plan, retry)).toBe(expected);
+});
+
+test("Retry-After decides the wait, as seconds or as a date", async () => {
+  vi.useFakeTimers({ now: new Date("2030-01-01T00:00:00Z") });
+  const script = scripted([503, "3"], [503, "Tue, 01 Jan 2030 00:00:10 GMT"]);
+
+  await tries(script);
+
+  expect(script.calls.map((time) => time - script.calls[0]!)).toEqual([0, 3000, 10_000]);
+});
+
+test("a wait longer than the longest allowed, or than the time that is left, is not made", async () => {
+  expect(await tries(scripted([503, "31"]))).toBe(1);
+  expect(await tries(scripted([503, "5"]), {}, true, { timeout: 5000 })).toBe(1);
+});
+
+test("the wait grows and stays within a fifth of its figure", async () => {
+  const script = scripted(503, 503);
+
+  await tries(script);
+
+  const [first, second] = script.calls.slice(1).map((time, index) => time - script.calls[index]!);
+  expect(first).toBeGreaterThanOrEqual(80);
+  expect(first).toBeLessThanOrEqual(120);
+  expect(second).toBeGreaterThanOrEqual(160);
+  expect(second).toBeLessThanOrEqual(240);
+});
+
+test("when everything fails, retries stay a small share of all calls", async () => {
+  vi.useFakeTimers();
+  const script = scripted(...Array.from({ length: 1000 }, () => 503));
+  const config: HTTPServiceConfig = { namespace: "shop", retry: true, fetch: script.fetch };
+
+  const calls = Array.from({ length: 200 }, () =>
+    Promise.resolve(createEndpointHandler(endpointPlan(), config).handler({}, callContext())).catch(() => {}),
+  );
+  await vi.runAllTimersAsync();
+  await Promise.all(calls);
+
+  expect(script.calls.length).toBe(210);
+});
+
+test("a stream as body is never sent a second time", async () => {
+  const plan = {
+    method: "PUT",
+    idempotent: true,
+    body: { argument: "body", required: true, media: [{ mediaType: "application/octet-stream", encoding: {} }] },
+  };
+  const script = scripted(503);
+
+  vi.useFakeTimers();
+  const call = failureOf(callEndpoint(plan, { body: new Blob(["x"]).stream() }, { retry: true, fetch: script.fetch }));
+  await vi.runAllTimersAsync();
+
+  expect(await call).toMatchObject({ details: { status: 503 } });
+  expect(script.calls).toHaveLength(1);
+});
+
+test("an abort during the wait ends it at once", async () => {
+  const controller = new AbortController();
+  const script = scripted([503, "20"]);
+  const watching: typeof fetch = async (...given) => {
+    setTimeout(() => controller.abort(), 0);
+    return script.fetch(...given);
+  };
+
+  const failure = await failureOf(
+    callEndpoint({}, {}, { retry: true, fetch: watching }, { signal: controller.signal }),
+  );
+
+  expect(failure).toMatchObject({ code: "ABORTED" });
+});
+
+test("no more requests run at a time than allowed, and the others run in order", async () => {
+  const open: Array<() => void> = [];
+  let most = 0;
+  let running = 0;
+  const order: string[] = [];
+  const slow: typeof fetch = async (url) => {
+    order.push(String(url).slice(-1));
+    most = Math.max(most, ++running);
+    await new Promise<void>((resolve) => open.push(resolve));
+    running--;
+    return new Response(null, { status: 204 });
+  };
+  const config: HTTPServiceConfig = { namespace: "shop", concurrency: 2, fetch: slow };
+
+  const calls = [1, 2, 3, 4, 5].map((id) =>
+    createEndpointHandler(endpointPlan({ path: `/${id}` }), config).handler({}, callContext()),
+  );
+  for (let done = 0; done < calls.length; done++) {
+    await vi.waitUntil(() => open.length > 0);
+    open.shift()!();
+  }
+  await Promise.all(calls);
+
+  expect([most, order]).toEqual([2, ["1", "2", "3", "4", "5"]]);
+});
+
+test("a call that is aborted while it waits for its turn never runs and takes no place", async () => {
+  const open: Array<() => void> = [];
+  const slow: typeof fetch = async () => {
+    await new Promise<void>((resolve) => open.push(resolve));
+    return new Response(null, { status: 204 });
+  };
+  const config: HTTPServiceConfig = { namespace: "shop", concurrency: 1, fetch: slow };
+  const controller = new AbortController();
+  const { handler } = createEndpointHandler(endpointPlan(), config);
+
+  const first = handler({}, callContext());
+  const second = failureOf(Promise.resolve(handler({}, callContext({ signal: controller.signal }))));
+  controller.abort();
+  const failure = await second;
+  open.shift()!();
+  await first;
+  const third = handler({}, callContext());
+  await vi.waitUntil(() => open.length === 1);
+  open.shift()!();
+  await third;
+
+  expect(failure).toMatchObject({ code: "ABORTED", mayHaveRun: false });
+});
+
+test("nothing is compiled or asked for before the first call", () => {
+  const plan = endpointPlan({ baseUrl: "not a url", path: "//evil.test" });
+  Object.defineProperty(plan, "outputSchema", {
+    get() {
+      throw new Error("read too early");
+    },
+  });
+
+  expect(Object.keys(createEndpointHandler(plan, { namespace: "shop" }))).toEqual(["handler"]);
+});

@@ -1,0 +1,161 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
+import { Type } from "typebox";
+import type { OperationContext, ResponseEnvelope } from "../../../operation/index.ts";
+import type { HTTPServiceConfig } from "../config.ts";
+import { createEndpointHandler } from "../handler.ts";
+import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+
+/** An endpoint plan with overrides. */
+export function endpointPlan(overrides: Partial<EndpointPlan> = {}): EndpointPlan {
+  return {
+    operationId: "shop.op",
+    method: "GET",
+    path: "/things",
+    baseUrl: "http://127.0.0.1:9",
+    parameters: [],
+    responses: [{ status: "200", description: "", mediaTypes: ["application/json"] }],
+    accept: ["application/json"],
+    security: [],
+    securitySchemes: new Map(),
+    errorCodes: new Map(),
+    idempotent: false,
+    outputSchema: Type.Unknown(),
+    ...overrides,
+  };
+}
+
+const styles = { path: "simple", header: "simple", query: "form", cookie: "form", querystring: "form" } as const;
+
+/** A parameter plan with overrides; style and explode are the specification's defaults. */
+export function parameterPlan(
+  overrides: Partial<ParameterPlan> & Pick<ParameterPlan, "name" | "location">,
+): ParameterPlan {
+  const style = overrides.style ?? styles[overrides.location];
+  return {
+    argument: overrides.name,
+    required: overrides.location === "path",
+    style,
+    explode: style === "form" || style === "deepObject",
+    allowReserved: false,
+    allowEmptyValue: false,
+    ...overrides,
+  };
+}
+
+/** A call context with overrides. */
+export function callContext(overrides: Partial<OperationContext> = {}): OperationContext {
+  return {
+    requestId: "request-1",
+    metadata: {},
+    env: {},
+    signal: new AbortController().signal,
+    progress: () => {},
+    ...overrides,
+  };
+}
+
+/** Calls an endpoint once. */
+export async function callEndpoint(
+  plan: Partial<EndpointPlan>,
+  input: unknown = {},
+  config: Partial<HTTPServiceConfig> = {},
+  context: Partial<OperationContext> = {},
+): Promise<ResponseEnvelope> {
+  const { handler } = createEndpointHandler(endpointPlan(plan), { namespace: "shop", ...config });
+  return (await handler(input, callContext(context))) as ResponseEnvelope;
+}
+
+/** Opens a stream of an endpoint. */
+export function openEndpoint(
+  plan: Partial<EndpointPlan>,
+  config: Partial<HTTPServiceConfig> = {},
+  context: Partial<OperationContext> = {},
+): AsyncIterableIterator<ResponseEnvelope> {
+  const full = endpointPlan({ stream: "sse", accept: ["text/event-stream"], ...plan });
+  const { handler } = createEndpointHandler(full, { namespace: "shop", ...config });
+  return handler({}, callContext(context)) as AsyncIterableIterator<ResponseEnvelope>;
+}
+
+/** One request as a server received it. */
+export interface ReceivedRequest {
+  method: string;
+  /** The raw request target. */
+  url: string;
+  headers: IncomingMessage["headers"];
+  rawHeaders: string[];
+  body: Buffer;
+}
+
+/** A server on loopback that keeps what it received. */
+export interface TestServer extends AsyncDisposable {
+  origin: string;
+  received: ReceivedRequest[];
+  server: Server;
+}
+
+/** Starts an HTTP server. Without a listener it answers `{}`. */
+export async function startServer(
+  listener?: (request: ReceivedRequest, ...rest: Parameters<RequestListener>) => void,
+): Promise<TestServer> {
+  const received: ReceivedRequest[] = [];
+  const server = createServer(async (message, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+    const { method = "", url = "", headers, rawHeaders } = message;
+    const request = { method, url, headers, rawHeaders, body: Buffer.concat(chunks) };
+    received.push(request);
+    if (listener !== undefined) return listener(request, message, response);
+    response.setHeader("content-type", "application/json").end("{}");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    server,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** A socket server on loopback. */
+export interface RawServer extends AsyncDisposable {
+  origin: string;
+  sockets: Socket[];
+}
+
+/** Starts a server that speaks whatever `talk` says; for answers that no HTTP library would send. */
+export async function startRawServer(talk: (socket: Socket, request: string) => void): Promise<RawServer> {
+  const sockets: Socket[] = [];
+  const server = createSocketServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {});
+    socket.on("data", (data) => talk(socket, data.toString("latin1")));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** What a call fails with, as plain data. */
+export async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+  } catch (error) {
+    return (error as { toJSON(): unknown }).toJSON();
+  }
+  throw new Error("The call did not fail.");
+}
