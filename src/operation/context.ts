@@ -46,7 +46,8 @@ export interface OperationContext {
   readonly deadline?: number;
   /** Fires when the call is aborted or out of time. Made when first read. */
   readonly signal: AbortSignal;
-  readonly metadata: Record<string, unknown>;
+  /** What the caller passed; belongs to the caller. */
+  readonly metadata: Readonly<Record<string, unknown>>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */
   readonly env: RegisteredEnv;
   /** Tells the caller how far the call has come. */

@@ -4,14 +4,18 @@ import type { Guard } from "./guard.ts";
 
 /** What a context asks of the registry that made it. */
 export interface ContextHost {
+  /** Makes a guard that never ends a call, for a handler that asks for a signal all the same. */
+  createGuard(operationId: string): Guard;
   /** Makes the operations that the handler may call. */
   createEnv(context: CallContext): OperationEnv;
   reportProgress(context: CallContext, operationId: string, progress: Progress): void;
 }
 
-/** Where the handler of a context stands. `probed` is `running` with somebody listening for its end. */
-const Phase = { starting: 0, running: 1, probed: 2, finished: 3 } as const;
+/** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
+const Phase = { starting: 0, startingAsked: 1, running: 2, runningAsked: 3, finished: 4 } as const;
 type Phase = (typeof Phase)[keyof typeof Phase];
+
+const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
 
 let watch: (context: CallContext, result: PromiseLike<unknown>) => void;
 
@@ -22,19 +26,17 @@ let watch: (context: CallContext, result: PromiseLike<unknown>) => void;
 export class CallContext implements OperationContext {
   readonly identity: Identity | undefined;
   readonly deadline: number | undefined;
-  readonly metadata: Record<string, unknown>;
+  readonly metadata: Readonly<Record<string, unknown>>;
   readonly parentRequestId: string | undefined;
 
-  #host: ContextHost;
-  #operationId: string;
-  #requestId: string | undefined;
-  #onProgress: ((progress: Progress) => void) | undefined;
-  #depth: number;
+  readonly #host: ContextHost;
+  readonly #operationId: string;
+  readonly #options: CallOptions | undefined;
+  readonly #depth: number;
+  #requestId: string | undefined = undefined;
   #guard: Guard | undefined = undefined;
-  #signal: AbortSignal | undefined = undefined;
   #env: OperationEnv | undefined = undefined;
   #phase: Phase = Phase.starting;
-  #watched = false;
   #result: PromiseLike<unknown> | undefined = undefined;
 
   constructor(
@@ -45,32 +47,31 @@ export class CallContext implements OperationContext {
   ) {
     this.#host = host;
     this.#operationId = operationId;
+    this.#options = options;
     if (parent === undefined) {
-      this.parentRequestId = undefined;
-      this.#depth = 0;
       this.identity = options?.identity;
       this.deadline = options?.deadline;
-      this.metadata = options?.metadata ?? {};
-      this.#requestId = options?.requestId;
+      this.metadata = options?.metadata ?? noMetadata;
+      this.parentRequestId = undefined;
+      this.#depth = 0;
     } else {
-      this.parentRequestId = parent.requestId;
-      this.#depth = parent.#depth + 1;
       this.identity = parent.identity;
       this.deadline = earlier(parent.deadline, options?.deadline);
       this.metadata = options?.metadata ?? parent.metadata;
-      this.#requestId = undefined;
+      this.parentRequestId = parent.requestId;
+      this.#depth = parent.#depth + 1;
     }
-    this.#onProgress = options?.onProgress;
   }
 
   get requestId(): string {
-    this.#requestId ??= nextRequestId();
+    // A nested call always has an id of its own.
+    this.#requestId ??= (this.#depth === 0 ? this.#options?.requestId : undefined) ?? nextRequestId();
     return this.#requestId;
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= this.#guard?.signal ?? new AbortController().signal;
-    return this.#signal;
+    this.#guard ??= this.#host.createGuard(this.#operationId);
+    return this.#guard.signal;
   }
 
   get env(): OperationEnv {
@@ -81,7 +82,7 @@ export class CallContext implements OperationContext {
   progress(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
-    this.#onProgress?.(progress);
+    this.#options?.onProgress?.(progress);
   }
 
   /** Tells whether a value is a context that some registry made. */
@@ -108,12 +109,14 @@ export class CallContext implements OperationContext {
 
   /** Says that the handler's code has returned `result` and is now running on its own. */
   static started(context: CallContext, result: PromiseLike<unknown>): void {
-    context.#phase = Phase.running;
-    if (context.#watched) watch(context, result);
-    else context.#result = result;
+    if (context.#phase === Phase.startingAsked) watch(context, result);
+    else {
+      context.#phase = Phase.running;
+      context.#result = result;
+    }
   }
 
-  /** Says that the handler is done: from now on nothing that was done in its name is trusted. */
+  /** Says that the handler is done: from now on nothing that is done in its name is trusted. */
   static finish(context: CallContext): void {
     context.#phase = Phase.finished;
     context.#result = undefined;
@@ -126,26 +129,24 @@ export class CallContext implements OperationContext {
   static isRunning(context: CallContext): boolean | Promise<boolean> {
     switch (context.#phase) {
       case Phase.starting:
-        context.#watched = true;
+        context.#phase = Phase.startingAsked;
         return true;
-      case Phase.probed:
+      case Phase.startingAsked:
+      case Phase.runningAsked:
         return true;
       case Phase.finished:
         return false;
-      case Phase.running: {
-        const result = context.#result;
-        if (result === undefined) return true;
-        watch(context, result);
+      case Phase.running:
+        watch(context, context.#result!);
         // If the handler had finished before, its reaction is in the queue ahead of this one.
         return Promise.resolve().then(() => context.#phase !== Phase.finished);
-      }
     }
   }
 
   static {
     watch = (context, result) => {
       const finish = () => CallContext.finish(context);
-      context.#phase = Phase.probed;
+      context.#phase = Phase.runningAsked;
       context.#result = undefined;
       result.then(finish, finish);
     };

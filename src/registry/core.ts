@@ -12,6 +12,7 @@ import {
 import type { CallContext, ContextHost } from "./call-context.ts";
 import type { Entry } from "./entry.ts";
 import { createTrustedEnv } from "./env.ts";
+import { Guard } from "./guard.ts";
 import { describeCall } from "./observe.ts";
 import { Prepared } from "./prepared.ts";
 import { reportListener } from "./reports.ts";
@@ -57,7 +58,10 @@ export class RegistryCore implements ContextHost {
     const kind = this.#entries.has(entry.id) ? "changed" : "added";
     this.#entries.set(entry.id, entry);
     let names = this.#namespaces.get(namespace);
-    if (names === undefined) this.#namespaces.set(namespace, (names = new Map()));
+    if (names === undefined) {
+      names = new Map();
+      this.#namespaces.set(namespace, names);
+    }
     names.set(name, entry);
     if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
@@ -93,6 +97,10 @@ export class RegistryCore implements ContextHost {
       throw new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false });
     }
     return entry.prepared;
+  }
+
+  createGuard(operationId: string): Guard {
+    return new Guard(operationId);
   }
 
   createEnv(context: CallContext): OperationEnv {

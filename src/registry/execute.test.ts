@@ -468,11 +468,8 @@ describe("the context", () => {
     const registry = registryOf({
       handler: (_: unknown, context: OperationContext) => {
         seen = context;
-        return [
-          context.requestId === context.requestId,
-          context.env === context.env,
-          context.signal === context.signal,
-        ];
+        const { requestId, env, signal } = context;
+        return [context.requestId === requestId, context.env === env, context.signal === signal];
       },
     });
 

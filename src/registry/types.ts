@@ -24,7 +24,7 @@ export interface CustomAuthCall {
   /** The validated input. */
   readonly input: unknown;
   readonly spec: OperationSpec;
-  readonly metadata: Record<string, unknown>;
+  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 /** Decides whether a call is allowed; only `true` allows it. Named by `accessControl.customAuth`. */
@@ -164,6 +164,9 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
   /** Calls by name: `client.task.create(input)` gives the data. The options hold for every call. */
   client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
 
-  /** Stops following sources and aborts what runs. Calling it twice is fine. */
+  /**
+   * Stops following sources, which removes their operations and closes them, and refuses new calls with
+   * `UNAVAILABLE`; calls that run go on. Calling it twice is fine.
+   */
   close(): Promise<void>;
 }

@@ -40,9 +40,9 @@ export class SchemaChecks {
   of(schema: Schema): CheckFunction {
     let check = this.#checks.get(schema);
     if (check === undefined) {
+      let compiled: CheckFunction | undefined;
       check = (value) => {
-        const compiled = this.#compile(schema);
-        this.#checks.set(schema, compiled);
+        compiled ??= this.#compile(schema);
         return compiled(value);
       };
       this.#checks.set(schema, check);
