@@ -1,9 +1,8 @@
 /**
  * Turns a path into a `file:` URL without needing Node: absolute or relative to `cwd`, POSIX or Windows. Characters
- * that mean something in a URL, such as `#`, `?` and `%`, are part of the name. A `file:` URL passes.
+ * that mean something in a URL, such as `#`, `?` and `%`, are part of the name.
  */
 export function toFileURL(path: string, cwd: string): URL {
-  if (path.startsWith("file:")) return new URL(path);
   const windows = isWindowsPath(path) || isWindowsPath(cwd);
   const absolute = isAbsolute(path, windows) ? path : `${cwd}/${path}`;
   const slashed = windows ? absolute.replaceAll("\\", "/") : absolute;

@@ -111,3 +111,12 @@ test("a module is loaded once, however often it is asked for", async () => {
 
   expect((first as { default: object }).default).toBe((second as { default: object }).default);
 });
+
+test("a file system without its own import uses the runtime's", async () => {
+  const directory = await makeDirectory();
+  await writeFile(join(directory, "a.mjs"), moduleText("a"));
+
+  const operations = await scanOperations(directory, { readdir: nodeFileSystem.readdir, cwd: nodeFileSystem.cwd });
+
+  expect(operations.map(({ name }) => name)).toEqual(["a"]);
+});

@@ -19,6 +19,6 @@ export const nodeFileSystem: NodeFileSystem = {
     }
   },
   cwd: () => process.cwd(),
-  import: importModule,
+  import: (url) => importModule(url),
   readFile: (path) => readFile(path, "utf8"),
 };

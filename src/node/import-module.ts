@@ -6,9 +6,9 @@ let jiti: Promise<Jiti> | undefined;
  * Imports a module by its `file:` URL. JavaScript always, and TypeScript where Node runs it, is loaded by Node itself
  * and shares its modules with the application; otherwise TypeScript is translated on the fly.
  */
-export async function importModule(url: string): Promise<unknown> {
+export async function importModule(url: string, nodeRunsTypeScript = canRunTypeScript()): Promise<unknown> {
   if (!/\.m?ts$/.test(new URL(url).pathname)) return import(/* @vite-ignore */ url);
-  if (runsTypeScript()) {
+  if (nodeRunsTypeScript) {
     try {
       return await import(/* @vite-ignore */ url);
     } catch (error) {
@@ -20,7 +20,7 @@ export async function importModule(url: string): Promise<unknown> {
   return (await jiti).import(url);
 }
 
-function runsTypeScript(): boolean {
+function canRunTypeScript(): boolean {
   return Boolean((process.features as { typescript?: unknown }).typescript);
 }
 

@@ -4,7 +4,6 @@ import {
   aborted,
   accessDenied,
   handlerMissing,
-  idleTimedOut,
   limitExceeded,
   nestedFailure,
   operationNotFound,
@@ -116,16 +115,6 @@ test.each([
       details: { operationId: "task.create" },
       retryable: true,
       mayHaveRun: false,
-    },
-  ],
-  [
-    idleTimedOut("clock.ticks", 500),
-    {
-      code: "TIMEOUT",
-      message: '"clock.ticks" sent nothing for 500 ms.',
-      details: { operationId: "clock.ticks", idleTimeout: 500 },
-      retryable: true,
-      mayHaveRun: true,
     },
   ],
   [

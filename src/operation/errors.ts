@@ -10,7 +10,7 @@ export interface ValueProblem {
 }
 
 /** At most this many problems are listed in an error; `details.total` counts them all. */
-export const maxListedProblems = 20;
+const maxListedProblems = 20;
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
@@ -83,16 +83,6 @@ export function timedOut(id: string, started: boolean): CallError {
     `${quote(id)} ${what}.`,
     { operationId: id },
     { retryable: true, mayHaveRun: started },
-  );
-}
-
-/** `TIMEOUT` of a subscription that gave no value for `idleTimeout` milliseconds. */
-export function idleTimedOut(id: string, idleTimeout: number): CallError {
-  return new CallError(
-    "TIMEOUT",
-    `${quote(id)} sent nothing for ${idleTimeout} ms.`,
-    { operationId: id, idleTimeout },
-    { retryable: true },
   );
 }
 

@@ -1,7 +1,7 @@
 import { toFileURL } from "../../internal/file-url.ts";
 import { quote } from "../../internal/text.ts";
 import { CallError, mapError } from "../../operation/index.ts";
-import type { ScannerFS } from "./scanner-fs.ts";
+import type { ScannerEntry, ScannerFS } from "./scanner-fs.ts";
 
 /** A module that may hold operations. */
 export interface ModuleFile {
@@ -13,10 +13,6 @@ export interface ModuleFile {
 // A file system that follows symbolic links can be endless in depth and in number.
 const maxDepth = 32;
 const maxDirectories = 10_000;
-
-const moduleName = /\.m?[jt]s$/;
-const otherName = /\.(?:d|test|test-d|spec|bench)\.m?[jt]s$/;
-const otherDirectories = new Set(["node_modules", "__tests__"]);
 
 /**
  * Lists the modules below a directory in the order of their names. Leaves out declarations, tests, `node_modules` and
@@ -37,44 +33,45 @@ export async function findModules(
       if (directories === maxDirectories + 1) skip(below, `is beyond the first ${maxDirectories} directories`);
       return;
     }
-    for (const entry of await list(path, below)) {
-      const where = below === "" ? entry.name : `${below}/${entry.name}`;
-      if (!isPlainName(entry.name)) skip(where, "has a name that is not that of a file in its directory");
-      else if (entry.isDirectory && !otherDirectories.has(entry.name))
-        await walk(`${path}/${entry.name}`, where, depth + 1);
-      else if (entry.isFile && moduleName.test(entry.name) && !otherName.test(entry.name)) add(where);
+    for (const { name, isFile, isDirectory } of await list(path, below)) {
+      const where = below === "" ? name : `${below}/${name}`;
+      if (!isPlainName(name)) skip(where, "has a name that is not that of a file in its directory");
+      else if (isDirectory && isSourceDirectory(name)) await walk(`${path}/${name}`, where, depth + 1);
+      else if (isFile && isModule(name)) found.push({ path: where, url: root + encodePath(where) });
     }
   }
 
-  async function list(path: string, below: string) {
-    const entries = [];
+  async function list(path: string, below: string): Promise<ScannerEntry[]> {
+    const entries: ScannerEntry[] = [];
     try {
-      for await (const entry of fs.readdir(path))
-        if (!entry.name.startsWith(".") || !isPlainName(entry.name)) entries.push(entry);
-    } catch (error) {
-      const { message } = mapError(error);
-      if (below === "") {
-        throw new CallError("EXECUTION_ERROR", `Cannot scan ${quote(directory)}: ${message}`, undefined, {
-          cause: error,
-        });
-      }
+      for await (const entry of fs.readdir(path)) entries.push(entry);
+    } catch (cause) {
+      const { message } = mapError(cause);
+      if (below === "")
+        throw new CallError("EXECUTION_ERROR", `Cannot scan ${quote(path)}: ${message}`, undefined, { cause });
       skip(below, `cannot be read: ${message}`);
     }
     // By code units, so that every machine loads modules in the same order.
     return entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
 
-  function add(path: string): void {
-    const url = new URL(path.split("/").map(encodeURIComponent).join("/"), root).href;
-    if (url.startsWith(root)) found.push({ path, url });
-    else skip(path, "is outside the scanned directory");
-  }
-
   await walk(directory.replace(/(?<=[^\\/])[\\/]+$/, ""), "", 0);
   return found;
 }
 
-/** Whether a name stays in its directory and can be written in a URL, which a lone surrogate cannot. */
+function isSourceDirectory(name: string): boolean {
+  return !name.startsWith(".") && name !== "node_modules" && name !== "__tests__";
+}
+
+function isModule(name: string): boolean {
+  return /\.m?[jt]s$/.test(name) && !/^\.|\.(?:d|test|test-d|spec|bench)\.m?[jt]s$/.test(name);
+}
+
+function encodePath(path: string): string {
+  return path.split("/").map(encodeURIComponent).join("/");
+}
+
+/** Nothing outside the scanned directory can be reached by such names. A lone surrogate cannot be written in a URL. */
 function isPlainName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[\\/\p{Cs}]/u.test(name);
 }
