@@ -37,9 +37,9 @@ export async function run(): Promise<Row[]> {
     deepStrictEqual(((await block(1)) as { data: unknown }).data, expected);
   }
 
-  const plain = await measure(byHand, { execute });
-  const others = await measure(byHand, { execute, ...peers.blocks });
-  const within = await measure(byHand, { executeWithin });
+  const plain = await measure(byHand, { execute }, { clock: "cpu" });
+  const others = await measure(byHand, { execute, ...peers.blocks }, { clock: "cpu" });
+  const within = await measure(byHand, { executeWithin }, { clock: "cpu" });
   await peers.close();
 
   const ours = others.cases.execute;

@@ -52,7 +52,7 @@ export async function run(): Promise<Row[]> {
   for (const block of [byHand, subscribe]) {
     deepStrictEqual(((await block(2)) as { data: unknown }).data, { symbol: "ALK", price: 12.5, at: 1 });
   }
-  const measured = await measure(byHand, { subscribe });
+  const measured = await measure(byHand, { subscribe }, { clock: "cpu" });
   const { ns, ratio } = measured.cases.subscribe;
   return [
     {
