@@ -1,7 +1,6 @@
 export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
-export type { AccessDecision } from "./check-access.ts";
-export { checkAccess, checkResource, checkScopes, enforceAccess, isIdentity } from "./check-access.ts";
+export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
 export type { HandlerOf, IdOf, KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
@@ -27,9 +26,7 @@ export {
 } from "./envelope-schemas.ts";
 export type { CallErrorJSON, CallErrorOptions } from "./error.ts";
 export { CallError, InfrastructureErrorCode, isCallError } from "./error.ts";
-export type { ErrorCodeInfo } from "./error-codes.ts";
 export { errorCodes } from "./error-codes.ts";
-export type { ValueProblem } from "./errors.ts";
 export {
   aborted,
   accessDenied,

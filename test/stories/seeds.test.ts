@@ -35,6 +35,8 @@ import { nodeFileSystem } from "@alkdev/operations/node";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import specOnly from "./seeds/spec-only/myOperation.ts";
+import withHandler from "./seeds/with-handler/myOperation.ts";
 
 describe("response envelopes", () => {
   test("localEnvelope", () => {
@@ -211,10 +213,10 @@ describe("scanner", () => {
   test("spec and handler together", async () => {
     const registry = new OperationRegistry();
 
-    for (const { handler, ...spec } of await scanOperations(directory("with-handler"), fs)) {
-      registry.register({ ...spec, handler: handler! });
-    }
+    const operations = await scanOperations(directory("with-handler"), fs);
+    for (const { handler, ...spec } of operations) registry.register({ ...spec, handler: handler! });
 
+    expect(operations).toEqual([withHandler]);
     const envelope = await registry.execute("myapp.myOperation", { name: "World" }, reader);
     expect(envelope).toEqual({
       data: { result: "Hello, World" },
@@ -230,6 +232,7 @@ describe("scanner", () => {
     registry.registerSpec(scannedSpec!);
     registry.registerHandler("myapp.myOperation", myHandler);
 
+    expect(scannedSpec).toEqual(specOnly);
     expect(Value.Check(OperationSpecSchema, scannedSpec)).toBe(true);
     expect(unwrap(await registry.execute("myapp.myOperation", { name: "World" }, reader))).toEqual({
       result: "Hello, World",

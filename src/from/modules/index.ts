@@ -1,3 +1,3 @@
 export type { OperationManifest, ScanOptions } from "./scan-operations.ts";
 export { scanOperations } from "./scan-operations.ts";
-export type { ScannerEntry, ScannerFS } from "./scanner-fs.ts";
+export type { ScannerFS } from "./scanner-fs.ts";
