@@ -1,0 +1,453 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { Type } from "typebox";
+import { expect, test, vi } from "vitest";
+import type { HTTPResponseMeta, ResponseEnvelope } from "../../../operation/index.ts";
+import type { HTTPServiceConfig } from "../config.ts";
+import { failureOf, openEndpoint, startServer } from "./testing.ts";
+
+interface Case {
+  name: string;
+  bodyBase64: string;
+  contentType: string;
+  events: Array<{ event: string; data: string; lastEventId: string }>;
+  connectionFails?: boolean;
+}
+
+const cases: Case[] = JSON.parse(
+  readFileSync(new URL("../../../../test/fixtures/sse-cases.json", import.meta.url), "utf8"),
+);
+
+/** A fetch whose answer comes in the given pieces. */
+function pieces(contentType: string, ...parts: Uint8Array[]): typeof fetch {
+  return async () => {
+    const body = new ReadableStream({
+      start(controller) {
+        for (const part of parts) if (part.length > 0) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    return new Response(body, { headers: { "content-type": contentType } });
+  };
+}
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const texts = { outputSchema: Type.String() };
+
+async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
+
+const toEvent = ({ data, meta }: ResponseEnvelope) => {
+  const { type, id } = (meta as HTTPResponseMeta).event!;
+  return { event: type, data, lastEventId: id ?? "" };
+};
+
+test.each(cases.filter(({ connectionFails }) => !connectionFails))(
+  "event stream, cut everywhere: $name",
+  async (example) => {
+    const body = Buffer.from(example.bodyBase64, "base64");
+    const read = async (...parts: Uint8Array[]) =>
+      (await collect(openEndpoint(texts, { fetch: pieces(example.contentType, ...parts) }))).map(toEvent);
+
+    expect(await read(body)).toEqual(example.events);
+    expect(await read(...Array.from(body, (byte) => new Uint8Array([byte])))).toEqual(example.events);
+    for (let cut = 1; cut < body.length; cut++) {
+      expect(await read(body.subarray(0, cut), body.subarray(cut))).toEqual(example.events);
+    }
+  },
+);
+
+test.each(cases.filter(({ connectionFails }) => connectionFails))(
+  "event stream: $name",
+  async ({ bodyBase64, contentType }) => {
+    const stream = openEndpoint({}, { fetch: pieces(contentType, Buffer.from(bodyBase64, "base64")) });
+
+    expect(await failureOf(stream.next())).toMatchObject({ code: "BAD_RESPONSE" });
+    expect(await stream.next()).toEqual({ done: true, value: undefined });
+  },
+);
+
+test("each event is an envelope with the facts of the answer and of the event", async () => {
+  await using server = await startServer((_request, _message, response) => {
+    response.sendDate = false;
+    response.writeHead(200, { "content-type": "text/event-stream", connection: "close" });
+    response.end('retry: 1500\nevent: tick\nid: 7\ndata: {"n":1}\n\ndata: {"n":2}\n\n');
+  });
+
+  const events = await collect(openEndpoint({ baseUrl: server.origin }));
+
+  const meta = {
+    source: "http",
+    statusCode: 200,
+    headers: { "content-type": "text/event-stream", connection: "close", "transfer-encoding": "chunked" },
+    contentType: "text/event-stream",
+  };
+  expect(events).toEqual([
+    { data: { n: 1 }, meta: { ...meta, event: { type: "tick", id: "7", retry: 1500 } } },
+    { data: { n: 2 }, meta: { ...meta, event: { type: "message", id: "7", retry: 1500 } } },
+  ]);
+  expect(server.received[0]!.headers.accept).toBe("text/event-stream");
+});
+
+async function dataOf(outputSchema: unknown, ...events: string[]): Promise<unknown[]> {
+  const body = encode(events.map((data) => `data: ${data}\n\n`).join(""));
+  const plan = { outputSchema: outputSchema as ReturnType<typeof Type.Unknown> };
+  const all = await collect(openEndpoint(plan, { fetch: pieces("text/event-stream", body) }));
+  return all.map(({ data }) => data);
+}
+
+const samples = ['{"a":1}', "[1]", '"q"', "42", "true", "null", "word", "{broken"];
+
+test.each([
+  ["string", Type.String(), samples],
+  ["object", Type.Object({}), [{ a: 1 }, [1], "q", 42, true, null, "word", "{broken"]],
+  ["anything", Type.Unknown(), [{ a: 1 }, [1], "q", "42", "true", "null", "word", "{broken"]],
+  ["string or null", { type: ["string", "null"] }, [{ a: 1 }, [1], "q", "42", "true", "null", "word", "{broken"]],
+])("data declared as %s is parsed as far as that says", async (_, schema, expected) => {
+  expect(await dataOf(schema, ...samples)).toEqual(expected);
+});
+
+test("[DONE] ends a stream, unless its data is declared as text", async () => {
+  expect(await dataOf(Type.Object({}), "{}", "[DONE]", "{}")).toEqual([{}]);
+  expect(await dataOf(Type.String(), "a", "[DONE]", "b")).toEqual(["a", "[DONE]", "b"]);
+});
+
+const lines = '{"a":1}\r\n\n[2]\n"x\\ny"\n4';
+const sequence = '\u001e{"a":1}\n\u001e[\n2\n]\n\u001e"x\\ny"\n\u001e4';
+
+test.each([
+  ["ndjson", "application/x-ndjson", lines],
+  ["ndjson", "application/jsonl", lines],
+  ["ndjson", "application/json", lines],
+  ["ndjson", "", lines],
+  ["json-seq", "application/json-seq", sequence],
+] as const)("%s under %j is cut into its records, wherever the pieces end", async (stream, contentType, body) => {
+  const bytes = encode(body);
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const fetch = pieces(contentType, bytes.subarray(0, cut), bytes.subarray(cut));
+
+    const all = await collect(openEndpoint({ stream }, { fetch }));
+
+    expect(all.map(({ data }) => data)).toEqual([{ a: 1 }, [2], "x\ny", 4]);
+  }
+});
+
+test("a record that is not JSON fails, after those before it were given", async () => {
+  const stream = openEndpoint(
+    { stream: "ndjson" },
+    { fetch: pieces("application/x-ndjson", encode('1\n{"canary\n2\n')) },
+  );
+
+  expect((await stream.next()).value.data).toBe(1);
+  expect(await failureOf(stream.next())).toEqual({
+    code: "BAD_RESPONSE",
+    message: '"shop.op": the stream holds a record that is not JSON.',
+    retryable: false,
+    mayHaveRun: true,
+  });
+  expect(await stream.next()).toEqual({ done: true, value: undefined });
+});
+
+test("a server that answers with JSON in place of a stream gives one value", async () => {
+  const all = await collect(openEndpoint({}, { fetch: pieces("application/json", encode('{"whole":true}')) }));
+
+  expect(all.map(({ data }) => data)).toEqual([{ whole: true }]);
+});
+
+test("204 is an empty stream, and an error status an error", async () => {
+  const empty: typeof fetch = async () => new Response(null, { status: 204 });
+  const error: typeof fetch = async () => new Response("no", { status: 503 });
+
+  expect(await collect(openEndpoint({}, { fetch: empty }))).toEqual([]);
+  expect(await failureOf(openEndpoint({}, { fetch: error }).next())).toMatchObject({
+    details: { status: 503, body: "no" },
+  });
+});
+
+/** A server whose answers are written by the test, as they come in. */
+async function startLive() {
+  const answers: ServerResponse[] = [];
+  const waiting: Array<(answer: ServerResponse) => void> = [];
+  const server = await startServer((_request, _message, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    const next = waiting.shift();
+    if (next === undefined) answers.push(response);
+    else next(response);
+  });
+  const answer = () =>
+    answers.length > 0
+      ? Promise.resolve(answers.shift()!)
+      : new Promise<ServerResponse>((resolve) => waiting.push(resolve));
+  return { server, answer, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+test("events arrive while the stream is open, and its connection closes the moment the consumer stops", async () => {
+  await using live = await startLive();
+  const stream = openEndpoint({ baseUrl: live.server.origin, ...texts });
+
+  const first = stream.next();
+  const answer = await live.answer();
+  answer.write("data: one\n\n");
+  expect((await first).value.data).toBe("one");
+  const second = stream.next();
+  answer.write("data: two\n\n");
+  expect((await second).value.data).toBe("two");
+  const pending = stream.next();
+  const closed = once(answer, "close");
+  await stream.return!();
+
+  expect(await pending).toEqual({ done: true, value: undefined });
+  await closed;
+});
+
+test("nothing is sent before the first value is asked for", async () => {
+  await using server = await startServer();
+  const stream = openEndpoint({ baseUrl: server.origin });
+
+  await stream.return!();
+
+  expect(await stream.next()).toEqual({ done: true, value: undefined });
+  expect(server.received).toEqual([]);
+});
+
+test("concurrent asks are answered in order", async () => {
+  const stream = openEndpoint(texts, {
+    fetch: pieces("text/event-stream", encode("data: 1\n\ndata: 2\n\n"), encode("data: 3\n\n")),
+  });
+
+  const answers = await Promise.all([stream.next(), stream.next(), stream.next(), stream.next(), stream.next()]);
+
+  expect(answers.map(({ value }) => value?.data)).toEqual(["1", "2", "3", undefined, undefined]);
+});
+
+test("an abort from outside throws and closes the connection", async () => {
+  await using live = await startLive();
+  const controller = new AbortController();
+  const stream = openEndpoint({ baseUrl: live.server.origin }, {}, { signal: controller.signal });
+
+  const pending = failureOf(stream.next());
+  const answer = await live.answer();
+  const closed = once(answer, "close");
+  controller.abort();
+
+  expect(await pending).toMatchObject({ code: "ABORTED" });
+  await closed;
+});
+
+test("a stream that falls silent ends by its idle timeout; the call's timeout only covers its headers", async () => {
+  await using live = await startLive();
+  const stream = openEndpoint({ baseUrl: live.server.origin, ...texts }, { idleTimeout: 60, timeout: 2000 });
+
+  const first = stream.next();
+  const answer = await live.answer();
+  const closed = once(answer, "close");
+  answer.write("data: x\n\n");
+  await first;
+
+  expect(await failureOf(stream.next())).toEqual({
+    code: "TIMEOUT",
+    message: '"shop.op": nothing came on the stream within 60 ms.',
+    retryable: true,
+    mayHaveRun: true,
+  });
+  await closed;
+});
+
+test("headers that do not come in time are a TIMEOUT", async () => {
+  await using server = await startServer(() => {});
+
+  expect(await failureOf(openEndpoint({ baseUrl: server.origin }, { timeout: 20 }).next())).toMatchObject({
+    code: "TIMEOUT",
+  });
+});
+
+test.each([
+  ["sse", "text/event-stream", (size: number) => `data: ${"x".repeat(size)}\n\n`, texts],
+  ["sse", "text/event-stream", (size: number) => `data: ${"ü".repeat(size / 2)}${"x".repeat(size % 2)}\n\n`, texts],
+  ["ndjson", "application/x-ndjson", (size: number) => `"${"x".repeat(size - 2)}"\n`, {}],
+] as const)("a %s event may be as large as the limit and no larger", async (stream, contentType, body, plan) => {
+  const config = (size: number) => ({ fetch: pieces(contentType, encode(body(size))), limits: { eventBytes: 10_000 } });
+
+  expect(await collect(openEndpoint({ stream, ...plan }, config(10_000)))).toHaveLength(1);
+  expect(await failureOf(openEndpoint({ stream, ...plan }, config(10_001)).next())).toMatchObject({
+    code: "PAYLOAD_TOO_LARGE",
+    details: { limit: 10_000 },
+  });
+});
+
+test.each([
+  ["a line without an end", "sse", "x"],
+  ["data without a blank line", "sse", "data: xxxxxxxxxx\n"],
+  ["a comment without an end", "sse", ": xxxxxxxxxxxxx"],
+  ["a record without an end", "ndjson", "1"],
+  ["a sequence without an end", "json-seq", "[\n"],
+] as const)("%s stops at the limit and closes the connection", async (_, stream, unit) => {
+  const contentType = { sse: "text/event-stream", ndjson: "application/x-ndjson", "json-seq": "application/json-seq" }[
+    stream
+  ];
+  let sent = 0;
+  let closed: Promise<unknown> | undefined;
+  await using server = await startServer((_request, message, response) => {
+    closed = new Promise((resolve) => message.socket.once("close", resolve));
+    response.writeHead(200, { "content-type": contentType });
+    const block = unit.repeat(16_384 / unit.length);
+    const more = () => {
+      while (!response.destroyed && response.write(block)) sent += block.length;
+      response.once("drain", more);
+    };
+    more();
+  });
+
+  const failure = await failureOf(openEndpoint({ baseUrl: server.origin, stream }).next());
+
+  expect(failure).toMatchObject({ code: "PAYLOAD_TOO_LARGE", details: { limit: 1024 * 1024 } });
+  await closed;
+  expect(sent).toBeLessThan(64 * 1024 * 1024);
+});
+
+test("a consumer that does not read slows the server down", async () => {
+  let sent = 0;
+  let blocked: () => void = () => {};
+  const full = new Promise<void>((resolve) => {
+    blocked = resolve;
+  });
+  await using server = await startServer((_request, _message, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const block = "data: 0123456789\n\n".repeat(1000);
+    const more = () => {
+      while (response.write(block)) sent += block.length;
+      sent += block.length;
+      const timer = setTimeout(blocked, 100);
+      response.once("drain", () => {
+        clearTimeout(timer);
+        more();
+      });
+    };
+    more();
+  });
+  const stream = openEndpoint({ baseUrl: server.origin, ...texts });
+
+  await stream.next();
+  await full;
+
+  expect(sent).toBeLessThan(32 * 1024 * 1024);
+  await stream.return!();
+});
+
+const drop = "UNAVAILABLE";
+
+/** Follows a stream whose first answer breaks off after `before`, and tells what came of it. */
+async function afterDrop(
+  before: string,
+  config: Partial<HTTPServiceConfig>,
+  how: "destroy" | "end" = "destroy",
+  method = "GET",
+) {
+  await using live = await startLive();
+  const stream = openEndpoint({ baseUrl: live.server.origin, method, ...texts }, config);
+  const data: unknown[] = [];
+  const all = (async () => {
+    for await (const envelope of stream) data.push(envelope.data);
+    return "ended";
+  })().catch((error: { code: string }) => error.code);
+  const first = await live.answer();
+  first.write(before);
+  if (before.includes("data:")) await vi.waitUntil(() => data.length > 0);
+  else await new Promise(setImmediate);
+  if (how === "destroy") first.destroy();
+  else first.end();
+  const again = await Promise.race([live.answer(), all]);
+  if (typeof again !== "string") again.end("data: after\n\ndata: [DONE]\n\n");
+  const outcome = typeof again === "string" ? again : "again";
+  await stream.return!();
+  await all;
+  return { outcome, ids: live.server.received.map(({ headers }) => headers["last-event-id"]) };
+}
+
+const soon = { delay: 1 };
+
+test.each([
+  ["not asked for: the drop is told", "id: 1\ndata: a\n\n", {}, "destroy", { outcome: drop, ids: [undefined] }],
+  ["not asked for: the end is the end", "id: 1\ndata: a\n\n", {}, "end", { outcome: "ended", ids: [undefined] }],
+  [
+    "after a drop",
+    "id: ü1\ndata: a\n\n",
+    { reconnect: soon },
+    "destroy",
+    { outcome: "again", ids: [undefined, Buffer.from("ü1").toString("latin1")] },
+  ],
+  ["after an end", "id: 1\ndata: a\n\n", { reconnect: soon }, "end", { outcome: "again", ids: [undefined, "1"] }],
+  [
+    "at the server's pace",
+    "retry: 1\nid: 1\ndata: a\n\n",
+    { reconnect: { delay: 3_600_000 } },
+    "destroy",
+    { outcome: "again", ids: [undefined, "1"] },
+  ],
+  [
+    "without ids: a gap is told",
+    "data: a\n\n",
+    { reconnect: soon },
+    "destroy",
+    { outcome: "STREAM_GAP", ids: [undefined] },
+  ],
+  ["without ids: an end is an end", "data: a\n\n", { reconnect: soon }, "end", { outcome: "ended", ids: [undefined] }],
+  [
+    "without ids, where gaps are allowed",
+    "data: a\n\n",
+    { reconnect: { ...soon, allowGaps: true } },
+    "destroy",
+    { outcome: "again", ids: [undefined, undefined] },
+  ],
+  [
+    "before anything came",
+    ": hello\n\n",
+    { reconnect: soon },
+    "destroy",
+    { outcome: "again", ids: [undefined, undefined] },
+  ],
+] as const)("reconnecting %s", async (_, before, config, how, expected) => {
+  expect(await afterDrop(before, config, how)).toEqual(expected);
+});
+
+test("a request that may not be sent twice is not sent again", async () => {
+  expect(await afterDrop("id: 1\ndata: a\n\n", { reconnect: soon }, "destroy", "POST")).toMatchObject({
+    outcome: "STREAM_GAP",
+  });
+});
+
+test("reconnecting gives up after so many tries in a row, and at once on an answer that says no", async () => {
+  let count = 0;
+  const failing =
+    (status: number): typeof fetch =>
+    async () => {
+      if (count++ > 0) return new Response(null, { status });
+      return new Response(encode("id: 1\ndata: a\n\n"), { headers: { "content-type": "text/event-stream" } });
+    };
+  const tries = async (status: number) => {
+    count = 0;
+    const stream = openEndpoint(texts, { fetch: failing(status), reconnect: { attempts: 3, delay: 1 } });
+    await stream.next();
+    return [await failureOf(stream.next()), count];
+  };
+
+  expect(await tries(503)).toMatchObject([{ details: { status: 503 } }, 4]);
+  expect(await tries(404)).toMatchObject([{ details: { status: 404 } }, 2]);
+});
+
+test("a consumer that leaves while the stream waits to reconnect ends the wait", async () => {
+  const fetch = pieces("text/event-stream", encode("id: 1\ndata: a\n\n"));
+  const stream = openEndpoint(texts, { fetch, reconnect: { delay: 3_600_000 } });
+  await stream.next();
+
+  const pending = stream.next();
+  await new Promise(setImmediate);
+  await stream.return!();
+
+  expect(await pending).toEqual({ done: true, value: undefined });
+});
