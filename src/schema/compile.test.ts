@@ -1,38 +1,110 @@
+import { execFileSync } from "node:child_process";
 import { Type } from "typebox";
+import { Settings } from "typebox/system";
 import { describe, expect, test } from "vitest";
-import { compileSchema, FromSchema } from "./index.ts";
+import { compileSchema, FromSchema, SchemaError } from "./index.ts";
 
 describe("compileSchema", () => {
   test("gives the same compiled form for the same object", () => {
     const schema = Type.String();
 
     expect(compileSchema(schema)).toBe(compileSchema(schema));
+    expect(compileSchema(schema).schema).toBe(schema);
+  });
+
+  test("reads nothing before the first check, and then once", () => {
+    let reads = 0;
+    const schema = {
+      type: "object",
+      get properties() {
+        reads += 1;
+        return { a: { type: "string" } };
+      },
+    };
+
+    const compiled = compileSchema(schema);
+    const before = reads;
+    const { check } = compiled;
+    check({});
+    const once = reads;
+    check({});
+    compiled.check({});
+
+    expect({ before, readsLater: reads - once, replaced: compiled.check !== check }).toEqual({
+      before: 0,
+      readsLater: 0,
+      replaced: true,
+    });
   });
 
   test("checks TypeBox types and plain JSON Schema", () => {
     const typed = compileSchema(Type.Object({ a: Type.Number() }));
     const plain = compileSchema({ type: "object", properties: { a: { type: "number" } }, required: ["a"] });
 
-    expect([typed.check({ a: 1 }), typed.check({}), plain.check({ a: 1 }), plain.check({})]).toEqual([
-      true,
-      false,
+    expect([typed.check({ a: 1 }), typed.check({})]).toEqual([true, false]);
+    expect([plain.check({ a: 1 }), plain.check({})]).toEqual([true, false]);
+  });
+
+  test("checks types of values outside JSON, recursive types and refinements", () => {
+    const node = Type.Cyclic({ Node: Type.Object({ next: Type.Optional(Type.Ref("Node")) }) }, "Node");
+    const even = Type.Refine(
+      Type.Number(),
+      (value) => value % 2 === 0,
+      () => "must be even",
+    );
+
+    expect([compileSchema(Type.BigInt()).check(1n), compileSchema(Type.BigInt()).check(1)]).toEqual([true, false]);
+    expect([compileSchema(Type.Undefined()).check(undefined), compileSchema(Type.Undefined()).check(null)]).toEqual([
       true,
       false,
     ]);
+    expect(compileSchema(Type.Function([], Type.Void())).check(() => {})).toBe(true);
+    expect([
+      compileSchema(node).check({ next: { next: {} } }),
+      compileSchema(node).check({ next: { next: 1 } }),
+    ]).toEqual([true, false]);
+    expect(compileSchema(even).errors(1)).toEqual({ errors: [{ path: "", message: "must be even" }], total: 1 });
   });
 
-  test("lists at most the asked number of errors and counts the others", () => {
-    const { errors } = compileSchema(Type.Array(Type.Number()));
+  test("keeps the native engine for patterns that a TypeBox type holds", () => {
+    const compiled = compileSchema(Type.String({ pattern: "^(?=a)" }));
 
-    const result = errors.call(compileSchema(Type.Array(Type.Number())), Array(50).fill("x"), 2);
+    expect([compiled.check("a"), compiled.check("b")]).toEqual([true, false]);
+  });
 
-    expect(result).toEqual({
-      errors: [
-        { path: "/0", message: "must be number" },
-        { path: "/1", message: "must be number" },
-      ],
-      total: 50,
-    });
+  test("runs foreign patterns in linear time inside a TypeBox type", () => {
+    const compiled = compileSchema(Type.Object({ a: Type.Optional(FromSchema({ pattern: "^(a+)+$" })) }));
+
+    expect(compiled.check({ a: `${"a".repeat(40)}!` })).toBe(false);
+  });
+
+  test.each([
+    ["Type.Unknown()", Type.Unknown(), true],
+    ["Type.Any()", Type.Any(), true],
+    ["an empty schema", {}, true],
+    ["annotations only", { title: "x", description: "y", "x-z": 1 }, true],
+    ["true", FromSchema(true), true],
+    ["Type.Never()", Type.Never(), false],
+    ["a refinement", Type.Refine(Type.Unknown(), () => true), false],
+    ["a reference", { $defs: { a: {} }, $ref: "#/$defs/a" }, false],
+    ["a type", { type: "string" }, false],
+  ])("%s: isUnknown is what it should be", (_name, schema, isUnknown) => {
+    expect(compileSchema(schema).isUnknown).toBe(isUnknown);
+  });
+
+  test("throws SchemaError on first use for a reference that leads nowhere", () => {
+    expect(() => compileSchema(Type.Ref("Missing")).check(1)).toThrow(SchemaError);
+    expect(() => compileSchema({ type: 42 } as never).check(1)).toThrow(SchemaError);
+  });
+
+  test("answers for a schema whose references are too deep for generated code", () => {
+    const $defs: Record<string, unknown> = { 4000: { type: "string" } };
+    for (let index = 0; index < 4_000; index += 1) $defs[index] = { items: { $ref: `#/$defs/${index + 1}` } };
+    const compiled = compileSchema(FromSchema({ $defs, $ref: "#/$defs/3998" }));
+    const deep = compileSchema(FromSchema({ $defs, $ref: "#/$defs/0" }));
+
+    expect([compiled.check([["a"]]), compiled.check([[1]])]).toEqual([true, false]);
+    expect([deep.check([[["a"]]]), deep.check([])]).toEqual([true, true]);
   });
 
   test("answers false for a value nested 20,000 deep and says so", () => {
@@ -45,5 +117,73 @@ describe("compileSchema", () => {
     expect(list.check([[[]]])).toBe(true);
     expect(list.check(value)).toBe(false);
     expect(list.errors(value)).toEqual({ errors: [{ path: "", message: "is nested too deeply" }], total: 1 });
+  });
+
+  test("where code may not be generated, gives the same answers by interpreting", () => {
+    const program = `
+      import { compileSchema, FromSchema } from "./src/schema/index.ts";
+      const { check } = compileSchema(FromSchema({
+        allOf: [{ properties: { a: { pattern: "^(a+)+$" } } }], patternProperties: { "^x": {} }, unevaluatedProperties: false,
+      }));
+      const answers = [{ a: "aa", x: 1 }, { b: 1 }, { a: "b" }, {}, { b: 1 }].map(check);
+      process.stdout.write(JSON.stringify(answers));
+    `;
+
+    const output = execFileSync(
+      process.execPath,
+      ["--disallow-code-generation-from-strings", "--import", "tsx", "--input-type=module", "--eval", program],
+      { encoding: "utf8" },
+    );
+
+    expect(JSON.parse(output)).toEqual([true, false, false, true, false]);
+  });
+});
+
+describe("errors", () => {
+  test("lists at most the asked number and counts the others", () => {
+    const compiled = compileSchema(Type.Array(Type.Number()));
+
+    expect(compiled.errors(Array(50).fill("x"), 2)).toEqual({
+      errors: [
+        { path: "/0", message: "must be number" },
+        { path: "/1", message: "must be number" },
+      ],
+      total: 50,
+    });
+    expect(compiled.errors([1])).toEqual({ errors: [], total: 0 });
+  });
+
+  test("stay below 16 KB for 50,000 invalid items with long names", () => {
+    const item = { type: "object", additionalProperties: false, required: ["r".repeat(5_000)] };
+    const compiled = compileSchema({ type: "array", items: item });
+
+    const result = compiled.errors(Array.from({ length: 50_000 }, () => ({ ["k".repeat(2_000)]: 1 })));
+
+    expect({ listed: result.errors.length, total: result.total }).toEqual({ listed: 20, total: 1_000 });
+    expect(JSON.stringify(result).length).toBeLessThan(16_384);
+  });
+
+  test("leave TypeBox's settings as they were, also after a failure", () => {
+    const failing = Type.Refine(
+      Type.Unknown(),
+      () => false,
+      () => {
+        throw new Error("no message");
+      },
+    );
+    const before = { ...Settings.Get() };
+
+    compileSchema(Type.String()).errors(1);
+    expect(() => compileSchema(failing).errors(1)).toThrow("no message");
+
+    expect(Settings.Get()).toEqual(before);
+  });
+
+  test("point into names with slashes and tildes", () => {
+    const schema = { properties: { "a/b~c": { type: "string" } } };
+
+    expect(compileSchema(schema).errors({ "a/b~c": 1 }).errors).toEqual([
+      { path: "/a~1b~0c", message: "must be string" },
+    ]);
   });
 });

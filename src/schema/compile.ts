@@ -58,10 +58,11 @@ class LazySchema implements CompiledSchema {
 
   constructor(schema: TSchema) {
     this.schema = schema;
-    this.check = (value) => {
-      this.check = compileCheck(this.#prepare());
+    const compileFirst = (value: unknown): boolean => {
+      if (this.check === compileFirst) this.check = compileCheck(this.#prepare());
       return this.check(value);
     };
+    this.check = compileFirst;
   }
 
   get isUnknown(): boolean {

@@ -7,7 +7,7 @@ import { copySubschemas, forEachSubschema, isRecord, type SchemaObject } from ".
 import { assertions, hide } from "./marks.ts";
 import { createResolver, type ResolvedReference, type Resolver } from "./references.ts";
 import { guardInheritedNames, type Refinement } from "./refinements.ts";
-import { describe, joinPointer, SchemaError } from "./schema-error.ts";
+import { describe, joinPointer, pointerTo, SchemaError } from "./schema-error.ts";
 import { toVerbatim } from "./verbatim.ts";
 
 /**
@@ -56,8 +56,10 @@ class ExecutableBuilder {
   #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
     if (!isRecord(schema)) return schema;
     const isForeign = outerForeign || foreignOf(schema) !== undefined;
-    const node = copySubschemas(pickAssertions(schema), (subschema, ...path) =>
-      this.#node(subschema, path.reduce<string>(joinPointer, pointer), isForeign),
+    const node = copySubschemas(
+      schema,
+      (subschema, keyword, key) => this.#node(subschema, pointerTo(pointer, keyword, key), isForeign),
+      (keyword) => assertions.has(keyword),
     );
     const refinements = Array.isArray(schema["~refine"]) ? [...(schema["~refine"] as Refinement[])] : [];
     this.#addReferences(node, schema, pointer);
@@ -140,10 +142,6 @@ class ExecutableBuilder {
       target = this.#resolver.resolve(schema["$ref"] as string, schema);
     }
   }
-}
-
-function pickAssertions(schema: SchemaObject): SchemaObject {
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => assertions.has(keyword)));
 }
 
 function isOnlyReference(schema: SchemaObject): boolean {

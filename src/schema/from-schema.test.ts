@@ -313,6 +313,14 @@ describe("what is refused", () => {
     expect(errorOf(nested(3), { limits: { schemaDepth: 2 } }).pointer).toBe("/items/items/items");
   });
 
+  test("what is nested so deeply that lifted limits do not help", () => {
+    let schema: unknown = {};
+    for (let depth = 0; depth < 20_000; depth += 1) schema = { not: schema };
+
+    const limits = { schemaDepth: Number.POSITIVE_INFINITY, subschemas: Number.POSITIVE_INFINITY };
+    expect(errorOf(schema, { limits }).message).toBe("Schema: nested too deeply to be read.");
+  });
+
   test("a shared object that multiplies when written out", () => {
     let schema: unknown = {};
     for (let level = 0; level < 30; level += 1) schema = { anyOf: [schema, schema] };

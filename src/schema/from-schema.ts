@@ -1,10 +1,11 @@
 import type { TSchema } from "typebox";
 import { defaultLimits, type Limits } from "../operation/index.ts";
+import { isStackOverflow } from "./check.ts";
 import { type Dialect, dialectOf, ignoresRefSiblings, uriOf } from "./dialect.ts";
 import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
 import { assertions, hide, mark } from "./marks.ts";
 import { createResolver } from "./references.ts";
-import { describe, joinPointer, SchemaError } from "./schema-error.ts";
+import { describe, joinPointer, pointerTo, SchemaError } from "./schema-error.ts";
 import { assertShape } from "./shape.ts";
 
 /** A part of a schema that is kept but cannot be enforced. */
@@ -53,11 +54,21 @@ export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TS
 /** {@link FromSchema} for schemas of the program itself: their patterns run on the native engine. */
 export function convertSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
   const copier = new Copier({ ...defaultLimits, ...options.limits });
-  const copy = copier.copy(schema, "", 0, dialectOf(schema, options.dialect));
+  const copy = copyOrRefuse(() => copier.copy(schema, "", 0, dialectOf(schema, options.dialect)));
   const root = typeof copy === "boolean" ? fromBoolean(copy) : copy;
   assertReferences(root, copier.references, options);
   if (options.dialect !== undefined && !Object.hasOwn(root, "$schema")) root["$schema"] = uriOf(options.dialect);
   return root as TSchema;
+}
+
+/** Limits can be lifted so far that the stack ends first. */
+function copyOrRefuse<T>(copy: () => T): T {
+  try {
+    return copy();
+  } catch (error) {
+    if (!isStackOverflow(error)) throw error;
+    throw new SchemaError("", "nested too deeply to be read.", { cause: error });
+  }
 }
 
 function fromBoolean(accepts: boolean): SchemaObject {
@@ -131,11 +142,10 @@ class Copier {
 
   #copyKeywords(schema: SchemaObject, pointer: string, depth: number, dialect: Dialect): SchemaObject {
     const refOnly = ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string";
-    const kept = Object.entries(schema).filter(
-      ([keyword, value]) => value !== undefined && !(refOnly && isIgnoredBesideRef(keyword)),
-    );
-    const copy = copySubschemas(Object.fromEntries(kept), (subschema, ...path) =>
-      this.copy(subschema, path.reduce<string>(joinPointer, pointer), depth + 1, dialect),
+    const copy = copySubschemas(
+      schema,
+      (subschema, keyword, key) => this.copy(subschema, pointerTo(pointer, keyword, key), depth + 1, dialect),
+      (keyword) => schema[keyword] !== undefined && !(refOnly && isIgnoredBesideRef(keyword)),
     );
     modernise(copy, dialect);
     if (isRecord(copy["properties"])) markOptional(copy["properties"], copy["required"]);

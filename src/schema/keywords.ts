@@ -57,31 +57,32 @@ export function forEachSubschema(
   }
 }
 
+/** Makes the copy of a direct sub-schema, given the way to it. */
+type CopySubschema = (subschema: unknown, keyword: string, key?: string | number) => unknown;
+
 /** Copies a schema, with `copy` called for every direct sub-schema and everything else taken over as it is. */
 export function copySubschemas(
   schema: SchemaObject,
-  copy: (subschema: unknown, ...path: Array<string | number>) => unknown,
+  copy: CopySubschema,
+  isKept: (keyword: string) => boolean = () => true,
 ): SchemaObject {
   const result: SchemaObject = {};
   for (const keyword of Object.keys(schema)) {
-    setOwn(result, keyword, copyHeld(schema[keyword], keyword, copy));
+    if (isKept(keyword)) setOwn(result, keyword, copyHeld(schema[keyword], keyword, copy));
   }
   return result;
 }
 
-function copyHeld(
-  value: unknown,
-  keyword: string,
-  copy: (subschema: unknown, ...path: Array<string | number>) => unknown,
-): unknown {
+function copyHeld(value: unknown, keyword: string, copy: CopySubschema): unknown {
   const holding = applicators.get(keyword);
   if (holding === undefined) return value;
   if (holding === "one" || (holding === "oneOrList" && !Array.isArray(value))) return copy(value, keyword);
   if (Array.isArray(value)) return value.map((item, index) => copy(item, keyword, index));
+  const held = value as SchemaObject;
   const copies: SchemaObject = {};
-  for (const [key, entry] of Object.entries(value as SchemaObject)) {
-    const isNames = holding === "mapOrNames" && Array.isArray(entry);
-    setOwn(copies, key, isNames ? entry : copy(entry, keyword, key));
+  for (const key of Object.keys(held)) {
+    const isNames = holding === "mapOrNames" && Array.isArray(held[key]);
+    setOwn(copies, key, isNames ? held[key] : copy(held[key], keyword, key));
   }
   return copies;
 }

@@ -1,3 +1,5 @@
+import { escapeToken } from "../internal/json-pointer.ts";
+
 /** A schema that cannot be used. `pointer` says where in it, as a JSON pointer; `""` is the schema itself. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
@@ -12,7 +14,13 @@ export class SchemaError extends Error {
 
 /** Adds one step to a JSON pointer. */
 export function joinPointer(pointer: string, key: string | number): string {
-  return `${pointer}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return `${pointer}/${typeof key === "number" ? key : escapeToken(key)}`;
+}
+
+/** The pointer to a direct sub-schema: below its keyword, and there by name or index if the keyword holds several. */
+export function pointerTo(pointer: string, keyword: string, key?: string | number): string {
+  const below = joinPointer(pointer, keyword);
+  return key === undefined ? below : joinPointer(below, key);
 }
 
 /** Makes a foreign value fit for a message: short, and on one line. */

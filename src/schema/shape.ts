@@ -1,4 +1,4 @@
-import { applicators, isRecord, type SchemaObject } from "./keywords.ts";
+import { applicators, type Holding, isRecord, type SchemaObject } from "./keywords.ts";
 import { describe, joinPointer, SchemaError } from "./schema-error.ts";
 
 /** The types of JSON Schema, and those that TypeBox adds for values outside JSON. */
@@ -25,7 +25,18 @@ const bound: Shape = {
   fits: (value) => Number.isFinite(value) || typeof value === "boolean",
 };
 
-const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+/** What a keyword with several sub-schemas holds. Single ones are checked when they are visited. */
+const holdingShapes: Readonly<Partial<Record<Holding, Shape>>> = {
+  map: { expected: "an object of schemas", fits: isRecord },
+  list: { expected: "an array of schemas", fits: Array.isArray },
+  mapOrNames: {
+    expected: "an object of schemas or arrays of property names",
+    fits: (value) => isRecord(value) && Object.values(value).every((entry) => !Array.isArray(entry) || isNames(entry)),
+  },
+};
+
+const shapes: ReadonlyMap<string, Shape | undefined> = new Map([
+  ...Array.from(applicators, ([keyword, holding]) => [keyword, holdingShapes[holding]] as const),
   ["$anchor", text],
   ["$dynamicAnchor", text],
   ["$dynamicRef", text],
@@ -76,28 +87,11 @@ export function assertShape(schema: unknown, pointer: string): asserts schema is
   }
   for (const keyword of Object.keys(schema)) {
     const value = schema[keyword];
-    const shape = shapes.get(keyword) ?? holdingShape(keyword);
+    const shape = shapes.get(keyword);
     if (shape === undefined || value === undefined || shape.fits(value)) continue;
     throw new SchemaError(
       joinPointer(pointer, keyword),
       `"${keyword}" must be ${shape.expected}, not ${describe(value)}.`,
     );
-  }
-}
-
-function holdingShape(keyword: string): Shape | undefined {
-  switch (applicators.get(keyword)) {
-    case "map":
-      return { expected: "an object of schemas", fits: isRecord };
-    case "list":
-      return { expected: "an array of schemas", fits: Array.isArray };
-    case "mapOrNames":
-      return {
-        expected: "an object of schemas or arrays of property names",
-        fits: (value) =>
-          isRecord(value) && Object.values(value).every((entry) => !Array.isArray(entry) || isNames(entry)),
-      };
-    default:
-      return undefined; // "one": the sub-schema is checked when it is visited
   }
 }

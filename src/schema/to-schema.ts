@@ -1,8 +1,8 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { TSchema } from "typebox";
 import { convertSchema, FromSchema } from "./from-schema.ts";
-import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
-import { describe, joinPointer, SchemaError } from "./schema-error.ts";
+import { applicators, forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { describe, pointerTo, SchemaError } from "./schema-error.ts";
 
 /** Validates with the library that a schema was written in. Its output may differ from its input. */
 export type StandardValidate = (
@@ -68,19 +68,36 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
   return { schema: convertSchema(json), validate: (value) => standard.validate(value) };
 }
 
-function assertNoCode(root: SchemaObject, where: string): void {
-  const seen = new Set<unknown>();
-  const visit = (schema: unknown, pointer: string): void => {
-    if (!isRecord(schema) || seen.has(schema)) return;
-    seen.add(schema);
-    const code = codeIn(schema);
-    if (code !== undefined) throw new SchemaError(pointer, `${code} is code and would be lost in JSON.`, { where });
-    forEachSubschema(schema, (subschema, keyword, key) => {
-      const at = joinPointer(pointer, keyword);
-      visit(subschema, key === undefined ? at : joinPointer(at, key));
-    });
-  };
-  visit(root, "");
+function assertNoCode(schema: SchemaObject, where: string): void {
+  if (hasCode(schema)) refuseCode(schema, "", where);
+}
+
+/** Registering thousands of operations must stay cheap, so that pointers are only made when there is something to say. */
+function hasCode(schema: SchemaObject): boolean {
+  if (codeIn(schema) !== undefined) return true;
+  for (const keyword in schema) {
+    const holding = applicators.get(keyword);
+    const held = schema[keyword];
+    if (holding === undefined || typeof held !== "object" || held === null) continue;
+    if (holding === "one" || (holding === "oneOrList" && !Array.isArray(held))) {
+      if (hasCode(held as SchemaObject)) return true;
+    } else {
+      for (const key in held) {
+        const subschema = (held as SchemaObject)[key];
+        if (isRecord(subschema) && hasCode(subschema)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+function refuseCode(schema: unknown, pointer: string, where: string): void {
+  if (!isRecord(schema)) return;
+  const code = codeIn(schema);
+  if (code !== undefined) throw new SchemaError(pointer, `${code} is code and would be lost in JSON.`, { where });
+  forEachSubschema(schema, (subschema, keyword, key) => {
+    refuseCode(subschema, pointerTo(pointer, keyword, key), where);
+  });
 }
 
 function codeIn(schema: SchemaObject): string | undefined {

@@ -4,7 +4,7 @@ import { addPattern, addPatternProperties, type Report } from "./foreign-pattern
 import { foreignOf } from "./from-schema.ts";
 import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
 import { hide } from "./marks.ts";
-import { joinPointer } from "./schema-error.ts";
+import { pointerTo } from "./schema-error.ts";
 
 /**
  * Copies a document for TypeBox's compiler as it stands, but for its patterns. For documents in which the way to a
@@ -20,8 +20,8 @@ export function toVerbatim(root: TSchema, report: Report): Executable {
 
 function copy(schema: unknown, pointer: string, isForeign: boolean, report: Report): unknown {
   if (!isRecord(schema)) return schema;
-  const node = copySubschemas(schema, (subschema, ...path) =>
-    copy(subschema, path.reduce<string>(joinPointer, pointer), isForeign, report),
+  const node = copySubschemas(schema, (subschema, keyword, key) =>
+    copy(subschema, pointerTo(pointer, keyword, key), isForeign, report),
   );
   if (Array.isArray(schema["~refine"])) hide(node, "~refine", schema["~refine"]);
   if (isForeign) replacePatterns(node, pointer, report);

@@ -1,0 +1,145 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compileSchema, FromSchema, type SchemaReport } from "./index.ts";
+import { toLinearPattern } from "./linear-pattern.ts";
+
+function linear(pattern: string): RegExp {
+  const result = toLinearPattern(pattern);
+  if ("unsupported" in result) throw new Error(`${pattern}: ${result.unsupported}`);
+  return result.test;
+}
+
+const hostile = `${"a".repeat(40)}!`;
+
+describe("toLinearPattern", () => {
+  test.each(["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a*)*b", "^([a-z]+)*!!$", "^(?:a?){40}a{40}$"])(
+    "%s ends at once on a text made to hang it",
+    (pattern) => {
+      expect(linear(pattern).test(hostile.repeat(100))).toBe(false);
+    },
+  );
+
+  test.each([
+    "^[\\w-]+$",
+    "^[\\w\\-.]+@(?:[\\w-]+\\.)+\\w{2,}$",
+    "^(?<year>\\d{4})-(\\d{2})$",
+    "(\\s|\\S)b",
+    "^([\\s]|x)+$",
+    "^[\\S-]+(a)?$",
+    "(.)c",
+    "^(\\p{Letter}|\\p{Nd})+$",
+    "^(\\p{Script=Greek})+$",
+    "(\\u0041|\\x42|\\u{43}|\\cJ|\\0)",
+    "(\\uD83D\\uDE00)",
+    "([[:alpha:]]|\\/)",
+    "(a|[^])",
+    "(a|[])",
+    "^(a{2,3}|b{2})$",
+    "(x{|})",
+    "([\\b])",
+    "\\b(foo|bar)\\b",
+    "^(\\-|\\_|\\@)$",
+  ])("%s matches what the native engine matches", (pattern) => {
+    const native = toNative(pattern);
+    const character = fc.constantFrom(
+      ..."aAbBcCxX0159-_@./{}[]: \t\n\r\v\f\u00a0\u2028\ufeff\0\b",
+      "αβ",
+      "😀",
+      "é",
+      "foo",
+      ":]",
+    );
+
+    fc.assert(
+      fc.property(fc.array(character, { maxLength: 6 }), (characters) => {
+        const text = characters.join("");
+        expect(linear(pattern).test(text)).toBe(native.test(text));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ["^(?=a)a", "it looks ahead or behind, or uses flags"],
+    ["(?<!a)b", "it looks ahead or behind, or uses flags"],
+    ["^(a)\\1$", "it refers back to what it matched"],
+    ["(?<n>a)\\k<n>", "it refers back to what it matched"],
+    ["(", "it is not a regular expression of ECMA-262"],
+    ["(?P<n>a)", "it is not a regular expression of ECMA-262"],
+    ["^(a){2,5000}$", "the linear-time engine does not take it"],
+  ])("%s is not supported", (pattern, unsupported) => {
+    expect(toLinearPattern(pattern)).toEqual({ unsupported });
+  });
+});
+
+describe("patterns of foreign schemas", () => {
+  test("run in linear time as pattern, as patternProperties and below references", () => {
+    const compiled = compileSchema(
+      FromSchema({
+        $defs: { text: { pattern: "^(a+)+$" } },
+        properties: { text: { $ref: "#/$defs/text" } },
+        patternProperties: { "^(b+)+$": { type: "number" } },
+        additionalProperties: { type: "string", pattern: "^(a+)+$" },
+      }),
+    );
+
+    expect(compiled.check({ text: "aa", bb: 1, other: "a" })).toBe(true);
+    expect(compiled.check({ text: hostile })).toBe(false);
+    expect(compiled.check({ bb: "1" })).toBe(false);
+    expect(compiled.check({ other: hostile })).toBe(false);
+    expect(compiled.check({ [`${"b".repeat(40)}!`]: 1 })).toBe(false);
+    expect(compiled.errors({ bb: "1" })).toEqual({
+      errors: [{ path: "", message: 'property "bb" is not valid' }],
+      total: 1,
+    });
+    expect(compiled.errors({ text: "b" })).toEqual({
+      errors: [{ path: "/text", message: 'must match pattern "^(a+)+$"' }],
+      total: 1,
+    });
+  });
+
+  test("stay in the JSON as they came", () => {
+    const type = FromSchema({ pattern: "^(a+)+$" });
+
+    compileSchema(type).check("a");
+
+    expect(JSON.stringify(type)).toBe('{"pattern":"^(a+)+$"}');
+  });
+
+  test("that cannot be expressed annotate and are reported once, when the schema is first used", () => {
+    const reports: SchemaReport[] = [];
+    const type = FromSchema(
+      { properties: { a: { pattern: "^(?=x)" } }, patternProperties: { "(?!y)z": false }, additionalProperties: false },
+      { onReport: (report) => reports.push(report) },
+    );
+    const before = reports.length;
+
+    const answers = [{ a: "b" }, { z: 1 }, { a: "c" }].map((value) => compileSchema(type).check(value));
+
+    expect({ before, answers }).toEqual({ before: 0, answers: [true, true, true] });
+    expect(reports).toEqual([
+      {
+        pointer: "/properties/a/pattern",
+        reason: "The pattern is not enforced: it looks ahead or behind, or uses flags.",
+      },
+      {
+        pointer: "/patternProperties/(?!y)z",
+        reason: "The pattern is not enforced: it looks ahead or behind, or uses flags.",
+      },
+    ]);
+  });
+
+  test("are refused where unevaluatedProperties must know what a hostile pattern matched", () => {
+    const schema = { patternProperties: { "^(b+)+$": {} }, unevaluatedProperties: false };
+
+    expect(() => compileSchema(FromSchema(schema)).check({})).toThrow("cannot be combined with unevaluatedProperties");
+  });
+});
+
+function toNative(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern, "u");
+  } catch {
+    return new RegExp(pattern);
+  }
+}

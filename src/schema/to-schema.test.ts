@@ -1,0 +1,123 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import { Type } from "typebox";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
+
+describe("toSchema", () => {
+  test("gives TypeBox types and JSON Schema back as they are, with nothing read", () => {
+    const typed = Type.String();
+    const plain = { type: "string" };
+
+    expect(toSchema(typed, "input", "x")).toEqual({ schema: typed });
+    expect(toSchema(typed, "input", "x").schema).toBe(typed);
+    expect(toSchema(plain, "input", "x").schema).toBe(plain);
+  });
+
+  test.each([
+    ["Zod", z.object({ name: z.string().min(1) })],
+    ["ArkType", type({ name: "string >= 1" })],
+    ["Valibot", toStandardJsonSchema(v.object({ name: v.pipe(v.string(), v.minLength(1)) }))],
+  ])("takes %s with its JSON Schema and its own validation", async (_name, standard) => {
+    const { schema, validate } = toSchema(standard, "input", "inputSchema");
+
+    const { check } = compileSchema(schema);
+    expect([check({ name: "a" }), check({ name: "" }), check({})]).toEqual([true, false, false]);
+    expect(await validate?.({ name: "a" })).toMatchObject({ value: { name: "a" } });
+    expect((await validate?.({ name: 1 }))?.issues).toHaveLength(1);
+  });
+
+  test("tells what callers send from what comes out", () => {
+    const schema = z.object({ page: z.number().default(1) });
+
+    const { check: input } = compileSchema(toSchema(schema, "input", "x").schema);
+    const { check: output } = compileSchema(toSchema(schema, "output", "x").schema);
+
+    expect([input({}), output({})]).toEqual([true, false]);
+  });
+
+  test("keeps the native engine for patterns of the program's own schemas", () => {
+    const { schema } = toSchema(z.object({ a: z.string().regex(/^(?=x)/) }), "input", "x");
+
+    expect([compileSchema(schema).check({ a: "x" }), compileSchema(schema).check({ a: "y" })]).toEqual([true, false]);
+  });
+
+  test.each<[name: string, value: unknown, pointer: string, message: string]>([
+    [
+      "a Standard Schema without JSON Schema",
+      v.object({}),
+      "",
+      'inputSchema of "a.b": a schema of valibot that cannot tell its JSON Schema. Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.',
+    ],
+    [
+      "a Standard Schema that has no JSON form",
+      z.object({ at: z.date() }),
+      "",
+      'inputSchema of "a.b": zod cannot write it as JSON Schema: Date cannot be represented in JSON Schema',
+    ],
+    [
+      "a refinement",
+      Type.Object({ a: Type.Refine(Type.String(), () => true) }),
+      "/properties/a",
+      'inputSchema of "a.b", at "/properties/a": Type.Refine is code and would be lost in JSON.',
+    ],
+    [
+      "a codec",
+      Type.Array(
+        Type.Codec(Type.String())
+          .Decode((value) => value)
+          .Encode((value) => value),
+      ),
+      "/items",
+      'inputSchema of "a.b", at "/items": Type.Codec is code and would be lost in JSON.',
+    ],
+    [
+      "a RegExp",
+      Type.String({ pattern: /a/ as never }),
+      "",
+      'inputSchema of "a.b": a RegExp as pattern (use its source) is code and would be lost in JSON.',
+    ],
+    [
+      "something else",
+      () => {},
+      "",
+      'inputSchema of "a.b": it must be a TypeBox type, JSON Schema or Standard Schema, not a function.',
+    ],
+    [
+      "nothing",
+      undefined,
+      "",
+      'inputSchema of "a.b": it must be a TypeBox type, JSON Schema or Standard Schema, not undefined.',
+    ],
+  ])("refuses %s", (_name, value, pointer, message) => {
+    const refused = catchError(() => toSchema(value, "input", 'inputSchema of "a.b"'));
+
+    expect(refused).toBeInstanceOf(SchemaError);
+    expect({ pointer: refused.pointer, message: refused.message }).toEqual({ pointer, message });
+  });
+});
+
+describe("assertIsSchema", () => {
+  test("lets pass what can be registered", () => {
+    for (const schema of [Type.String(), {}, true, z.string(), type("string"), toStandardJsonSchema(v.string())]) {
+      expect(() => assertIsSchema(schema)).not.toThrow();
+    }
+  });
+
+  test("names what it refuses", () => {
+    expect(() => assertIsSchema("string", "outputSchema")).toThrow(
+      'outputSchema: it must be a TypeBox type, JSON Schema or Standard Schema, not "string".',
+    );
+  });
+});
+
+function catchError(run: () => unknown): SchemaError {
+  try {
+    run();
+  } catch (error) {
+    return error as SchemaError;
+  }
+  throw new Error("expected an error");
+}
