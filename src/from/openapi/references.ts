@@ -157,7 +157,8 @@ export function absoluteUrl(file: string, base: string | undefined): string | un
 }
 
 function hasOwn(value: unknown, key: string): boolean {
-  return (isObject(value) || Array.isArray(value)) && Object.hasOwn(value, key);
+  if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(key) && Object.hasOwn(value, key);
+  return isObject(value) && Object.hasOwn(value, key);
 }
 
 function decodeFragment(fragment: string): string {

@@ -1,0 +1,42 @@
+import type { HTTPServiceConfig } from "./config.ts";
+import { importOpenAPI } from "./import-openapi.ts";
+import type { ImportedOperation } from "./operation.ts";
+import type { OpenAPISpec } from "./spec.ts";
+
+/** A document with one path unless told otherwise. */
+export function openAPI(overrides: OpenAPISpec = {}): OpenAPISpec {
+  return {
+    openapi: "3.1.0",
+    info: { title: "Test", version: "1.2.3" },
+    servers: [{ url: "https://api.test/v1" }],
+    paths: { "/things": { get: { operationId: "list", responses: {} } } },
+    ...overrides,
+  };
+}
+
+/** A document whose only operation is `entry`, under `POST /things` unless told otherwise. */
+export function openAPIWith(
+  entry: object,
+  overrides: OpenAPISpec = {},
+  path = "/things",
+  method = "post",
+): OpenAPISpec {
+  return openAPI({ paths: { [path]: { [method]: { operationId: "op", ...entry } } }, ...overrides });
+}
+
+/** Imports quietly. */
+export function importQuietly(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> = {}) {
+  return importOpenAPI(spec, { namespace: "test", onReport: () => {}, ...config });
+}
+
+/** Imports a document that has exactly one operation. */
+export function importOne(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> = {}): ImportedOperation {
+  const { operations, report } = importQuietly(spec, config);
+  if (operations.length !== 1) throw new Error(`${operations.length} operations: ${JSON.stringify(report)}`);
+  return operations[0]!;
+}
+
+/** A value as it reads after a trip through JSON: marks and getters are gone. */
+export function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
