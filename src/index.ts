@@ -85,9 +85,12 @@ export {
 } from "./registry/index.ts";
 export {
   assertIsSchema,
+  collectErrors,
   FromSchema,
   type FromSchemaOptions,
+  formatValueErrors,
   SchemaError,
   type SchemaReport,
   type ValueError,
+  validateOrThrow,
 } from "./schema/index.ts";

@@ -1,5 +1,12 @@
 import { nextRequestId } from "../internal/request-id.ts";
-import type { CallOptions, Identity, OperationContext, OperationEnv, Progress } from "../operation/index.ts";
+import type {
+  CallOptions,
+  Identity,
+  OperationContext,
+  OperationEnv,
+  Progress,
+  RegisteredEnv,
+} from "../operation/index.ts";
 import type { Guard } from "./guard.ts";
 
 /** What a context asks of the registry that made it. */
@@ -74,9 +81,9 @@ export class CallContext implements OperationContext {
     return this.#guard.signal;
   }
 
-  get env(): OperationEnv {
+  get env(): RegisteredEnv {
     this.#env ??= this.#host.createEnv(this);
-    return this.#env;
+    return this.#env as RegisteredEnv;
   }
 
   progress(progress: Progress): void {

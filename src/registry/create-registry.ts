@@ -1,5 +1,5 @@
 import type { IOperationDefinition, KnownFrom } from "../operation/index.ts";
-import { OperationRegistry } from "./registry.ts";
+import { OperationRegistry } from "./operation-registry.ts";
 import type { RegistryOptions } from "./types.ts";
 
 /** Options of a registry together with the operations that it starts with. */

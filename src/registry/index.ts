@@ -10,7 +10,7 @@ export type {
 } from "./client-types.ts";
 export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
 export type { NestedMode } from "./env.ts";
-export { OperationRegistry } from "./registry.ts";
+export { OperationRegistry } from "./operation-registry.ts";
 export { subscribe } from "./subscribe.ts";
 export type {
   CallEvent,

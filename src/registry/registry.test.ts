@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { CallError, mcpEnvelope, type OperationContext } from "../operation/index.ts";
 import { createRegistry } from "./create-registry.ts";
-import { OperationRegistry } from "./registry.ts";
+import { OperationRegistry } from "./operation-registry.ts";
 import { subscribe } from "./subscribe.ts";
 import { deferred, operation, subscription } from "./testing.ts";
 import type { CallEvent, ChangeEvent } from "./types.ts";

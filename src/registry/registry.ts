@@ -25,14 +25,13 @@ import type {
   ChangeEvent,
   Following,
   Middleware,
-  OperationRegistry as OperationRegistryInterface,
   RegisteredOperation,
   RegistryEvents,
   RegistryOptions,
   SearchQuery,
 } from "./types.ts";
 
-/** What a registry is at run time; {@link OperationRegistryInterface} says what it promises. */
+/** What a registry is at run time; the interface `OperationRegistry` says what it promises. */
 export class Registry {
   readonly #core: RegistryCore;
   readonly #following = new Set<Following>();
@@ -177,12 +176,6 @@ export class Registry {
     return entry;
   }
 }
-
-/** {@inheritDoc OperationRegistryInterface} */
-export type OperationRegistry<Known extends KnownOperations = KnownOperations> = OperationRegistryInterface<Known>;
-
-/** Makes a registry that knows nothing of its operations' types; `createRegistry` makes one that does. */
-export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry;
 
 function createEntry(definition: Registrable, needsHandler: boolean): Entry {
   assertValidSpec(definition);

@@ -1,7 +1,6 @@
 import {
   accessDenied,
   CallError,
-  type CallOptions,
   checkResource,
   checkScopes,
   limitExceeded,
@@ -13,17 +12,6 @@ import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import type { Entry } from "./entry.ts";
 import { type Prepared, raise } from "./prepared.ts";
-
-/** One call on its way through the steps. */
-export interface Call {
-  readonly core: RegistryCore;
-  readonly context: CallContext;
-  readonly operationId: string;
-  readonly input: unknown;
-  readonly options: CallOptions | undefined;
-  /** The call was authorised as part of the call around it. Never comes from options. */
-  readonly trusted: boolean;
-}
 
 /** Find and scopes, the steps before the input is looked at. Throws a `CallError`. */
 export function admit(

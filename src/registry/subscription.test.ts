@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { CallError, type OperationContext, type ResponseEnvelope } from "../operation/index.ts";
-import { OperationRegistry } from "./registry.ts";
+import { OperationRegistry } from "./operation-registry.ts";
 import { subscribe } from "./subscribe.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
 
