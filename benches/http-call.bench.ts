@@ -1,0 +1,108 @@
+import { deepStrictEqual } from "node:assert/strict";
+import type { OpenAPISpec } from "../src/from/openapi/index.ts";
+import { importBuilt, operations } from "./built.ts";
+import { startLoopback } from "./loopback.ts";
+import { type Block, formatNoise, type Measurement, measure } from "./measure.ts";
+import { formatTime, type Row } from "./table.ts";
+
+const { FromOpenAPI } = await importBuilt<typeof import("../src/from/openapi/index.ts")>("from/openapi/index.js");
+
+const item = { id: 7, name: "Lamp", price: 19.5, tags: ["home", "light"], stock: { berlin: 3, lima: 0 } };
+
+const document: OpenAPISpec = {
+  openapi: "3.1.0",
+  info: { title: "Shop", version: "1.0.0" },
+  paths: {
+    "/items/{id}": {
+      get: {
+        operationId: "getItem",
+        parameters: [
+          { name: "id", in: "path", required: true, schema: { type: "integer" } },
+          { name: "lang", in: "query", schema: { type: "string" } },
+        ],
+        responses: {
+          "200": {
+            description: "The item",
+            content: {
+              "application/json": {
+                schema: {
+                  type: "object",
+                  required: ["id", "name", "price"],
+                  properties: {
+                    id: { type: "integer" },
+                    name: { type: "string" },
+                    price: { type: "number" },
+                    tags: { type: "array", items: { type: "string" } },
+                    stock: { type: "object", additionalProperties: { type: "integer" } },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+};
+
+/** What an imported call costs on loopback, against `fetch` and `response.json()` by hand. */
+export async function run(): Promise<Row[]> {
+  const body = JSON.stringify(item);
+  const server = await startLoopback(
+    `(request, response) => { response.setHeader("content-type", "application/json"); response.end(${JSON.stringify(body)}); }`,
+  );
+  const registry = new operations.OperationRegistry();
+  registry.registerAll(FromOpenAPI(document, { namespace: "shop", baseUrl: server.origin }));
+  registry.registerAll(FromOpenAPI(document, { namespace: "timed", baseUrl: server.origin, timeout: 10_000 }));
+  const caller = new AbortController().signal;
+
+  const byHand: Block = async (times) => {
+    let last: unknown;
+    for (let count = 0; count < times; count++) {
+      const url = `${server.origin}/items/${encodeURIComponent(7)}?lang=${encodeURIComponent("de")}`;
+      const response = await fetch(url, { headers: { accept: "application/json" } });
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      last = { data: await response.json() };
+    }
+    return last;
+  };
+  const byHandTimed: Block = async (times) => {
+    let last: unknown;
+    for (let count = 0; count < times; count++) {
+      const url = `${server.origin}/items/${encodeURIComponent(7)}?lang=${encodeURIComponent("de")}`;
+      const signal = AbortSignal.any([caller, AbortSignal.timeout(10_000)]);
+      const response = await fetch(url, { headers: { accept: "application/json" }, signal });
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      last = { data: await response.json() };
+    }
+    return last;
+  };
+  const imported: Block = async (times) => {
+    let last: unknown;
+    for (let count = 0; count < times; count++) last = await registry.execute("shop.getItem", { id: 7, lang: "de" });
+    return last;
+  };
+  const importedTimed: Block = async (times) => {
+    let last: unknown;
+    const options = { signal: caller };
+    for (let count = 0; count < times; count++) {
+      last = await registry.execute("timed.getItem", { id: 7, lang: "de" }, options);
+    }
+    return last;
+  };
+
+  for (const block of [byHand, byHandTimed, imported, importedTimed]) {
+    deepStrictEqual(((await block(1)) as { data: unknown }).data, item);
+  }
+  const options = { blockTime: 40, rounds: 41 };
+  const plain = await measure(byHand, { imported }, options);
+  const timed = await measure(byHandTimed, { imported: importedTimed }, options);
+  await server.close();
+  return [toRow("one imported HTTP call", plain), toRow("the same with signal and timeout", timed)];
+}
+
+function toRow(work: string, measured: Measurement<"imported">): Row {
+  const { ns, ratio } = measured.cases.imported;
+  const note = `${formatTime(ns)}, fetch by hand ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`;
+  return { work, ratio, bar: 1.1, aim: 1, note };
+}
