@@ -47,14 +47,17 @@ export function defineOperation<
 }
 
 /** What the compiler knows of a list of definitions, by id. A name that is just a `string` stands for any id. */
-export type KnownFrom<Definitions extends readonly OperationSpec[]> = {
-  [Definition in Definitions[number] as IdOf<Definition>]: {
-    type: Definition["type"];
-    input: InferInput<Definition["inputSchema"]>;
-    output: InferOutput<Definition["outputSchema"]>;
-  };
-  // The intersection makes hovers show the resolved object in place of this alias.
-} & {};
+// The condition makes hovers show the resolved object in place of this alias.
+export type KnownFrom<Definitions extends readonly OperationSpec[]> = Definitions[number] extends infer Each extends
+  OperationSpec
+  ? {
+      [Definition in Each as IdOf<Definition>]: {
+        type: Definition["type"];
+        input: InferInput<Definition["inputSchema"]>;
+        output: InferOutput<Definition["outputSchema"]>;
+      };
+    }
+  : never;
 
 /** The id of a definition, `namespace.name`. */
 export type IdOf<Definition extends OperationSpec> = string extends Definition["namespace"] | Definition["name"]

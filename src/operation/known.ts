@@ -31,8 +31,7 @@ export type NamespaceOf<Id> = Id extends `${infer Namespace}.${string}` ? Namesp
 export type NameOf<Id> = Id extends `${string}.${infer Name}` ? Name : Id;
 
 /** The data that a call gives: what is known of it, unless the caller states `T`. */
-// Without NoInfer the compiler tries every known operation wherever the result has an expected type.
-export type DataOf<T, Known extends KnownOperation> = NoInfer<[T] extends [never] ? Known["output"] : T>;
+export type DataOf<T, Known extends KnownOperation> = [T] extends [never] ? Known["output"] : T;
 
 /** Calls known queries and mutations by namespace and name: `env.task.create(input)`. */
 export type KnownEnv<Known extends KnownOperations> = {
