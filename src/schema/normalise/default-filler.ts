@@ -25,10 +25,10 @@ export function createDefaultFiller(schema: TSchema): DefaultFiller | undefined 
   return filler ?? undefined;
 }
 
-function makeFiller(schema: Schema): DefaultFiller | null {
+function makeFiller(schema: TSchema): DefaultFiller | null {
   const planner = new Planner(schema);
   const { checks } = planner;
-  if (!checks.separable || !reaches(schema, checks, (part) => Object.hasOwn(part, "default"))) return null;
+  if (!checks.separable || !reaches(checks.root, checks, (part) => Object.hasOwn(part, "default"))) return null;
   const defaults = new Defaults();
   return (value) => {
     try {

@@ -31,7 +31,7 @@ export function collectFacets(
     if (!isRecord(schema) || seen.has(schema)) return;
     seen.add(schema);
     facets.push(schema);
-    if (typeof schema["$ref"] === "string") add(checks.resolve(schema));
+    for (const target of checks.resolveAll(schema)) add(target);
     if (Array.isArray(schema["allOf"])) for (const member of schema["allOf"]) add(member);
     addChoices(schema, choices);
   };

@@ -1,9 +1,10 @@
 import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
+import { compileSchema } from "../compile.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
-import type { CheckFunction, Schema } from "./schema-checks.ts";
+import type { CheckFunction } from "./schema-checks.ts";
 import { Walker } from "./walk.ts";
 
 /** Data after normalising, and how it differed from its schema. */
@@ -30,12 +31,11 @@ const normalisers = new WeakMap<object, Normaliser>();
 
 /** The normaliser of a schema. Nothing is compiled before its first use, and each schema has only one. */
 export function createNormaliser(schema: TSchema): Normaliser {
-  const root = schema as unknown as Schema;
-  if (typeof root === "boolean") return new SchemaNormaliser(root);
-  let normaliser = normalisers.get(root);
+  if (typeof schema !== "object" || schema === null) return new SchemaNormaliser(schema);
+  let normaliser = normalisers.get(schema);
   if (normaliser === undefined) {
-    normaliser = new SchemaNormaliser(root);
-    normalisers.set(root, normaliser);
+    normaliser = new SchemaNormaliser(schema);
+    normalisers.set(schema, normaliser);
   }
   return normaliser;
 }
@@ -49,11 +49,11 @@ interface Compiled {
 
 class SchemaNormaliser implements Normaliser {
   readonly clean: (value: unknown) => boolean;
-  readonly #root: Schema;
+  readonly #schema: TSchema;
   #compiled: Compiled | undefined;
 
-  constructor(root: Schema) {
-    this.#root = root;
+  constructor(schema: TSchema) {
+    this.#schema = schema;
     let run: CheckFunction = (value) => {
       const { check, known } = this.#compile();
       run = (candidate) => check(candidate) && known(candidate);
@@ -102,8 +102,10 @@ class SchemaNormaliser implements Normaliser {
 
   #compile(): Compiled {
     if (this.#compiled === undefined) {
-      const planner = new Planner(this.#root);
-      const check = planner.checks.of(this.#root);
+      const planner = new Planner(this.#schema);
+      const compiled = compileSchema(this.#schema);
+      compiled.check(undefined); // compiles, so that the check itself can be kept
+      const { check } = compiled;
       const known = planner.checks.separable ? createKnownCheck(planner.root) : () => true;
       this.#compiled = { planner, check, known };
     }

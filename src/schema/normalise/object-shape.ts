@@ -1,4 +1,5 @@
 import { isRecord, type SchemaObject } from "../keywords.ts";
+import { toLinearPattern } from "../linear-pattern.ts";
 import { isInheritedName } from "./plain.ts";
 import type { Plan } from "./plan.ts";
 import type { Schema } from "./schema-checks.ts";
@@ -23,8 +24,11 @@ export class ObjectShape {
   readonly keepsUnknown: boolean;
   /** Whether any property is declared by name or pattern, or the object is closed. */
   readonly shaped: boolean;
+  /** The properties that are declared by name. A name that is only required counts too: it must not be stripped. */
   readonly declared: ReadonlyMap<string, Plan>;
   readonly wanted: readonly WantedProperty[];
+  /** Those of them that an object may lack although it fits. */
+  readonly fillable: readonly WantedProperty[];
   readonly hasPatterns: boolean;
   /** The plan of every property that is not declared when there are no patterns; `undefined`: it is unknown. */
   readonly rest: Plan | undefined;
@@ -36,15 +40,19 @@ export class ObjectShape {
 
   constructor(plan: Plan) {
     this.#plan = plan;
-    this.#rules = plan.facets.map(readRules);
+    this.#rules = plan.facets.map((facet) => readRules(facet, plan.planner.checks.isForeign));
     this.#unevaluated = plan.facets.map((facet) => facet["unevaluatedProperties"]).filter(isOpen);
     this.shaped = plan.facets.some(hasShape);
     this.keepsUnknown = plan.freeForm || !this.shaped;
     this.hasPatterns = this.#rules.some((rules) => rules.patterns.length > 0);
-    const keys = new Set(this.#rules.flatMap((rules) => Object.keys(rules.properties ?? {})));
-    this.declared = new Map([...keys].map((key) => [key, this.#childPlan(key)!]));
+    const required = readRequired(plan.facets);
+    const keys = new Set([...this.#rules.flatMap((rules) => Object.keys(rules.properties ?? {})), ...required]);
+    this.declared = new Map([...keys].map((key) => [key, this.#childPlan(key, true)!]));
     this.rest = this.hasPatterns ? undefined : this.#childPlan(undefined);
-    this.wanted = this.#readWanted();
+    this.wanted = [...this.declared]
+      .filter(([key, child]) => required.has(key) || hasDefault(child))
+      .map(([key, child]) => ({ key, plan: child, required: required.has(key), inherited: isInheritedName(key) }));
+    this.fillable = this.wanted.filter(({ plan: child, inherited }) => inherited || hasDefault(child));
   }
 
   /** The plan for the value of a property; `undefined` when nothing knows the property. */
@@ -57,24 +65,6 @@ export class ObjectShape {
   /** Whether the property is declared by name or pattern. */
   declares(key: string): boolean {
     return this.declared.has(key) || (this.hasPatterns && this.#matches(key).includes("1"));
-  }
-
-  #readWanted(): WantedProperty[] {
-    const required = new Set<string>();
-    for (const { required: names } of this.#plan.facets) {
-      if (Array.isArray(names)) for (const name of names) if (typeof name === "string") required.add(name);
-    }
-    const wanted: WantedProperty[] = [];
-    for (const key of new Set([...this.declared.keys(), ...required])) {
-      const plan = this.childOf(key) ?? this.#plan.planner.planFor([!this.shaped || !this.#closed]);
-      if (!required.has(key) && !hasDefault(plan)) continue;
-      wanted.push({ key, plan, required: required.has(key), inherited: isInheritedName(key) });
-    }
-    return wanted;
-  }
-
-  get #closed(): boolean {
-    return this.#plan.facets.some((f) => f["additionalProperties"] === false || f["unevaluatedProperties"] === false);
   }
 
   #childByPattern(key: string): Plan | undefined {
@@ -90,7 +80,7 @@ export class ObjectShape {
   }
 
   /** For a key, or without one for any key that no facet declares. */
-  #childPlan(key: string | undefined): Plan | undefined {
+  #childPlan(key: string | undefined, known = this.keepsUnknown): Plan | undefined {
     const schemas: Schema[] = [];
     let evaluated = false;
     for (const { properties, patterns, rest } of this.#rules) {
@@ -114,7 +104,7 @@ export class ObjectShape {
       schemas.push(...this.#unevaluated);
       evaluated = true;
     }
-    return evaluated || this.keepsUnknown ? this.#plan.planner.planFor(schemas) : undefined;
+    return evaluated || known ? this.#plan.planner.planFor(schemas) : undefined;
   }
 }
 
@@ -128,6 +118,11 @@ export function hasShape(schema: SchemaObject): boolean {
   );
 }
 
+function readRequired(facets: readonly SchemaObject[]): ReadonlySet<string> {
+  const names = facets.flatMap(({ required }) => (Array.isArray(required) ? required : []));
+  return new Set(names.filter((name) => typeof name === "string"));
+}
+
 /** Whether a default is declared for values of this plan. */
 export function hasDefault(plan: Plan): boolean {
   return plan.facets.some((facet) => Object.hasOwn(facet, "default"));
@@ -137,11 +132,11 @@ function hasKeys(value: unknown): boolean {
   return isRecord(value) && Object.keys(value).length > 0;
 }
 
-function readRules(facet: SchemaObject): PropertyRules {
+function readRules(facet: SchemaObject, isForeign: boolean): PropertyRules {
   const { properties, patternProperties, additionalProperties } = facet;
   const patterns = isRecord(patternProperties)
     ? Object.keys(patternProperties).map((pattern) => ({
-        test: createTest(pattern),
+        test: createTest(pattern, isForeign),
         schema: patternProperties[pattern] as Schema,
       }))
     : [];
@@ -153,9 +148,11 @@ function readRules(facet: SchemaObject): PropertyRules {
   };
 }
 
-function createTest(pattern: string): (key: string) => boolean {
-  const expression = new RegExp(pattern, "u");
-  return (key) => expression.test(key);
+function createTest(pattern: string, isForeign: boolean): (key: string) => boolean {
+  const linear = isForeign ? toLinearPattern(pattern) : { test: new RegExp(pattern, "u") };
+  if ("test" in linear) return (key) => linear.test.test(key);
+  // What cannot be run safely could take any name.
+  return () => true;
 }
 
 function isOpen(rest: unknown): rest is Schema {

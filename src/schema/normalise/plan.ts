@@ -1,3 +1,4 @@
+import type { TSchema } from "typebox";
 import { forEachSubschema, isRecord, type SchemaObject } from "../keywords.ts";
 import { ArrayShape } from "./array-shape.ts";
 import { type Choice, collectFacets, collectTypes, type Facets } from "./facets.ts";
@@ -140,9 +141,9 @@ export class Planner {
   readonly #work = new Map<Schema, boolean>();
   readonly #types = new Map<Schema, ReadonlySet<string> | undefined>();
 
-  constructor(root: Schema) {
-    this.checks = new SchemaChecks(root);
-    this.root = this.planFor([root]);
+  constructor(schema: TSchema) {
+    this.checks = new SchemaChecks(schema);
+    this.root = this.planFor([this.checks.root]);
   }
 
   /** The plan for values that all of these schemas apply to. The same schemas give the same plan. */
@@ -200,7 +201,7 @@ export function reaches(start: Schema, checks: SchemaChecks, test: (schema: Sche
     if (!isRecord(schema) || seen.has(schema)) continue;
     seen.add(schema);
     if (test(schema)) return true;
-    if (typeof schema["$ref"] === "string") pending.push(checks.resolve(schema));
+    pending.push(...checks.resolveAll(schema));
     forEachSubschema(schema, (subschema, keyword) => {
       if (!notFollowed.has(keyword)) pending.push(subschema);
     });

@@ -1,38 +1,55 @@
-import { Check, Compile } from "typebox/schema";
+import type { TSchema } from "typebox";
+import { compileCheck } from "../check.ts";
+import { compileSchema } from "../compile.ts";
+import { toPartExecutable } from "../executable.ts";
+import { FromSchema, foreignOf } from "../from-schema.ts";
 import { forEachSubschema, isRecord, type SchemaObject } from "../keywords.ts";
 import { createResolver, type Resolver } from "../references.ts";
 
 /** A schema, or the booleans that stand for "anything" and "nothing". */
 export type Schema = SchemaObject | boolean;
 
-/** Tells whether a value fits. Throws a `RangeError` when the value is nested too deeply. */
+/** Tells whether a value fits. */
 export type CheckFunction = (value: unknown) => boolean;
+
+const references = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
 
 /** Judges values by any sub-schema of one document, with the references of the whole document. */
 export class SchemaChecks {
-  readonly #root: Schema;
+  /** The document, read as a TypeBox type. */
+  readonly root: SchemaObject;
+  /** Whether the document came from outside, so that its patterns must not be run as they are. */
+  readonly isForeign: boolean;
+  readonly #given: TSchema;
   readonly #resolver: Resolver;
   readonly #checks = new Map<Schema, CheckFunction>();
-  #context: Record<string, SchemaObject> | undefined;
   #separable: boolean | undefined;
 
-  constructor(root: Schema) {
-    this.#root = root;
-    this.#resolver = createResolver(root);
+  constructor(schema: TSchema) {
+    const isType = isRecord(schema) && ("~kind" in schema || "~unsafe" in schema);
+    this.root = (isType ? schema : FromSchema(schema)) as SchemaObject;
+    const foreign = foreignOf(this.root);
+    this.isForeign = foreign !== undefined;
+    this.#given = schema;
+    this.#resolver = createResolver(this.root, { remotes: foreign?.remotes });
   }
 
-  /** What a `$ref` leads to; `undefined` when nowhere. */
-  resolve(holder: SchemaObject): Schema | undefined {
-    const found = this.#resolver.resolve(holder["$ref"] as string, holder)?.schema;
-    return isRecord(found) || typeof found === "boolean" ? found : undefined;
+  /** What the references of a schema lead to. */
+  resolveAll(holder: SchemaObject): Schema[] {
+    const targets: Schema[] = [];
+    for (const keyword of references) {
+      const target = this.#resolve(keyword, holder);
+      if (target !== undefined) targets.push(target);
+    }
+    return targets;
   }
 
   /**
    * Whether a sub-schema means the same when it is judged alone. Not so with references that depend on the way
-   * through the document, that lead nowhere, or that are spelled alike and lead to different places.
+   * through the document.
    */
   get separable(): boolean {
-    this.#separable ??= this.#collectReferences();
+    this.#separable ??= this.#findsAllReferences();
     return this.#separable;
   }
 
@@ -40,9 +57,9 @@ export class SchemaChecks {
   of(schema: Schema): CheckFunction {
     let check = this.#checks.get(schema);
     if (check === undefined) {
-      let compiled: CheckFunction | undefined;
       check = (value) => {
-        compiled ??= this.#compile(schema);
+        const compiled = this.#compile(schema);
+        this.#checks.set(schema, compiled);
         return compiled(value);
       };
       this.#checks.set(schema, check);
@@ -52,41 +69,37 @@ export class SchemaChecks {
 
   #compile(schema: Schema): CheckFunction {
     if (typeof schema === "boolean") return () => schema;
-    if (!this.separable && schema !== this.#root) throw new Error("A part of this schema cannot be judged alone.");
-    const context = this.separable ? this.#context! : {};
-    try {
-      const validator = Compile(context, schema);
-      return (value) => validator.Check(value);
-    } catch {
-      return (value) => Check(context, schema, value);
+    if (schema === this.root) {
+      const compiled = compileSchema(this.#given);
+      return (value) => compiled.check(value);
     }
+    const executable = toPartExecutable(schema, this.root as TSchema);
+    if (executable === undefined) throw new Error("A part of this schema cannot be judged alone.");
+    return compileCheck(executable);
   }
 
-  #collectReferences(): boolean {
-    this.#context = Object.create(null) as Record<string, SchemaObject>;
+  #resolve(keyword: (typeof references)[number], holder: SchemaObject): Schema | undefined {
+    const reference = holder[keyword];
+    if (typeof reference !== "string" || !Object.hasOwn(holder, keyword)) return undefined;
+    const found =
+      keyword === "$ref" ? this.#resolver.resolve(reference, holder) : this.#resolver.resolveDynamic(reference, holder);
+    return isRecord(found?.schema) || typeof found?.schema === "boolean" ? found.schema : undefined;
+  }
+
+  #findsAllReferences(): boolean {
     const seen = new Set<unknown>();
-    const pending: unknown[] = [this.#root];
-    for (let schema = pending.pop(); schema !== undefined; schema = pending.pop()) {
+    const pending: unknown[] = [this.root];
+    while (pending.length > 0) {
+      const schema = pending.pop();
       if (!isRecord(schema) || seen.has(schema)) continue;
       seen.add(schema);
-      if (Object.hasOwn(schema, "$dynamicRef") || Object.hasOwn(schema, "$recursiveRef")) return false;
-      if (typeof schema["$ref"] === "string" && !this.#addReference(schema["$ref"], schema, pending)) return false;
+      const targets = this.resolveAll(schema);
+      if (targets.length < references.filter((keyword) => Object.hasOwn(schema, keyword)).length) return false;
+      pending.push(...targets);
       forEachSubschema(schema, (subschema, keyword) => {
         if (keyword !== "$defs" && keyword !== "definitions") pending.push(subschema);
       });
     }
-    return true;
-  }
-
-  #addReference(reference: string, holder: SchemaObject, pending: unknown[]): boolean {
-    const target = this.resolve(holder);
-    // TypeBox looks a reference up by its spelling, and only objects can stand there.
-    const schema = typeof target === "boolean" ? (target ? {} : { not: {} }) : target;
-    if (schema === undefined) return false;
-    const known = this.#context![reference];
-    if (known !== undefined && known !== target && typeof target !== "boolean") return false;
-    this.#context![reference] = schema;
-    pending.push(schema);
     return true;
   }
 }

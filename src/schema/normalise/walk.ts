@@ -112,35 +112,35 @@ export class Walker {
   #walkProperties(shape: ObjectShape, value: Data, valid: boolean): Data | undefined {
     const { path } = this.log;
     let copy: Data | undefined;
+    let unknown: string[] | undefined;
     for (const key in value) {
       const plan = shape.childOf(key);
       const before = value[key];
       if (plan === undefined || (before === undefined && !shape.declared.has(key) && !plan.fits(undefined))) {
         if (!Object.hasOwn(value, key)) continue;
-        copy ??= copyUpTo(value, key);
+        unknown ??= [];
+        unknown.push(key);
         this.log.change("stripped", "not in the schema", key);
-        continue;
-      }
-      let after = before;
-      if (before !== undefined && (!valid || plan.hasWork)) {
+      } else if (before !== undefined && (!valid || plan.hasWork)) {
         path.push(key);
-        after = this.walk(plan, before, valid);
+        const after = this.walk(plan, before, valid);
         path.pop();
-        if (after !== before) copy ??= copyUpTo(value, key);
+        if (after === before) continue;
+        copy ??= { ...value };
+        setOwn(copy, key, after);
       }
-      if (copy !== undefined) setOwn(copy, key, after);
     }
-    return copy;
+    return unknown === undefined ? copy : omit(copy ?? value, unknown);
   }
 
   #addMissing(shape: ObjectShape, value: Data, copy: Data | undefined, valid: boolean): Data {
     let result = copy;
-    for (const property of shape.wanted) {
+    for (const property of valid ? shape.fillable : shape.wanted) {
       const { key, plan } = property;
       if (hasValue(value, key, property.inherited)) continue;
       const filling = this.#fill(property, value, valid);
       if (filling === undefined) continue;
-      result ??= copyUpTo(value, undefined);
+      result ??= { ...value };
       setOwn(result, key, cloneData(filling.value));
       if (filling === plan.default) this.log.change("filled", "default", key);
       else this.log.change("invented", "missing, set to its empty value", key);
@@ -218,15 +218,24 @@ function hasUnknown(shape: ObjectShape, value: Data): boolean {
   return Object.keys(value).some((key) => shape.childOf(key) === undefined);
 }
 
-/** A copy of the properties that come before `end`, all when there is none. Symbols are not described and stay. */
-function copyUpTo(value: Data, end: string | undefined): Data {
+/** A copy without some of the properties, which come in the order of the object. */
+function omit(value: Data, unwanted: readonly string[]): Data {
+  const keys = Object.keys(value);
+  const kept = keys.length - unwanted.length;
+  if (keys[kept] === unwanted[0]) {
+    // What was added last can be deleted without making the object slow.
+    const copy = { ...value };
+    for (let index = unwanted.length - 1; index >= 0; index--) delete copy[unwanted[index]!];
+    return copy;
+  }
   const copy: Data = {};
-  for (const key in value) {
-    if (key === end) break;
-    if (Object.hasOwn(value, key)) setOwn(copy, key, value[key]);
+  let next = 0;
+  for (const key of keys) {
+    if (key === unwanted[next]) next++;
+    else setOwn(copy, key, value[key]);
   }
   for (const symbol of Object.getOwnPropertySymbols(value)) {
-    (copy as Record<symbol, unknown>)[symbol] = (value as Record<symbol, unknown>)[symbol];
+    Object.defineProperty(copy, symbol, Object.getOwnPropertyDescriptor(value, symbol)!);
   }
   return copy;
 }

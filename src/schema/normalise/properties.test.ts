@@ -1,0 +1,242 @@
+import fc from "fast-check";
+import type { TSchema } from "typebox";
+import { describe, expect, test } from "vitest";
+import type { Drift } from "../../operation/index.ts";
+import { compileSchema } from "../compile.ts";
+import { createDefaultFiller } from "./default-filler.ts";
+import { isKnown } from "./known-keys.ts";
+import { createNormaliser } from "./normaliser.ts";
+import { Planner } from "./plan.ts";
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type Schema = { [keyword: string]: unknown } | boolean;
+
+const key = fc.constantFrom("a", "b", "c", "d", "x1", "x2");
+const scalar = fc.constantFrom<Json>(null, true, false, 0, 1, 42, 1.5, "", "1", "42.5", "true", "red", "x");
+
+const value: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small", withCrossShrink: true, maxDepth: 4 },
+    scalar,
+    fc.dictionary(key, tie("value"), { maxKeys: 4, noNullPrototype: true }),
+    fc.array(tie("value"), { maxLength: 3 }),
+  ),
+})).value;
+
+const typeName = fc.constantFrom("string", "number", "integer", "boolean", "null", "object", "array");
+
+const schema: fc.Arbitrary<Schema> = fc.letrec<{ schema: Schema; object: Schema }>((tie) => {
+  const map = fc.dictionary(key, tie("schema"), { maxKeys: 3, noNullPrototype: true });
+  const list = fc.array(tie("schema"), { minLength: 1, maxLength: 3 });
+  const rare = <T>(arbitrary: fc.Arbitrary<T>) =>
+    fc.oneof({ arbitrary: fc.constant(undefined), weight: 7 }, { arbitrary, weight: 1 });
+  const keywords = {
+    required: fc.option(fc.uniqueArray(key, { maxLength: 2 }), { nil: undefined }),
+    patternProperties: rare(
+      fc.dictionary(fc.constantFrom("^x", "^[ab]$"), tie("schema"), { maxKeys: 2, noNullPrototype: true }),
+    ),
+    additionalProperties: rare(fc.oneof(fc.boolean(), tie("schema"))),
+    unevaluatedProperties: rare(fc.oneof(fc.boolean(), tie("schema"))),
+    minProperties: rare(fc.constantFrom(1, 2)),
+    maxProperties: rare(fc.constantFrom(1, 2)),
+    dependentRequired: rare(fc.dictionary(key, fc.array(key, { maxLength: 1 }), { maxKeys: 1, noNullPrototype: true })),
+    dependentSchemas: rare(fc.dictionary(key, tie("schema"), { maxKeys: 1, noNullPrototype: true })),
+    allOf: rare(list),
+    anyOf: rare(list),
+    oneOf: rare(list),
+    not: rare(tie("schema")),
+    if: rare(tie("schema")),
+    then: rare(tie("schema")),
+    else: rare(tie("schema")),
+    default: rare(value),
+  };
+  return {
+    object: fc.record({ type: fc.constant("object"), properties: map, ...keywords }).map(dropUndefined),
+    schema: fc.oneof(
+      { depthSize: "small", withCrossShrink: true, maxDepth: 4 },
+      fc.record({ type: typeName, default: rare(value) }).map(dropUndefined),
+      tie("object"),
+      fc.record({ type: fc.uniqueArray(typeName, { minLength: 1, maxLength: 3 }) }),
+      fc.record({ type: fc.constant("string"), minLength: fc.constant(1) }),
+      fc
+        .record({
+          type: fc.constant("array"),
+          items: tie("schema"),
+          uniqueItems: rare(fc.boolean()),
+          minItems: rare(fc.constant(1)),
+        })
+        .map(dropUndefined),
+      fc.record({ prefixItems: list, items: rare(tie("schema")) }).map(dropUndefined),
+      fc.record({ enum: fc.array(value, { minLength: 1, maxLength: 2 }) }),
+      fc.record({ const: value }),
+      fc.constantFrom<Schema>({ $ref: "#/$defs/one" }, { $ref: "#/$defs/two" }, { $ref: "#" }, true, false, {}),
+      fc.record({ ...keywords, properties: fc.option(map, { nil: undefined }) }).map(dropUndefined),
+      fc.record({ anyOf: fc.tuple(tie("object"), fc.constant({ type: "null" })) }),
+      fc.record({ oneOf: list }),
+    ),
+  };
+}).schema;
+
+const documentSchema = fc
+  .tuple(schema, schema, schema)
+  .map(
+    ([root, one, two]): Schema =>
+      typeof root === "boolean" ? { allOf: [root], $defs: { one, two } } : { ...root, $defs: { one, two } },
+  )
+  .filter((root) => isUsable(root as TSchema));
+
+function dropUndefined<T extends object>(object: T): Schema {
+  return Object.fromEntries(Object.entries(object).filter(([, entry]) => entry !== undefined)) as Schema;
+}
+
+/** References that only lead back to themselves have no meaning, and no check. */
+function isUsable(root: TSchema): boolean {
+  try {
+    for (const probe of [null, {}, [], { a: {} }]) compileSchema(root).check(probe);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function deepFreeze<T>(data: T): T {
+  if (typeof data === "object" && data !== null) {
+    for (const part of Object.values(data)) deepFreeze(part);
+    Object.freeze(data);
+  }
+  return data;
+}
+
+/** The paths where two values differ, as shallow as possible. */
+function differences(before: unknown, after: unknown, path = ""): string[] {
+  if (Object.is(before, after)) return [];
+  const bothArrays = Array.isArray(before) && Array.isArray(after) && before.length === after.length;
+  if (!bothArrays && !(isObject(before) && isObject(after))) return [path];
+  const [left, right] = [before as Record<string, unknown>, after as Record<string, unknown>];
+  return [...new Set([...Object.keys(left), ...Object.keys(right)])].flatMap((name) =>
+    Object.hasOwn(left, name) && Object.hasOwn(right, name)
+      ? differences(left[name], right[name], `${path}/${name}`)
+      : [`${path}/${name}`],
+  );
+}
+
+function isObject(data: unknown): boolean {
+  return typeof data === "object" && data !== null && !Array.isArray(data);
+}
+
+const isMismatch = ({ kind }: Drift) => kind === "mismatch";
+const runs = { numRuns: Number(process.env["NORMALISE_RUNS"] ?? 1_000) };
+
+describe("for every schema and every value", () => {
+  const check = (root: Schema) => compileSchema(root as TSchema).check;
+
+  test("clean data fits, and normalising neither changes nor reports it", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const normaliser = createNormaliser(root as TSchema);
+        if (!normaliser.clean(data)) return;
+        expect(check(root)(data)).toBe(true);
+        expect(normaliser.normalise(data)).toEqual({ data });
+        expect(normaliser.normalise(data).data).toBe(data);
+        expect(isKnown(new Planner(root as never).root, data)).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  test("generated and interpreted known-keys checks agree on data that fits", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const planner = new Planner(root as never);
+        if (!check(root)(data)) return;
+        expect(isKnown(planner.root, data)).toBe(createNormaliser(root as TSchema).clean(data));
+      }),
+      runs,
+    );
+  });
+
+  test("normalising twice is normalising once", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const normaliser = createNormaliser(root as TSchema);
+        const once = normaliser.normalise(data);
+        const twice = normaliser.normalise(once.data);
+        expect(twice.data).toBe(once.data);
+        expect((twice.drift ?? []).filter((drift) => !isMismatch(drift))).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test("data is never mutated, and what equals it is it", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const copy = structuredClone(data);
+        const result = createNormaliser(root as TSchema).normalise(deepFreeze(data)).data;
+        expect(data).toEqual(copy);
+        if (differences(data, result).length === 0) expect(result).toBe(data);
+      }),
+      runs,
+    );
+  });
+
+  test("the result fits, or the drift says why not; what fitted still fits", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const { data: result, drift = [] } = createNormaliser(root as TSchema).normalise(data);
+        const fits = check(root)(result);
+        expect(fits || drift.some(isMismatch)).toBe(true);
+        expect(fits || !check(root)(data)).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  test("every difference between data and result is reported, and nothing else is reported as one", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const { data: result, drift = [], driftTotal } = createNormaliser(root as TSchema).normalise(data);
+        if (driftTotal !== undefined) return;
+        const changed = new Set(drift.filter((entry) => !isMismatch(entry)).map(({ path }) => path));
+        const isReported = (path: string) => [...changed].some((at) => path === at || path.startsWith(`${at}/`));
+        expect(differences(data, result).filter((path) => !isReported(path))).toEqual([]);
+        if (changed.size > 0) expect(result).not.toBe(data);
+      }),
+      runs,
+    );
+  });
+
+  test("inspecting reports what normalising does and leaves the data", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const normaliser = createNormaliser(root as TSchema);
+        const inspected = normaliser.inspect(data);
+        expect(inspected.data).toBe(data);
+        expect(inspected).toEqual({ ...normaliser.normalise(data), data });
+      }),
+      runs,
+    );
+  });
+
+  test("filling defaults adds and never changes, mutates or repeats", () => {
+    fc.assert(
+      fc.property(documentSchema, value, (root, data) => {
+        const fill = createDefaultFiller(root as TSchema);
+        if (fill === undefined) return;
+        const once = fill(deepFreeze(data));
+        expect(differences(data, once).filter((path) => has(data, path))).toEqual([]);
+        if (differences(data, once).length === 0) expect(once).toBe(data);
+      }),
+      runs,
+    );
+  });
+});
+
+function has(data: unknown, path: string): boolean {
+  let current = data;
+  for (const part of path.split("/").slice(1)) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, part)) return false;
+    current = (current as Record<string, unknown>)[part];
+  }
+  return true;
+}
