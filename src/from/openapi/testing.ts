@@ -40,3 +40,38 @@ export function importOne(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> 
 export function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+/** What `fetch` was asked for. */
+export interface SentRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** A `fetch` that answers with `{}` and writes down what it was asked for. */
+export function recordingFetch(): { fetch: typeof fetch; sent: SentRequest[] } {
+  const sent: SentRequest[] = [];
+  return {
+    sent,
+    fetch: async (input, init) => {
+      const request = new Request(input, init);
+      const { url, method } = request;
+      sent.push({ url, method, headers: Object.fromEntries(request.headers), body: await request.text() });
+      return Response.json({});
+    },
+  };
+}
+
+/** Imports a document with one operation, calls it, and tells what was sent. */
+export async function sendOne(
+  spec: OpenAPISpec,
+  input: unknown,
+  config: Partial<HTTPServiceConfig> = {},
+): Promise<SentRequest> {
+  const { fetch, sent } = recordingFetch();
+  const operation = importOne(spec, { fetch, ...config });
+  const { signal } = new AbortController();
+  await operation.handler(input, { requestId: "1", signal, metadata: {}, env: {}, progress: () => {} });
+  return sent[0]!;
+}

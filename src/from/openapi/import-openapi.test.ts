@@ -1,0 +1,297 @@
+import { expect, test } from "vitest";
+import { compileSchema } from "../../schema/index.ts";
+import { importOne, importQuietly, openAPI, openAPIWith, plain, sendOne } from "./testing.ts";
+
+const json = (schema: unknown) => ({ content: { "application/json": { schema } } });
+
+test("an operation tells everything that the document says about it", () => {
+  const operation = importOne(
+    openAPIWith({
+      summary: "Makes a thing",
+      description: "Makes a thing and keeps it.",
+      tags: ["things"],
+      deprecated: true,
+      externalDocs: { url: "https://docs.test" },
+    }),
+    { outputPolicy: "check" },
+  );
+
+  expect({ ...operation, handler: undefined }).toMatchObject({
+    namespace: "test",
+    name: "op",
+    version: "1.2.3",
+    type: "mutation",
+    title: "Makes a thing",
+    description: "Makes a thing and keeps it.",
+    tags: ["things"],
+    accessControl: { requiredScopes: [] },
+    idempotent: false,
+    outputPolicy: "check",
+    fillDefaults: false,
+    _meta: {
+      openapi: {
+        method: "POST",
+        path: "/things",
+        pointer: "#/paths/~1things/post",
+        operationId: "op",
+        arguments: [],
+        deprecated: true,
+        externalDocs: { url: "https://docs.test" },
+        server: "https://api.test/v1",
+      },
+    },
+  });
+});
+
+test.each([
+  ["get", "query", true],
+  ["head", "query", true],
+  ["put", "mutation", true],
+  ["delete", "mutation", true],
+  ["post", "mutation", false],
+  ["patch", "mutation", false],
+])("%s is a %s", (method, type, idempotent) => {
+  expect(importOne(openAPIWith({}, {}, "/things", method))).toMatchObject({ type, idempotent });
+});
+
+test("access rules come from the operator, never from the document", () => {
+  const accessControl = { requiredScopes: ["things:write"] };
+
+  expect(importOne(openAPIWith({ accessControl: {} }), { accessControl }).accessControl).toBe(accessControl);
+});
+
+test.each(["3.0.0", "3.0.4", "3.1.1", "3.2.0", "3.3.0"])("OpenAPI %s is read", (openapi) => {
+  expect(importQuietly(openAPI({ openapi })).report.imported).toEqual(["test.list"]);
+});
+
+test.each([{ openapi: "4.0.0" }, { openapi: undefined }, { openapi: undefined, swagger: "1.2" }])(
+  "%j is not read",
+  (version) => {
+    expect(() => importQuietly(openAPI(version))).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+  },
+);
+
+test.each([null, [], "text", 1])("%j is no document", (spec) => {
+  expect(() => importQuietly(spec as never)).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+});
+
+test("a document without paths has no operations; webhooks and callbacks are told", () => {
+  const { operations, report } = importQuietly(openAPI({ paths: undefined, webhooks: { "new/pet": { post: {} } } }));
+  const callbacks = importQuietly(openAPIWith({ callbacks: { done: {} } })).report;
+
+  expect(operations).toEqual([]);
+  expect(report.skipped).toEqual([{ where: "#/webhooks/new~1pet", reason: "called by the service, not by us" }]);
+  expect(callbacks.skipped).toEqual([
+    { where: "#/paths/~1things/post/callbacks/done", reason: "called by the service, not by us" },
+  ]);
+});
+
+test("3.2 brings the query method, additional operations and a parameter for the whole query", () => {
+  const { operations } = importQuietly(
+    openAPI({
+      openapi: "3.2.0",
+      paths: {
+        "/things": {
+          query: { operationId: "search", requestBody: json({ type: "object" }) },
+          additionalOperations: { COPY: { operationId: "copy" } },
+        },
+        "/raw": {
+          get: {
+            operationId: "raw",
+            parameters: [
+              { name: "q", in: "querystring", content: { "application/json": { schema: { type: "object" } } } },
+            ],
+          },
+        },
+      },
+    }),
+  );
+
+  expect(operations.map(({ name, type, _meta }) => [name, type, (_meta as { openapi: object }).openapi])).toMatchObject(
+    [
+      ["search", "query", { method: "QUERY", body: ["application/json"] }],
+      ["copy", "mutation", { method: "COPY", pointer: "#/paths/~1things/additionalOperations/COPY" }],
+      ["raw", "query", { arguments: [{ argument: "q", name: "q", in: "querystring" }] }],
+    ],
+  );
+});
+
+test("a path item may be a reference, and what stands beside it wins", () => {
+  const { report } = importQuietly(
+    openAPI({
+      paths: { "/a": { $ref: "#/components/pathItems/A", get: { operationId: "mine" } } },
+      components: { pathItems: { A: { get: { operationId: "theirs" }, put: { operationId: "shared" } } } },
+    }),
+  );
+
+  expect(report.imported).toEqual(["test.mine", "test.shared"]);
+});
+
+test.each(["//evil.test/x", "https://evil.test/x", "/\\evil.test", "/a\nb"])("the path %j is skipped", (path) => {
+  const { operations, report } = importQuietly(openAPI({ paths: { [path]: { get: {} }, "/ok": { get: {} } } }));
+
+  expect(operations.map(({ name }) => name)).toEqual(["get_ok"]);
+  expect(report.skipped).toHaveLength(1);
+});
+
+test.each([
+  ["/things?action=list", { id: "1" }, "https://api.test/v1/things?action=list&id=1"],
+  ["/things#Target=Service.List", { id: "1" }, "https://api.test/v1/things?id=1"],
+  ["things", {}, "https://api.test/v1/things"],
+])("the path key %s is called as meant", async (path, input, expected) => {
+  const parameters = [{ name: "id", in: "query", schema: { type: "string" } }];
+
+  expect((await sendOne(openAPIWith({ parameters }, {}, path, "get"), input)).url).toBe(expected);
+});
+
+test("odd entries are told, and the others work", () => {
+  const { operations, report } = importQuietly(
+    openAPI({
+      paths: {
+        "/a": {
+          get: null,
+          trace: {},
+          bogus: {},
+          put: { operationId: "good", parameters: [{}, null, { name: "x", in: "sky" }] },
+        },
+        "/b": null,
+        "x-extension": { get: {} },
+      },
+    }),
+  );
+
+  expect(operations.map(({ name }) => name)).toEqual(["good"]);
+  expect(report.skipped.map(({ where, reason }) => `${where}: ${reason}`)).toEqual([
+    "#/paths/~1a/get: the operation is no object",
+    "#/paths/~1a/trace: fetch cannot send TRACE",
+    '#/paths/~1a/bogus: "bogus" is no method',
+    "#/paths/~1b: the path item is no object",
+  ]);
+  expect(report.warnings.map(({ where }) => where)).toEqual([
+    "#/paths/~1a/put/parameters/0",
+    "#/paths/~1a/put/parameters/1",
+    "#/paths/~1a/put/parameters/2",
+  ]);
+});
+
+test.each(["http://evil.test/schema.json", "file:///etc/passwd", "../secrets.yaml#/a", "/etc/passwd"])(
+  "an operation that needs %s is skipped with the pointer, and nothing is fetched",
+  ($ref) => {
+    const fetch = () => Promise.reject(new Error("fetched"));
+    const deep = { type: "object", properties: { a: { $ref: "#/components/schemas/Outer" } } };
+    const { operations, report } = importQuietly(
+      openAPI({
+        paths: {
+          "/in": { post: { operationId: "in", requestBody: json(deep) } },
+          "/out": { get: { operationId: "out", responses: { 200: json({ $ref }) } } },
+          "/error": { get: { operationId: "error", responses: { 404: json({ $ref }) } } },
+          "/parameter": { get: { operationId: "parameter", parameters: [{ $ref }] } },
+          "/item": { $ref },
+          "/ok": { get: { operationId: "ok" } },
+        },
+        components: { schemas: { Outer: { items: { $ref } } } },
+      }),
+      { fetch },
+    );
+
+    expect(operations.map(({ name }) => name)).toEqual(["ok"]);
+    const reason = `${JSON.stringify($ref)} leaves the document`;
+    expect(report.skipped).toEqual([
+      { where: "#/paths/~1item", reason },
+      { where: "#/paths/~1in/post", reason: `${reason} (at #/components/schemas/Outer/items/$ref)` },
+      {
+        where: "#/paths/~1out/get",
+        reason: `${reason} (at #/paths/~1out/get/responses/200/content/application~1json/schema/$ref)`,
+      },
+      {
+        where: "#/paths/~1error/get",
+        reason: `${reason} (at #/paths/~1error/get/responses/404/content/application~1json/schema/$ref)`,
+      },
+      { where: "#/paths/~1parameter/get", reason: `${reason} (at #/paths/~1parameter/get/parameters/0)` },
+    ]);
+  },
+);
+
+test("a reference to nothing skips the operation in its input and only blurs it in its output", () => {
+  const nowhere = { $ref: "#/components/schemas/Missing" };
+  const { operations, report } = importQuietly(
+    openAPI({
+      paths: {
+        "/in": { post: { operationId: "in", requestBody: json(nowhere) } },
+        "/out": { get: { operationId: "out", responses: { 200: json(nowhere), 404: json(nowhere), 409: json({}) } } },
+      },
+    }),
+  );
+
+  expect(operations.map(({ name, outputSchema }) => [name, plain(outputSchema)])).toEqual([["out", {}]]);
+  expect(report.skipped.map(({ where }) => where)).toEqual(["#/paths/~1in/post"]);
+  expect(report.warnings.map(({ reason }) => reason.replace(/^.*; /, ""))).toEqual([
+    "the output is not described",
+    "the error 404 is not described",
+  ]);
+});
+
+test("schemas that are wrong in known ways are repaired, and that is told once", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      any: { type: "any" },
+      flag: { type: "boolean", required: true },
+      list: { type: "array", items: [], minItems: "2", pattern: 1 },
+      props: { properties: "none" },
+    },
+    required: true,
+  };
+  const { operations, report } = importQuietly(
+    openAPI({ paths: { "/a": { post: { requestBody: json(schema) }, put: { requestBody: json(schema) } } } }),
+  );
+
+  expect(compileSchema(operations[0]!.inputSchema).check({ body: { any: 1, list: [] } })).toBe(true);
+  expect(compileSchema(operations[0]!.inputSchema).check({ body: { flag: "x" } })).toBe(false);
+  expect(report.warnings.map(({ reason }) => reason).sort()).toEqual([
+    '"\\"any\\"" is no type; it is ignored',
+    "properties has no form that holds schemas; it is ignored",
+  ]);
+});
+
+test("what is no schema at all skips the operation in its input", () => {
+  const { operations, report } = importQuietly(openAPIWith({ requestBody: json({ properties: { a: "string" } }) }));
+
+  expect(operations).toEqual([]);
+  expect(report.skipped[0]?.reason).toContain('"string" is no schema (at ');
+});
+
+test("5,000 operations load, 50,000 are over the limit", () => {
+  const entry = {
+    get: { parameters: [{ name: "q", in: "query", schema: { type: "string" } }], responses: { 200: json({}) } },
+  };
+  const paths = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`/p${index}`, entry]));
+
+  expect(importQuietly(openAPI({ paths: paths(5_000) })).operations).toHaveLength(5_000);
+  expect(() => importQuietly(openAPI({ paths: paths(50_000) }))).toThrow(
+    expect.objectContaining({ code: "LIMIT_EXCEEDED", details: { limit: "operations" } }),
+  );
+});
+
+test("a listing of everything ends, also with schemas in cycles", () => {
+  const schemas = {
+    A: { properties: { b: { $ref: "#/components/schemas/B" } } },
+    B: { allOf: [{ $ref: "#/components/schemas/C" }] },
+    C: { type: "array", items: { $ref: "#/components/schemas/A" } },
+    Self: { $ref: "#/components/schemas/Self" },
+  };
+  const { operations, report } = importQuietly(
+    openAPI({
+      paths: {
+        "/cycle": { post: { operationId: "cycle", requestBody: json({ $ref: "#/components/schemas/A" }) } },
+        "/self": { post: { operationId: "self", requestBody: json({ $ref: "#/components/schemas/Self" }) } },
+      },
+      components: { schemas },
+    }),
+  );
+
+  expect(JSON.stringify(operations)).toContain("#/$defs/A");
+  expect(operations.map(({ name }) => name)).toEqual(["cycle"]);
+  expect(report.skipped[0]?.reason).toContain("leads back to itself");
+});

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { importQuietly, openAPI, openAPIWith, sendOne } from "./testing.ts";
+
+const auth = { type: "bearer", token: "s3cret" } as const;
+
+test.each([
+  ["the document's server", {}, {}, "https://api.test/v1/things"],
+  ["baseUrl, whatever the document says", { baseUrl: "http://own.test/api/" }, {}, "http://own.test/api/things"],
+  ["the operation's own server", {}, { servers: [{ url: "https://op.test" }] }, "https://op.test/things"],
+  [
+    "baseUrl over the operation's own",
+    { baseUrl: "http://own.test" },
+    { servers: [{ url: "https://op.test" }] },
+    "http://own.test/things",
+  ],
+])("requests go to %s", async (_name, config, entry, expected) => {
+  expect((await sendOne(openAPIWith(entry), {}, config)).url).toBe(expected);
+});
+
+test("a path's server wins over the document's", async () => {
+  const spec = openAPI({ paths: { "/a": { servers: [{ url: "https://path.test/p" }], get: {} } } });
+
+  expect((await sendOne(spec, {})).url).toBe("https://path.test/p/a");
+});
+
+test("variables are filled from the document and the operator", async () => {
+  const variables = { region: { default: "eu", enum: ["eu", "us"] }, port: { default: 8443 } };
+  const servers = [{ url: "https://{region}.api.test:{port}/v1", variables }];
+  const spec = openAPIWith({}, { servers });
+
+  expect((await sendOne(spec, {})).url).toBe("https://eu.api.test:8443/v1/things");
+  expect((await sendOne(spec, {}, { serverVariables: { region: "us" } })).url).toBe(
+    "https://us.api.test:8443/v1/things",
+  );
+  expect(importQuietly(spec, { serverVariables: { region: "mars" } }).report.warnings[0]?.reason).toContain('"region"');
+});
+
+test.each([
+  ["/api", "https://docs.test/api/things"],
+  ["../v2/", "https://docs.test/v2/things"],
+  ["//cdn.test/x", "https://cdn.test/x/things"],
+])("the relative server %s is resolved against the document's URL", async (url, expected) => {
+  const spec = openAPIWith({}, { servers: [{ url }] });
+
+  expect((await sendOne(spec, {}, { documentUrl: "https://docs.test/a/openapi.json" })).url).toBe(expected);
+});
+
+test("a relative server without a document URL says what to give", () => {
+  expect(() => importQuietly(openAPI({ servers: [{ url: "/api" }] }))).toThrow("give baseUrl");
+  expect(() => importQuietly(openAPI({ servers: undefined }))).toThrow("give baseUrl");
+});
+
+test.each([
+  ["another origin", "https://evil.test"],
+  ["a longer host", "https://docs.test.evil.test"],
+  ["the same host without TLS", "http://docs.test"],
+  ["another port", "https://docs.test:8443"],
+])("a fetched document cannot send credentials to %s", (_name, url) => {
+  const spec = openAPI({ servers: [{ url }] });
+  const config = { documentUrl: "https://docs.test/openapi.json", auth };
+
+  expect(() => importQuietly(spec, config)).toThrow("allowedOrigins");
+  expect(() => importQuietly(spec, { ...config, allowedOrigins: ["https://docs.test", "https://evil"] })).toThrow();
+  expect(importQuietly(spec, { ...config, allowedOrigins: [url] }).operations).toHaveLength(1);
+  expect(importQuietly(spec, { ...config, auth: undefined }).operations).toHaveLength(1);
+});
+
+test.each(["ftp://files.test", "javascript:alert(1)", "https://user:pw@api.test"])(
+  "the server %s is not used",
+  (url) => {
+    expect(() => importQuietly(openAPI({ servers: [{ url }] }))).toThrow(
+      expect.objectContaining({ code: "VALIDATION_ERROR" }),
+    );
+  },
+);
+
+test.each(["api.test", "ftp://api.test", "https://user:pw@api.test"])("the baseUrl %s is refused", (baseUrl) => {
+  expect(() => importQuietly(openAPI(), { baseUrl })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+});
