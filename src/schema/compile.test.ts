@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { type } from "arktype";
 import { Type } from "typebox";
 import { Settings } from "typebox/system";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { compileSchema, FromSchema, SchemaError } from "./index.ts";
 
 describe("compileSchema", () => {
@@ -43,6 +45,14 @@ describe("compileSchema", () => {
 
     expect([typed.check({ a: 1 }), typed.check({})]).toEqual([true, false]);
     expect([plain.check({ a: 1 }), plain.check({})]).toEqual([true, false]);
+  });
+
+  test("checks Standard Schema by its JSON Schema", () => {
+    const compiled = compileSchema(z.object({ a: z.string() }) as never);
+    const callable = compileSchema(type({ a: "string" }) as never);
+
+    expect([compiled.check({ a: "" }), compiled.check({}), compiled.isUnknown]).toEqual([true, false, false]);
+    expect([callable.check({ a: "" }), callable.check({}), callable.isUnknown]).toEqual([true, false, false]);
   });
 
   test("checks types of values outside JSON, recursive types and refinements", () => {

@@ -4,7 +4,9 @@ import { Settings } from "typebox/system";
 import { compileCheck, type Executable, isStackOverflow } from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { FromSchema } from "./from-schema.ts";
+import { isRecord } from "./keywords.ts";
 import { assertsNothing } from "./marks.ts";
+import { isStandardSchema, toSchema } from "./to-schema.ts";
 
 /** One thing that is wrong with a value. */
 export interface ValueError {
@@ -33,11 +35,11 @@ export interface CompiledSchema {
 const cache = new WeakMap<object, CompiledSchema>();
 
 /**
- * Gives the compiled form of a TypeBox type or JSON Schema, always the same one for the same object. Cheap: nothing is
+ * Gives the compiled form of a TypeBox type, JSON Schema or Standard Schema (its input side), always the same one for the same object. Cheap: nothing is
  * read or compiled before the first use. A schema that turns out to be unusable throws `SchemaError` then.
  */
 export function compileSchema(schema: TSchema): CompiledSchema {
-  if (typeof schema !== "object" || schema === null) return new LazySchema(schema);
+  if (Object(schema) !== schema) return new LazySchema(schema);
   let compiled = cache.get(schema);
   if (compiled === undefined) {
     compiled = new LazySchema(schema);
@@ -66,7 +68,7 @@ class LazySchema implements CompiledSchema {
   }
 
   get isUnknown(): boolean {
-    this.#isUnknown ??= (this.schema as unknown) === true || assertsNothing(this.schema as Record<string, unknown>);
+    this.#isUnknown ??= isUnknown(toJSONForm(this.schema));
     return this.#isUnknown;
   }
 
@@ -83,9 +85,21 @@ class LazySchema implements CompiledSchema {
   }
 
   #prepare(): Executable {
-    this.#executable ??= toExecutable(isTypeBoxType(this.schema) ? this.schema : FromSchema(this.schema));
+    if (this.#executable === undefined) {
+      const schema = toJSONForm(this.schema);
+      this.#executable = toExecutable(isTypeBoxType(schema) ? schema : FromSchema(schema));
+    }
     return this.#executable;
   }
+}
+
+/** A Standard Schema would pass for JSON Schema: Zod's have a `type` and a `format` too. */
+function toJSONForm(schema: TSchema): TSchema {
+  return isStandardSchema(schema) ? toSchema(schema, "input", "Schema").schema : schema;
+}
+
+function isUnknown(schema: unknown): boolean {
+  return schema === true || (isRecord(schema) && assertsNothing(schema));
 }
 
 function isTypeBoxType(schema: TSchema): boolean {

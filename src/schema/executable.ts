@@ -20,6 +20,14 @@ export function toExecutable(schema: TSchema): Executable {
   return executable ?? toVerbatim(schema, report);
 }
 
+/**
+ * The same for a part of a document, with the references of the whole. `undefined` where the way to a reference
+ * decides where it leads. Reports nothing: that is done when the document itself is used.
+ */
+export function toPartExecutable(part: object, root: TSchema): Executable | undefined {
+  return new ExecutableBuilder(root as SchemaObject, () => {}).build(part as SchemaObject);
+}
+
 function warn({ pointer, reason }: SchemaReport): void {
   getLogger(["alkdev", "operations", "schema"]).warn("{reason} (in the schema, at {pointer})", { pointer, reason });
 }
@@ -41,9 +49,9 @@ class ExecutableBuilder {
   }
 
   /** `undefined` where the way to a `$dynamicRef` decides where it leads. */
-  build(): Executable | undefined {
+  build(start = this.#root): Executable | undefined {
     const isForeign = foreignOf(this.#root) !== undefined;
-    const schema = this.#node(this.#root, "", isForeign) as SchemaObject;
+    const schema = this.#node(start, "", isForeign) as SchemaObject;
     for (let next = this.#pending.pop(); next; next = this.#pending.pop()) {
       this.#context[next.name] = this.#node(next.schema, next.pointer, isForeign);
     }

@@ -169,6 +169,25 @@ describe("references", () => {
     expect(accepts(schema, ["long"])).toEqual([false]);
   });
 
+  test("read the ids of draft 4, and their JSON too", () => {
+    const $schema = "http://json-schema.org/draft-04/schema#";
+    const definitions = { b: { id: "b", type: "string" } };
+    const root = { $schema, id: "http://example.test/a", definitions, items: { $ref: "b" } };
+
+    expect(accepts(root, [[""], [1]])).toEqual([true, false]);
+    expect(accepts(JSON.parse(JSON.stringify(FromSchema(root))), [[""], [1]])).toEqual([true, false]);
+  });
+
+  test("keep the dialect that was told, in the JSON too", () => {
+    const type = FromSchema(
+      { definitions: { a: {} }, $ref: "#/definitions/a", type: "string" },
+      { dialect: "draft-07" },
+    );
+
+    expect(compileSchema(type).check(1)).toBe(true);
+    expect(compileSchema(JSON.parse(JSON.stringify(type))).check(1)).toBe(true);
+  });
+
   test("a chain of 5,000 references is followed", () => {
     const $defs: Record<string, unknown> = { last: { type: "string" } };
     for (let index = 0; index < 5_000; index += 1)

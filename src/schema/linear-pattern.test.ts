@@ -1,3 +1,4 @@
+import { configure, type LogRecord, reset } from "@logtape/logtape";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileSchema, FromSchema, type SchemaReport } from "./index.ts";
@@ -125,6 +126,33 @@ describe("patterns of foreign schemas", () => {
       {
         pointer: "/patternProperties/(?!y)z",
         reason: "The pattern is not enforced: it looks ahead or behind, or uses flags.",
+      },
+    ]);
+  });
+
+  test("are reported as one warning in the log when nobody listens", async () => {
+    const records: LogRecord[] = [];
+    await configure({
+      reset: true,
+      sinks: { memory: (record) => records.push(record) },
+      loggers: [
+        { category: ["logtape", "meta"], sinks: [] },
+        { category: ["alkdev", "operations"], sinks: ["memory"] },
+      ],
+    });
+
+    const compiled = compileSchema(FromSchema({ pattern: "^(?=x)" }));
+    compiled.check("a");
+    compiled.check("b");
+    await reset();
+
+    expect(records.map(({ level, properties }) => ({ level, properties }))).toEqual([
+      {
+        level: "warning",
+        properties: {
+          pointer: "/pattern",
+          reason: "The pattern is not enforced: it looks ahead or behind, or uses flags.",
+        },
       },
     ]);
   });

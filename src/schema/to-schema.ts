@@ -43,8 +43,8 @@ export function assertIsSchema(value: unknown, label = "Schema"): asserts value 
 
 type Standard = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
 
-/** ArkType's schemas are functions, so that both functions and objects are looked at. */
-function isStandardSchema(value: unknown): value is { "~standard": Standard } {
+/** Tells a Standard Schema. ArkType's are functions, so that both functions and objects are looked at. */
+export function isStandardSchema(value: unknown): value is { "~standard": Standard } {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
   const standard = (value as Record<string, unknown>)["~standard"];
   return isRecord(standard) && typeof standard["validate"] === "function";
