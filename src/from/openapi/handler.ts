@@ -42,7 +42,9 @@ async function call(
   input: unknown,
   context: OperationContext,
 ) {
-  const scope = new CallScope(plan.operationId, context.signal, config.timeout);
+  // A signal costs a request some percent, so one that cannot fire is not passed on.
+  const signal = context.abortable === false ? undefined : context.signal;
+  const scope = new CallScope(plan.operationId, signal, config.timeout);
   try {
     return await exchange.run(input, context, scope, exchange.reader.read);
   } finally {

@@ -1,0 +1,183 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, expect, test } from "vitest";
+import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl } from "./from-openapi.ts";
+import { openAPI, openAPIWith, plain } from "./testing.ts";
+
+const quiet = { namespace: "test", onReport: () => {} };
+const servers: Server[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("a document as an object gives operations with handlers", () => {
+  const operations = FromOpenAPI(openAPI(), quiet);
+
+  expect(operations.map(({ namespace, name, handler }) => [namespace, name, typeof handler])).toEqual([
+    ["test", "list", "function"],
+  ]);
+});
+
+test.each([
+  ["application/json", JSON.stringify(openAPI({ servers: [{ url: "/v1" }] }))],
+  ["application/yaml", 'openapi: "3.1.0"\nservers: [{ url: /v1 }]\npaths: { /things: { get: { operationId: list } } }'],
+  ["application/octet-stream", JSON.stringify(openAPI({ servers: [{ url: "/v1" }] }))],
+  ["text/plain", JSON.stringify(openAPI({ servers: [{ url: "/v1" }] }))],
+])("a document served as %s is read, and its relative server is the one it came from", async (type, text) => {
+  const origin = await listen((_request, response) => response.setHeader("content-type", type).end(text));
+
+  const operations = await FromOpenAPIUrl(`${origin}/docs/openapi?format=raw`, quiet);
+
+  expect(operations.map(({ name, _meta }) => [name, _meta])).toMatchObject([
+    ["list", { openapi: { server: `${origin}/v1` } }],
+  ]);
+});
+
+test("the credential goes with the document to its own service only", async () => {
+  const seen: Array<string | undefined> = [];
+  const origin = await listen((request, response) => {
+    seen.push(request.headers.authorization);
+    response.setHeader("content-type", "application/json").end(JSON.stringify(openAPI()));
+  });
+  const auth = { type: "bearer", token: "t0k3n" } as const;
+
+  await FromOpenAPIUrl(origin, { ...quiet, auth, baseUrl: origin });
+  await FromOpenAPIUrl(origin, { ...quiet, auth, baseUrl: "https://api.test" });
+  await FromOpenAPIUrl(origin, { ...quiet, auth, baseUrl: "https://api.test", allowedOrigins: [origin] });
+
+  expect(seen).toEqual(["Bearer t0k3n", undefined, "Bearer t0k3n"]);
+});
+
+test("an error status, a redirect elsewhere and an answer that is no document are typed errors", async () => {
+  const target = await listen((_request, response) => response.end("{}"));
+  const origin = await listen((request, response) => {
+    if (request.url === "/missing") response.writeHead(404).end("nothing here");
+    else if (request.url === "/moved") response.writeHead(302, { location: "/doc" }).end();
+    else if (request.url === "/away") response.writeHead(302, { location: target }).end();
+    else if (request.url === "/page")
+      response.setHeader("content-type", "text/html").end("<html><body>Hi</body></html>");
+    else response.setHeader("content-type", "application/json").end(JSON.stringify(openAPI()));
+  });
+
+  await expect(FromOpenAPIUrl(`${origin}/missing`, quiet)).rejects.toMatchObject({ details: { status: 404 } });
+  await expect(FromOpenAPIUrl(`${origin}/away`, quiet)).rejects.toMatchObject({ name: "CallError" });
+  await expect(FromOpenAPIUrl(`${origin}/page`, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  await expect(FromOpenAPIUrl(`${origin}/moved`, quiet)).resolves.toHaveLength(1);
+});
+
+test("size and time are limited, the size by decoded bytes", async () => {
+  const origin = await listen((request, response) => {
+    if (request.url === "/never") return;
+    const body = gzipSync(Buffer.alloc(1_000_000, "a"));
+    response.writeHead(200, { "content-encoding": "gzip", "content-type": "text/yaml" }).end(body);
+  });
+
+  await expect(
+    FromOpenAPIUrl(`${origin}/bomb`, { ...quiet, limits: { documentBytes: 100_000 } }),
+  ).rejects.toMatchObject({
+    code: "PAYLOAD_TOO_LARGE",
+  });
+  await expect(FromOpenAPIUrl(`${origin}/never`, { ...quiet, timeout: 20 })).rejects.toMatchObject({ code: "TIMEOUT" });
+});
+
+test.each(["file:///etc/passwd", "data:application/json,{}", "not a url", "http://user:pw@127.0.0.1/"])(
+  "%s is no URL of a document",
+  async (url) => {
+    await expect(FromOpenAPIUrl(url, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  },
+);
+
+test("a file is read by Node or by a file system of one's own", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "openapi-"));
+  await writeFile(
+    join(folder, "api.yaml"),
+    'openapi: "3.1.0"\nservers: [{ url: https://x.test }]\npaths: { /a: { get: {} } }',
+  );
+
+  const byNode = await FromOpenAPIFile(join(folder, "api.yaml"), quiet);
+  const byOwn = await FromOpenAPIFile("api.json", quiet, {
+    readFile: async (path) => JSON.stringify(openAPI({ info: { title: path } })),
+  });
+  await rm(folder, { recursive: true });
+
+  expect(byNode.map(({ name }) => name)).toEqual(["get_a"]);
+  expect(byOwn.map(({ name }) => name)).toEqual(["list"]);
+});
+
+test("references to other files are followed only when they are named", async () => {
+  const files: Record<string, string> = {
+    "api/main.json": JSON.stringify(
+      openAPIWith({
+        responses: { 200: { content: { "application/json": { schema: { $ref: "shared.json#/Pet" } } } } },
+      }),
+    ),
+    "api/shared.json": JSON.stringify({
+      Pet: { type: "object", properties: { tag: { $ref: "#/Tag" } } },
+      Tag: { type: "string" },
+    }),
+  };
+  const read: string[] = [];
+  const fs = {
+    readFile: async (path: string) => {
+      read.push(path);
+      return files[path] ?? Promise.reject(new Error(`no ${path}`));
+    },
+  };
+
+  const refused = await FromOpenAPIFile("api/main.json", quiet, fs);
+  const other = await FromOpenAPIFile("api/main.json", { ...quiet, externalRefs: { files: ["other.json"] } }, fs);
+  expect([refused, other]).toEqual([[], []]);
+  expect(read).toEqual(["api/main.json", "api/main.json"]);
+
+  const [operation] = await FromOpenAPIFile(
+    "api/main.json",
+    { ...quiet, externalRefs: { files: ["shared.json"] } },
+    fs,
+  );
+  expect(read.slice(2)).toEqual(["api/main.json", "api/shared.json"]);
+  expect(plain(operation?.outputSchema)).toEqual({
+    $ref: "#/$defs/Pet",
+    $defs: { Pet: { type: "object", properties: { tag: { $ref: "#/$defs/Tag" } } }, Tag: { type: "string" } },
+  });
+});
+
+test("references to other hosts are followed only when they are named, without credentials", async () => {
+  const seen: string[] = [];
+  const shared = await listen((request, response) => {
+    seen.push(`${request.url} ${request.headers.authorization}`);
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ Id: { type: "integer" } }));
+  });
+  const schema = { $ref: `${shared}/shared.json#/Id` };
+  const spec = openAPIWith({ responses: { 200: { content: { "application/json": { schema } } } } });
+  const origin = await listen((_request, response) =>
+    response.setHeader("content-type", "application/json").end(JSON.stringify(spec)),
+  );
+  const config = { ...quiet, baseUrl: origin, auth: { type: "bearer", token: "t0k3n" } } as const;
+  const { host } = new URL(shared);
+
+  const refused = await FromOpenAPIUrl(origin, config);
+  const wrongHost = await FromOpenAPIUrl(origin, {
+    ...config,
+    externalRefs: { hosts: ["127.0.0.1", `${host}.evil.test`] },
+  });
+  expect([refused, wrongHost, seen]).toEqual([[], [], []]);
+
+  const [operation] = await FromOpenAPIUrl(origin, { ...config, externalRefs: { hosts: [host] } });
+  expect(seen).toEqual(["/shared.json undefined"]);
+  expect(plain(operation?.outputSchema)).toMatchObject({ $defs: { Id: { type: "integer" } } });
+});
