@@ -5,7 +5,7 @@ import { compileCheck, type Executable, isStackOverflow } from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { FromSchema } from "./from-schema.ts";
 import { isRecord } from "./keywords.ts";
-import { assertsNothing } from "./marks.ts";
+import { assertsNothing, isMarked } from "./marks.ts";
 import { isStandardSchema, toSchema } from "./to-schema.ts";
 
 /** One thing that is wrong with a value. */
@@ -87,7 +87,7 @@ class LazySchema implements CompiledSchema {
   #prepare(): Executable {
     if (this.#executable === undefined) {
       const schema = toJSONForm(this.schema);
-      this.#executable = toExecutable(isTypeBoxType(schema) ? schema : FromSchema(schema));
+      this.#executable = toExecutable(isRecord(schema) && isMarked(schema) ? schema : FromSchema(schema));
     }
     return this.#executable;
   }
@@ -100,10 +100,6 @@ function toJSONForm(schema: TSchema): TSchema {
 
 function isUnknown(schema: unknown): boolean {
   return schema === true || (isRecord(schema) && assertsNothing(schema));
-}
-
-function isTypeBoxType(schema: TSchema): boolean {
-  return typeof schema === "object" && schema !== null && ("~kind" in schema || "~unsafe" in schema);
 }
 
 interface FoundError {

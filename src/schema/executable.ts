@@ -1,5 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import type { TSchema } from "typebox";
+import { logger } from "../internal/log.ts";
 import { compileCheck, type Executable } from "./check.ts";
 import { addPattern, addPatternProperties } from "./foreign-patterns.ts";
 import { foreignOf, type SchemaReport } from "./from-schema.ts";
@@ -29,7 +29,7 @@ export function toPartExecutable(part: object, root: TSchema): Executable | unde
 }
 
 function warn({ pointer, reason }: SchemaReport): void {
-  getLogger(["alkdev", "operations", "schema"]).warn("{reason} (in the schema, at {pointer})", { pointer, reason });
+  logger("schema").warn("{reason} (in the schema, at {pointer})", { pointer, reason });
 }
 
 class ExecutableBuilder {

@@ -169,6 +169,17 @@ describe("references", () => {
     expect(accepts(schema, ["long"])).toEqual([false]);
   });
 
+  test("lead to schemas below unknown keywords, which are converted as well", () => {
+    const name = { type: "string", nullable: true };
+    const schema = deepFreeze({
+      properties: { a: { $ref: "#/components/schemas/Named" } },
+      components: { schemas: { Named: { properties: { name: { $ref: "#/components/schemas/Name" } } }, Name: name } },
+    });
+
+    expect(accepts(schema, [{ a: { name: null } }, { a: { name: 1 } }])).toEqual([true, false]);
+    expect(name).toEqual({ type: "string", nullable: true });
+  });
+
   test("read the ids of draft 4, and their JSON too", () => {
     const $schema = "http://json-schema.org/draft-04/schema#";
     const definitions = { b: { id: "b", type: "string" } };

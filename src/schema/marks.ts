@@ -12,6 +12,11 @@ export function mark(schema: SchemaObject): void {
   else hide(schema, "~kind", kind);
 }
 
+/** Tells whether TypeBox or this package marked a schema. */
+export function isMarked(schema: object): boolean {
+  return "~kind" in schema || "~unsafe" in schema;
+}
+
 /** The keywords that say something about values. Everything else annotates. */
 export const assertions: ReadonlySet<string> = new Set([
   ...[

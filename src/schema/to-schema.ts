@@ -2,6 +2,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import type { TSchema } from "typebox";
 import { convertSchema, FromSchema } from "./from-schema.ts";
 import { applicators, forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { isMarked } from "./marks.ts";
 import { describe, pointerTo, SchemaError } from "./schema-error.ts";
 
 /** Validates with the library that a schema was written in. Its output may differ from its input. */
@@ -32,7 +33,7 @@ export function toSchema(value: unknown, direction: Direction, where: string): U
       where,
     });
   }
-  if ("~kind" in value || "~unsafe" in value) assertNoCode(value, where);
+  if (isMarked(value)) assertNoCode(value, where);
   return { schema: value as TSchema };
 }
 

@@ -1,0 +1,100 @@
+import type { Limits } from "../operation/index.ts";
+import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
+import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
+import { assertions, hide, mark } from "./marks.ts";
+import { pointerTo, SchemaError } from "./schema-error.ts";
+import { assertShape } from "./shape.ts";
+
+/** A `$ref` and where it stands. */
+export interface FoundReference {
+  holder: SchemaObject;
+  pointer: string;
+}
+
+/** Copies schemas with everything below them, checking and marking as it goes. The limits hold for all of them. */
+export class SchemaCopier {
+  readonly references: FoundReference[] = [];
+  readonly #limits: Required<Limits>;
+  readonly #ancestors = new Set<object>();
+  #count = 0;
+
+  constructor(limits: Required<Limits>) {
+    this.#limits = limits;
+  }
+
+  copy(schema: unknown, pointer: string, depth: number, dialect: Dialect): SchemaObject | boolean {
+    assertShape(schema, pointer);
+    if (typeof schema === "boolean") return schema;
+    this.#count += 1;
+    this.#assertLimits(schema, pointer, depth);
+    this.#ancestors.add(schema);
+    const copy = this.#copyKeywords(schema, pointer, depth, dialectOf(schema, dialect));
+    this.#ancestors.delete(schema);
+    if (typeof copy["$ref"] === "string") this.references.push({ holder: copy, pointer });
+    mark(copy);
+    return copy;
+  }
+
+  #assertLimits(schema: SchemaObject, pointer: string, depth: number): void {
+    const { schemaDepth, subschemas, patternLength } = this.#limits;
+    if (this.#ancestors.has(schema)) {
+      throw new SchemaError(pointer, "the object contains itself. Use a $ref for recursion.");
+    }
+    if (depth > schemaDepth) throw new SchemaError(pointer, `nested deeper than ${schemaDepth} (limits.schemaDepth).`);
+    if (this.#count > subschemas)
+      throw new SchemaError(pointer, `more than ${subschemas} schemas (limits.subschemas).`);
+    const patterns = isRecord(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
+    if (typeof schema["pattern"] === "string") patterns.push(schema["pattern"]);
+    if (patterns.some((pattern) => pattern.length > patternLength)) {
+      throw new SchemaError(pointer, `a pattern is longer than ${patternLength} characters (limits.patternLength).`);
+    }
+    for (const key of ["~refine", "~codec"]) {
+      if (key in schema) throw new SchemaError(pointer, "a refinement or codec is code and has no JSON form.");
+    }
+  }
+
+  #copyKeywords(schema: SchemaObject, pointer: string, depth: number, dialect: Dialect): SchemaObject {
+    const refOnly = ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string";
+    const copy = copySubschemas(
+      schema,
+      (subschema, keyword, key) => this.copy(subschema, pointerTo(pointer, keyword, key), depth + 1, dialect),
+      (keyword) => schema[keyword] !== undefined && !(refOnly && isIgnoredBesideRef(keyword)),
+    );
+    modernise(copy, dialect);
+    if (isRecord(copy["properties"])) markOptional(copy["properties"], copy["required"]);
+    return copy;
+  }
+}
+
+// Definitions stay reachable for pointers; everything else beside `$ref` says nothing up to draft 7.
+function isIgnoredBesideRef(keyword: string): boolean {
+  if (keyword === "$ref") return false;
+  return assertions.has(keyword) || keyword === "$id" || keyword === "id" || keyword === "nullable";
+}
+
+/** Says in today's keywords what draft 4 and OpenAPI 3.0 say in theirs. */
+function modernise(schema: SchemaObject, dialect: Dialect): void {
+  if (dialect === "draft-04" && typeof schema["id"] === "string") schema["$id"] ??= schema["id"];
+  moderniseBound(schema, "exclusiveMinimum", "minimum");
+  moderniseBound(schema, "exclusiveMaximum", "maximum");
+  if (schema["nullable"] !== true || schema["type"] === undefined) return;
+  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]];
+  if (!types.includes("null")) schema["type"] = [...types, "null"];
+}
+
+function moderniseBound(schema: SchemaObject, exclusive: string, inclusive: string): void {
+  if (typeof schema[exclusive] !== "boolean") return;
+  const isExclusive = schema[exclusive];
+  delete schema[exclusive];
+  if (!isExclusive || schema[inclusive] === undefined) return;
+  schema[exclusive] = schema[inclusive];
+  delete schema[inclusive];
+}
+
+function markOptional(properties: SchemaObject, required: unknown): void {
+  const names = new Set(Array.isArray(required) ? required : []);
+  for (const key of Object.keys(properties)) {
+    const property = properties[key];
+    if (isRecord(property) && !names.has(key)) hide(property, "~optional", true);
+  }
+}
