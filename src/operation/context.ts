@@ -46,6 +46,8 @@ export interface OperationContext {
   readonly deadline?: number;
   /** Fires when the call is aborted or out of time. Made when first read. */
   readonly signal: AbortSignal;
+  /** `false` says that nothing can abort this call, so that a handler can spare itself the cost of the signal. */
+  readonly abortable?: boolean;
   /** What the caller passed; belongs to the caller. */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */

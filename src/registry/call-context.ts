@@ -81,6 +81,10 @@ export class CallContext implements OperationContext {
     return this.#guard.signal;
   }
 
+  get abortable(): boolean {
+    return this.#guard !== undefined;
+  }
+
   get env(): RegisteredEnv {
     this.#env ??= this.#host.createEnv(this);
     return this.#env as RegisteredEnv;
