@@ -1,5 +1,6 @@
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
+import type { Register } from "./known.ts";
 import type { OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
 
 /** The handler that an operation of this type needs. */
@@ -32,7 +33,8 @@ export interface OperationDefinition<
 
 /**
  * Declares an operation and returns it unchanged. The handler's input and output are inferred from the schemas; for a
- * subscription the handler is an async generator.
+ * subscription the handler is an async generator. In a program that declares {@link Register}, a handler that returns
+ * what it got from `context.env` writes down its return type, because that env depends on this very operation.
  */
 export function defineOperation<
   const Namespace extends string,
