@@ -20,19 +20,58 @@ export function monotonicNow(): number {
   return performance.now();
 }
 
+/** Wall clock minus monotonic clock, and the wall clock when that was taken. */
+let offset = 0;
+let offsetTaken = Number.NEGATIVE_INFINITY;
+/** Once the wall clock has moved by this much, forward, back or by a jump, the offset is taken anew. */
+const offsetLasts = 50;
+
+/** From milliseconds since the epoch to {@link monotonicNow}, given what the wall clock says; exact to 50 ms. */
+export function toMonotonic(time: number, wallNow: number): number {
+  if (globalThis.setTimeout !== armedWith) forgetTimer();
+  // Reading a clock is a good part of what a guarded call costs, so the second one is read a few times a second.
+  const age = wallNow - offsetTaken;
+  if (!(age >= 0 && age < offsetLasts)) {
+    offset = wallNow - monotonicNow();
+    offsetTaken = wallNow;
+  }
+  return time - offset;
+}
+
+/** The `setTimeout` that the timer was made with. A test that swaps clocks swaps it, and the timer is lost. */
+let armedWith: typeof globalThis.setTimeout | undefined;
+
+function forgetTimer(): void {
+  armedWith = globalThis.setTimeout;
+  offsetTaken = Number.NEGATIVE_INFINITY;
+  timerSlot = Number.POSITIVE_INFINITY;
+  lastSlot = Number.NaN;
+}
+
+let lastSlot = Number.NaN;
+let lastMembers = new LinkedSet<Expiring>();
+
 /**
  * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
  * timer for each costs several times the call that it guards. `waiting.unlink()` takes the deadline back.
  */
 export function expireAt(waiting: Expiring, at: number): void {
   const slot = Math.ceil(at / slotMilliseconds);
+  if (slot !== lastSlot) {
+    lastMembers = membersOf(slot);
+    lastSlot = slot;
+  }
+  lastMembers.add(waiting);
+}
+
+function membersOf(slot: number): LinkedSet<Expiring> {
   let members = slots.get(slot);
   if (members === undefined) {
     members = new LinkedSet();
     slots.set(slot, members);
-    if (slot < timerSlot) schedule(slot);
   }
-  members.add(waiting);
+  if (slot < timerSlot) schedule(slot);
+  return members;
 }
 
 function schedule(slot: number): void {
@@ -45,6 +84,7 @@ function schedule(slot: number): void {
 
 function fire(): void {
   const now = monotonicNow();
+  lastSlot = Number.NaN;
   timerSlot = Number.POSITIVE_INFINITY;
   let nextSlot = Number.POSITIVE_INFINITY;
   const due: LinkedSet<Expiring>[] = [];

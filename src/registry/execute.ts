@@ -45,47 +45,32 @@ function start(
 ): Promise<ResponseEnvelope> {
   const prepared = admit(core, context, id, "execute", trusted);
   const guard = createGuard(context, id, options, parent);
-  if (guard !== undefined) return runGuarded(core, prepared, context, guard, input, trusted);
-  return run(core, prepared, context, input, trusted);
+  const isPlain = core.middleware.length === 0 && (prepared.isPlain || (trusted && prepared.validate === undefined));
+  if (guard !== undefined) return runGuarded(core, prepared, context, guard, input, trusted, isPlain);
+  if (!isPlain) return runFully(core, prepared, context, input, trusted);
+  return runPlain(prepared, context, input).then(prepared.toEnvelope, prepared.fail);
 }
 
-function run(
-  core: RegistryCore,
-  prepared: Prepared,
-  context: CallContext,
-  input: unknown,
-  trusted: boolean,
-): Promise<ResponseEnvelope> {
-  const isPlain = prepared.isPlain || (trusted && prepared.validate === undefined);
-  if (!isPlain || core.middleware.length > 0) return runFully(core, prepared, context, input, trusted);
+/** Validates and runs in one turn. What the handler rejects with is not translated yet; what is thrown is. */
+function runPlain(prepared: Prepared, context: CallContext, input: unknown): Promise<unknown> {
   const accepted = prepared.accept(input);
   CallContext.guardOf(context)?.start();
   const { handler } = prepared;
   let result: unknown;
   try {
     result = handler(accepted, context);
+    if (!(result instanceof Promise)) result = isThenable(result) ? adopt(result) : Promise.resolve(result);
   } catch (error) {
     CallContext.finish(context);
     return prepared.fail(error);
   }
-  if (result instanceof Promise) {
-    CallContext.started(context, result);
-    return result.then(prepared.toEnvelope, prepared.fail);
-  }
-  return settle(prepared, context, result);
+  CallContext.started(context, result as Promise<unknown>);
+  return result as Promise<unknown>;
 }
 
-/** Results that are no promise of ours: plain values, and things that only behave like promises. */
-async function settle(prepared: Prepared, context: CallContext, result: unknown): Promise<ResponseEnvelope> {
-  let value: unknown;
-  try {
-    value = isThenable(result) ? await result : result;
-  } catch (error) {
-    return prepared.fail(error);
-  } finally {
-    CallContext.finish(context);
-  }
-  return prepared.toEnvelope(value);
+/** Reads `then` only once more, inside a promise, where it may throw. */
+async function adopt(thenable: PromiseLike<unknown>): Promise<unknown> {
+  return thenable;
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -96,7 +81,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** All steps for operations that need more than one turn before their handler: the same steps, awaited. */
+/** The same steps for calls that need more than one turn before their handler. */
 async function runFully(
   core: RegistryCore,
   prepared: Prepared,
@@ -126,18 +111,41 @@ function runGuarded(
   guard: Guard,
   input: unknown,
   trusted: boolean,
+  isPlain: boolean,
 ): Promise<ResponseEnvelope> {
   if (guard.ended !== undefined) return Promise.reject(guard.ended);
   return new Promise((resolve, reject) => {
     guard.onEnd(reject);
-    const fail = (error: unknown) => (guard.release() ? reject(error) : reportLate(guard.operationId));
+    const settle = (finish: (value: unknown) => ResponseEnvelope, value: unknown) => {
+      if (!guard.release()) return reportLate(guard.operationId);
+      try {
+        resolve(finish(value));
+      } catch (error) {
+        reject(error);
+      }
+    };
     try {
-      run(core, prepared, context, input, trusted).then(
-        (envelope) => (guard.release() ? resolve(envelope) : reportLate(guard.operationId)),
-        fail,
-      );
+      if (isPlain) {
+        runPlain(prepared, context, input).then(
+          (value) => settle(prepared.toEnvelope, value),
+          (error) => settle(prepared.fail, error),
+        );
+      } else {
+        runFully(core, prepared, context, input, trusted).then(
+          (envelope) => settle(asItIs, envelope),
+          (error) => settle(rethrow, error),
+        );
+      }
     } catch (error) {
-      fail(isCallError(error) ? error : notStarted(error));
+      settle(rethrow, isCallError(error) ? error : notStarted(error));
     }
   });
+}
+
+function asItIs(value: unknown): ResponseEnvelope {
+  return value as ResponseEnvelope;
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }

@@ -1,5 +1,5 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
-import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
+import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { aborted, type CallError, type CallOptions, timedOut, validationError } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
@@ -7,33 +7,26 @@ import { CallContext } from "./call-context.ts";
 /** Why a call was given up before its handler answered. */
 type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
 
-/** One place where a guard waits: a deadline, a caller's signal, or the guard of the call around it. */
-class Watch extends Linked implements Expiring, AbortListener {
-  readonly #guard: Guard;
+/** A further place where a guard waits: its caller's signal, or the guard of the call around it. */
+class Watch extends Linked implements AbortListener {
+  readonly guard: Guard;
 
   constructor(guard: Guard) {
     super();
-    this.#guard = guard;
-  }
-
-  expire(): void {
-    this.#guard.end({ kind: "expired" });
+    this.guard = guard;
   }
 
   abort(reason: unknown): void {
-    this.#guard.end({ kind: "aborted", reason });
-  }
-
-  inherit(ending: Ending): void {
-    this.#guard.end(ending);
+    this.guard.end({ kind: "aborted", reason });
   }
 }
 
 /**
  * Watches over a call that can be given up: by its caller's signal, by its deadline, or because the call around it
- * was. Made only for such calls. Ends at most once, and not at all once it was released.
+ * was. Made only for such calls. Ends at most once, and not at all once it was released. Being linked itself, it
+ * waits for its deadline without a further object.
  */
-export class Guard {
+export class Guard extends Linked implements Expiring {
   readonly operationId: string;
   /** The error that the call was given up with. */
   ended: CallError | undefined = undefined;
@@ -43,11 +36,11 @@ export class Guard {
   #expiresAt = Number.POSITIVE_INFINITY;
   #controller: AbortController | undefined = undefined;
   #children: LinkedSet<Watch> | undefined = undefined;
-  #deadlineWatch: Watch | undefined = undefined;
   #signalWatch: Watch | undefined = undefined;
   #parentWatch: Watch | undefined = undefined;
 
   constructor(operationId: string) {
+    super();
     this.operationId = operationId;
   }
 
@@ -66,16 +59,19 @@ export class Guard {
       listenForAbort(signal, this.#signalWatch);
     }
     if (deadline !== undefined) {
-      const left = deadline - Date.now();
-      if (left <= 0) return this.end({ kind: "expired" });
-      const expiresAt = monotonicNow() + left;
+      const now = Date.now();
+      if (deadline <= now) return this.end({ kind: "expired" });
+      const expiresAt = toMonotonic(deadline, now);
       // A later deadline than that of the call around it never comes to bear.
       if (expiresAt < this.#expiresAt) {
         this.#expiresAt = expiresAt;
-        this.#deadlineWatch = new Watch(this);
-        expireAt(this.#deadlineWatch, expiresAt);
+        expireAt(this, expiresAt);
       }
     }
+  }
+
+  expire(): void {
+    this.end({ kind: "expired" });
   }
 
   /** Says who hears of the end, which may have come already. */
@@ -88,7 +84,7 @@ export class Guard {
   release(): boolean {
     if (this.#released || this.ended !== undefined) return false;
     this.#released = true;
-    this.#unlink();
+    this.#leave();
     return true;
   }
 
@@ -112,7 +108,7 @@ export class Guard {
     if (this.#released || this.ended !== undefined) return;
     const error = toError(this.operationId, ending, this.#started);
     this.ended = error;
-    this.#unlink();
+    this.#leave();
     this.#onEnd?.(error);
     this.#fire(error, ending);
   }
@@ -125,11 +121,11 @@ export class Guard {
   #fire(error: CallError, ending: Ending): void {
     this.#controller?.abort(error);
     const children = this.#children;
-    for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.inherit(ending);
+    for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
   }
 
-  #unlink(): void {
-    this.#deadlineWatch?.unlink();
+  #leave(): void {
+    this.unlink();
     this.#signalWatch?.unlink();
     this.#parentWatch?.unlink();
   }
