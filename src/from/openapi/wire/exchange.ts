@@ -97,7 +97,9 @@ export class Exchange {
       prepare?.(request);
       if (scope.signal?.aborted) throw scope.failure ?? scope.signal.reason;
       try {
-        const result = await scope.race(this.#once(request, scope, use));
+        const sent = this.#once(request, scope, use);
+        // The platform's fetch listens to its signal; one of the user's own may not.
+        const result = await (this.#config.fetch === undefined ? sent : scope.race(sent));
         if (this.#retry !== undefined) this.#state.budget.refill();
         return result;
       } catch (error) {

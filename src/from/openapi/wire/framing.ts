@@ -1,13 +1,5 @@
 import { createParser } from "eventsource-parser";
 
-/** One item of a stream as it came. */
-export interface StreamItem {
-  text: string;
-  /** Of an event stream. */
-  type?: string;
-  id?: string;
-}
-
 /** Cuts the text of a stream into items. Fed with pieces of any size. */
 export interface Framer {
   feed(text: string): void;
@@ -17,7 +9,8 @@ export interface Framer {
 
 /** What a framer tells. */
 export interface FramerEvents {
-  onItem(item: StreamItem): void;
+  /** One whole item; type and id are those of an event stream. */
+  onItem(text: string, type?: string, id?: string): void;
   /** The server's reconnection time, in ms. */
   onRetry(retry: number): void;
   /** More text without an end than the limit allows. */
@@ -35,7 +28,7 @@ const slack = 4096;
 
 function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvents): Framer {
   const parser = createParser({
-    onEvent: ({ data, event, id }) => onItem({ text: data, type: event, id }),
+    onEvent: ({ data, event, id }) => onItem(data, event, id),
     onRetry,
     onError: (error) => {
       // Unknown fields and bad retry values are to be ignored (WHATWG HTML, 9.2.6).
@@ -66,7 +59,7 @@ function recordFramer(separator: string, limit: number, { onItem, onOverflow }: 
   let attempts = 0;
   const give = (record: string) => {
     const text = record.trim();
-    if (text !== "") onItem({ text });
+    if (text !== "") onItem(text);
   };
   return {
     feed(chunk) {

@@ -1,6 +1,5 @@
 import type { EndpointPlan } from "../plan.ts";
 import { badResponse } from "./errors.ts";
-import type { StreamItem } from "./framing.ts";
 import { parseJSON, TooDeep } from "./json.ts";
 
 /** Stands for "the server said that this was all". */
@@ -14,10 +13,10 @@ type StreamKind = "sse" | "ndjson" | "json-seq";
  * strings are parsed, so that a stream of words does not turn `42` into a number. `[DONE]` ends a stream whose data is not declared as
  * string.
  */
-export function compileItem(plan: EndpointPlan, jsonDepth: number): (item: StreamItem, kind: StreamKind) => unknown {
+export function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind: StreamKind) => unknown {
   let mode: ReturnType<typeof parsingFor> | undefined;
 
-  return ({ text }, kind) => {
+  return (text, kind) => {
     if (kind !== "sse") return parse(text);
     mode ??= parsingFor(plan.outputSchema);
     if (mode === "never") return text;

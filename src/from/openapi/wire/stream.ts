@@ -1,15 +1,9 @@
-import {
-  CallError,
-  defaultLimits,
-  httpEnvelope,
-  type OperationContext,
-  type ResponseEnvelope,
-} from "../../../operation/index.ts";
+import { CallError, defaultLimits, type OperationContext, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { badResponse, timedOut, tooLarge } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { createFramer, type Framer, type StreamItem } from "./framing.ts";
+import { createFramer, type Framer } from "./framing.ts";
 import { compileItem, endOfStream } from "./item.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
@@ -20,6 +14,10 @@ import { pause, withJitter } from "./retry.ts";
 import { CallScope } from "./scope.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
+
+type EventFacts = NonNullable<HTTPFacts["event"]>;
+
+const noEvent: EventFacts = {};
 
 const finished: Result = { done: true, value: undefined };
 
@@ -45,7 +43,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   readonly #context: OperationContext;
   readonly #reconnect: HTTPReconnect | undefined;
   readonly #eventBytes: number;
-  readonly #toData: (item: StreamItem, kind: "sse" | "ndjson" | "json-seq") => unknown;
+  readonly #toData: (text: string, kind: "sse" | "ndjson" | "json-seq") => unknown;
 
   #queue: ResponseEnvelope[] = [];
   #taken = 0;
@@ -62,6 +60,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   #framer: Framer | undefined;
   #decoder = new TextDecoder();
   #facts: HTTPFacts | undefined;
+  #event: EventFacts | undefined;
   #lastId = "";
   #retry: number | undefined;
   #delivered = false;
@@ -174,7 +173,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     }
     this.#decoder = new TextDecoder();
     this.#framer = createFramer(kind, this.#eventBytes, {
-      onItem: (item) => this.#push(item, kind),
+      onItem: (text, type, id) => this.#push(kind, text, type, id),
       onRetry: (retry) => {
         this.#retry = retry;
       },
@@ -197,19 +196,18 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     if (this.#lastId !== "") request.headers["last-event-id"] = toByteText(this.#lastId);
   }
 
-  #push(item: StreamItem, kind: "sse" | "ndjson" | "json-seq"): void {
+  #push(kind: "sse" | "ndjson" | "json-seq", text: string, type?: string, id?: string): void {
     if (this.#ended) return;
-    const { text } = item;
     if (text.length * 3 > this.#eventBytes && byteLength(text) > this.#eventBytes) {
       this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes));
       return;
     }
-    if (item.id !== undefined) this.#lastId = item.id;
+    if (id !== undefined) this.#lastId = id;
     this.#delivered = true;
     this.#failures = 0;
     let data: unknown;
     try {
-      data = this.#toData(item, kind);
+      data = this.#toData(text, kind);
     } catch (error) {
       this.#fail(this.#translate(error));
       return;
@@ -219,14 +217,21 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
       return;
     }
     const { statusCode, headers, contentType } = this.#facts!;
-    if (kind !== "sse") {
-      this.#queue.push(httpEnvelope(data, { statusCode, headers, contentType, event: {} }));
-      return;
-    }
-    const event: { type?: string; id?: string; retry?: number } = { type: item.type ?? "message" };
-    if (this.#lastId !== "") event.id = this.#lastId;
+    const event = kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
+    // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
+    this.#queue.push({ data, meta: { source: "http", statusCode, headers, contentType, event } });
+  }
+
+  /** The event's own fields; the same object as long as they are the same. */
+  #eventOf(type: string): EventFacts {
+    const known = this.#event;
+    const id = this.#lastId === "" ? undefined : this.#lastId;
+    if (known !== undefined && known.type === type && known.id === id && known.retry === this.#retry) return known;
+    const event: EventFacts = { type };
+    if (id !== undefined) event.id = id;
     if (this.#retry !== undefined) event.retry = this.#retry;
-    this.#queue.push(httpEnvelope(data, { statusCode, headers, contentType, event }));
+    this.#event = event;
+    return event;
   }
 
   #readPart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<ReadableStreamReadResult<Uint8Array>> {

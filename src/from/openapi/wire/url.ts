@@ -77,7 +77,7 @@ export function compileTarget(plan: EndpointPlan): TargetBuilder {
   function finish({ path, query }: TargetParts): string {
     const url = base.origin + path + query;
     if (url === checked) return url;
-    const parsed = URL.canParse(url) ? new URL(url) : undefined;
+    const parsed = parseURL(url);
     if (parsed?.origin !== base.origin || parsed.pathname !== path || parsed.search !== query) {
       throw refused(operationId, undefined, "because its URL would not be read as it was written");
     }
@@ -89,7 +89,7 @@ export function compileTarget(plan: EndpointPlan): TargetBuilder {
 }
 
 function parseBase({ baseUrl, operationId }: EndpointPlan): { origin: string; path: string } {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  const url = parseURL(baseUrl);
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw misconfigured(operationId, "its base URL is not an absolute http or https URL; set `baseUrl`");
   }
@@ -97,6 +97,14 @@ function parseBase({ baseUrl, operationId }: EndpointPlan): { origin: string; pa
     throw misconfigured(operationId, "its base URL holds a user name or password; use `auth` in its place");
   }
   return { origin: url.origin, path: url.pathname.replace(/\/+$/, "") };
+}
+
+function parseURL(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function withoutFragment(path: string): string {
