@@ -66,7 +66,7 @@ async function runNormalising(
   const normaliser = createNormaliser(schema);
   const floor: Block = (times) => repeat(times, () => structuredClone(data));
   const block: Block = (times) => repeat(times, () => normaliser.normalise(data));
-  const measured = await measure(floor, { normalise: block }, { blockTime: 30 });
+  const measured = await measure(floor, { normalise: block }, { blockTime: 30, clock: "cpu" });
   const { ns, ratio } = measured.cases.normalise;
   const note = `${formatTime(ns)} against structuredClone ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`;
   return { work: `normalise 1 MB, ${what}`, ratio, bar, aim, note };
@@ -87,7 +87,7 @@ async function runClean(what: string, schema: TSchema, values: readonly unknown[
     for (let turn = 0; turn < times; turn++) for (const value of values) if (clean(value)) fitting++;
     return fitting;
   };
-  const measured = await measure(floor, { clean: block });
+  const measured = await measure(floor, { clean: block }, { clock: "cpu" });
   const { ns, ratio } = measured.cases.clean;
   const note = `${formatTime(ns)} against the check alone ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`;
   return { work: `clean, ${what}`, ratio, bar, note };

@@ -92,7 +92,7 @@ export class Walker {
       path.push(index);
       const after = this.walk(array.planAt(index), before, valid);
       path.pop();
-      if (after === before) continue;
+      if (Object.is(after, before)) continue;
       copy ??= value.slice();
       copy[index] = after;
     }
@@ -125,7 +125,7 @@ export class Walker {
         path.push(key);
         const after = this.walk(plan, before, valid);
         path.pop();
-        if (after === before) continue;
+        if (Object.is(after, before)) continue;
         copy ??= { ...value };
         setOwn(copy, key, after);
       }
