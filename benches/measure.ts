@@ -118,7 +118,8 @@ async function time(block: Block, times: number, clock: MeasureOptions["clock"])
   return read() - start;
 }
 
-function readCPUTime(): number {
+/** What this process has used so far, in milliseconds. */
+export function readCPUTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }
