@@ -20,7 +20,12 @@ async function main(folder: string): Promise<number> {
   }
   const widths = columns.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]!.length)));
   for (const row of [columns, widths.map((width) => "-".repeat(width)), ...rows]) {
-    console.log(row.map((cell, index) => cell.padEnd(widths[index]!)).join("  ").trimEnd());
+    console.log(
+      row
+        .map((cell, index) => cell.padEnd(widths[index]!))
+        .join("  ")
+        .trimEnd(),
+    );
   }
   console.log(`${rows.length - failures} of ${rows.length} documents without a problem`);
   return failures;

@@ -70,8 +70,29 @@ function versionOf(spec: JSONObject): OpenAPIVersion {
   throw unreadableDocument(`version ${quote(text)} is not known; 2.0 and 3.0 to 3.2 are`);
 }
 
-/** Walks with its own stack: a document that is too deep must not overflow ours. Shared parts are walked once. */
+/** @throws CallError `LIMIT_EXCEEDED` when a value is nested deeper than `limit`. Shared parts count once. */
 export function assertDepth(root: object, limit: number): void {
+  // Nearly every document is a tree, which needs no memory of what was seen; what is not looks deep or endless at first.
+  if (limit <= deepestRecursion && isShallowTree(root, limit, { left: largestTree })) return;
+  assertDepthOfGraph(root, limit);
+}
+
+const deepestRecursion = 1_000;
+const largestTree = 5_000_000;
+
+function isShallowTree(node: object, levels: number, budget: { left: number }): boolean {
+  if (levels === 0) return false;
+  for (const key in node) {
+    const value = (node as JSONObject)[key];
+    if (typeof value !== "object" || value === null) continue;
+    budget.left -= 1;
+    if (budget.left < 0 || !isShallowTree(value, levels - 1, budget)) return false;
+  }
+  return true;
+}
+
+/** Level by level: a value that is too deep must not overflow the stack, and one that holds itself must end. */
+function assertDepthOfGraph(root: object, limit: number): void {
   const seen = new Set<object>([root]);
   let level: object[] = [root];
   for (let depth = 1; level.length > 0; depth++) {

@@ -1,25 +1,23 @@
 import { quote } from "../../internal/text.ts";
 import type { SourceReport } from "../source.ts";
-import { assignArguments } from "./arguments.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { type OpenAPIDocument, openDocument } from "./document.ts";
 import { badConfig, documentLimitExceeded } from "./document-error.ts";
 import type { Entry } from "./entry.ts";
+import { type EntryDetails, readDetails } from "./entry-details.ts";
 import { errorResponses, errorSchemasOf } from "./error-schemas.ts";
 import { createFilter } from "./filter.ts";
 import { inputSchemasOf } from "./input-schema.ts";
 import { findMethodEntries, type MethodEntry } from "./method-entries.ts";
 import { fitName, NameBook, pathName } from "./names.ts";
 import { type ImportedOperation, type OperationParts, toOperation } from "./operation.ts";
-import { chooseOutput, outputSchemasOf } from "./output-schema.ts";
-import { readEntry } from "./read-entry.ts";
+import { type OutputChoice, outputSchemasOf } from "./output-schema.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
 import { ReportBook } from "./report.ts";
 import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
-import { resolveBaseUrl } from "./servers.ts";
+import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import type { OpenAPISpec } from "./spec.ts";
-import { readSwagger2Entry } from "./swagger2.ts";
 import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
 
 /** What an import gives. */
@@ -60,6 +58,8 @@ interface NamedEntry extends MethodEntry {
   name: string;
 }
 
+const nothing: ReadonlySet<string> = new Set();
+
 class Importer {
   readonly book = new ReportBook();
   readonly #document: OpenAPIDocument;
@@ -67,6 +67,7 @@ class Importer {
   readonly #names = new NameBook();
   readonly #inspector: SchemaInspector;
   readonly #securitySchemes: OperationParts["securitySchemes"];
+  readonly #baseUrls = new Map<unknown, BaseUrl>();
   #homeless = 0;
 
   constructor(document: OpenAPIDocument, config: HTTPServiceConfig) {
@@ -129,47 +130,34 @@ class Importer {
   }
 
   #import(found: NamedEntry): ImportedOperation[] {
-    const { pointer } = found;
     try {
-      const read = this.#document.version === "2.0" ? readSwagger2Entry : readEntry;
-      const entry = this.#withoutUnsendableBody(read(this.#document, found, this.book.warn));
-      return this.#toOperations(entry, found);
+      return this.#toOperations(readDetails(this.#document, found, this.book.warn), found);
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
-      this.book.skipped(pointer, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
-      return [];
+      return this.#skip(found, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
     }
   }
 
-  #withoutUnsendableBody(entry: Entry): Entry {
-    if (entry.body === undefined || (entry.method !== "GET" && entry.method !== "HEAD")) return entry;
-    this.book.warn(entry.body.pointer, `fetch sends no body with ${entry.method}; the body is left out`);
-    return { ...entry, body: undefined };
-  }
-
-  #toOperations(entry: Entry, { name, pointer }: NamedEntry): ImportedOperation[] {
-    const { warn } = this.book;
-    const given = assignArguments(entry, warn);
-    const output = chooseOutput(entry.responses);
-    const blocked = this.#firstProblem(inputSchemasOf(given, entry.body), "input");
-    if (blocked !== undefined) {
-      this.book.skipped(pointer, blocked);
-      return [];
-    }
-    const base = resolveBaseUrl(entry.servers, this.#config, pointer, warn);
+  #toOperations({ entry, given, output }: EntryDetails, found: NamedEntry): ImportedOperation[] {
+    const blocked = this.#firstProblem(inputSchemasOf(given, entry.body), "any");
+    if (blocked !== undefined) return this.#skip(found, blocked);
+    const base = this.#baseUrl(entry);
     if (base.url === undefined) {
       this.#homeless += 1;
-      this.book.skipped(pointer, base.reason);
-      return [];
+      return this.#skip(found, base.reason);
     }
-    const readable = this.#readable(entry, output);
-    if (typeof readable === "string") {
-      this.book.skipped(pointer, readable);
-      return [];
-    }
-    const security = readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, warn);
-    const shared = { document: this.#document, config: this.#config, entry, given, output, baseUrl: base.url };
-    const parts = { ...shared, security, securitySchemes: this.#securitySchemes, readable };
+    const unreadable = this.#findUnreadable(entry, output);
+    if (typeof unreadable === "string") return this.#skip(found, unreadable);
+    const { name, pointer } = found;
+    const parts: Omit<OperationParts, "name" | "streaming"> = {
+      document: this.#document,
+      config: this.#config,
+      found,
+      baseUrl: base.url,
+      security: readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, this.book.warn),
+      securitySchemes: this.#securitySchemes,
+      unreadable,
+    };
     const operations: ImportedOperation[] = [];
     if (output.hasSingle) operations.push(toOperation({ ...parts, name, streaming: false }));
     if (output.streamKind !== undefined) {
@@ -179,27 +167,40 @@ class Importer {
     return operations;
   }
 
-  /** What of the answers can be described; a text when the entry cannot be taken at all. */
-  #readable(entry: Entry, output: OperationParts["output"]): OperationParts["readable"] | string {
+  #skip({ pointer }: NamedEntry, reason: string): ImportedOperation[] {
+    this.book.skipped(pointer, reason);
+    return [];
+  }
+
+  /** Most entries share their servers. */
+  #baseUrl({ servers, pointer }: Entry): BaseUrl {
+    const known = this.#baseUrls.get(servers[0]) ?? resolveBaseUrl(servers, this.#config, pointer, this.book.warn);
+    this.#baseUrls.set(servers[0], known);
+    return known;
+  }
+
+  /** Which answers cannot be described; a text when the entry cannot be taken at all. */
+  #findUnreadable(entry: Entry, output: OutputChoice): ReadonlySet<string> | string {
     const schemas = [false, true].flatMap((streaming) => outputSchemasOf(this.#document, output, streaming));
-    const external = this.#firstProblem(
-      [...schemas, ...errorResponses(entry.responses).flatMap(errorSchemasOf)],
-      "external",
-    );
+    const errors = errorResponses(entry.responses);
+    const all = [...schemas, ...errors.flatMap(errorSchemasOf)];
+    if (this.#firstProblem(all, "any") === undefined) return nothing;
+    const external = this.#firstProblem(all, "external");
     if (external !== undefined) return external;
-    const wrong = this.#firstProblem(schemas, "input");
-    if (wrong !== undefined) this.book.warn(entry.pointer, `${wrong}; the output is not described`);
-    const errors = new Set<string>();
-    for (const response of errorResponses(entry.responses)) {
-      const problem = this.#firstProblem(errorSchemasOf(response), "input");
-      if (problem === undefined) errors.add(response.status);
-      else this.book.warn(entry.pointer, `${problem}; the error ${response.status} is not described`);
-    }
-    return { output: wrong === undefined, errors };
+    const unreadable = new Set<string>();
+    const look = (part: string, what: string, of: Located[]) => {
+      const problem = this.#firstProblem(of, "any");
+      if (problem === undefined) return;
+      unreadable.add(part);
+      this.book.warn(entry.pointer, `${problem}; the ${what} is not described`);
+    };
+    look("output", "output", schemas);
+    for (const response of errors) look(response.status, `error ${response.status}`, errorSchemasOf(response));
+    return unreadable;
   }
 
   /** Why schemas cannot be used, if so. What was repaired becomes a warning. */
-  #firstProblem(schemas: Located[], scope: "input" | "external"): string | undefined {
+  #firstProblem(schemas: Located[], scope: "any" | "external"): string | undefined {
     const problems = this.#inspector.problemsOf(schemas);
     for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.book.warn(pointer, reason);
     const blocking = problems.find(({ kind }) => (scope === "external" ? kind === "external" : kind !== "repaired"));

@@ -1,21 +1,24 @@
+import type { TSchema } from "typebox";
 import {
   type ErrorDefinition,
   type IOperationDefinition,
+  type OperationContext,
   type OperationHandler,
   type OperationSpec,
   OperationType,
   type SubscriptionHandler,
 } from "../../operation/index.ts";
-import type { Argument } from "./arguments.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";
 import type { Entry, MediaEntry } from "./entry.ts";
+import { type EntryDetails, readDetails } from "./entry-details.ts";
 import { errorCode, errorResponses, toErrorSchema } from "./error-schemas.ts";
-import { createEndpointHandler } from "./handler.ts";
+import { createEndpointHandler, type EndpointHandler } from "./handler.ts";
 import { toInputSchema } from "./input-schema.ts";
 import { lazySchema, once } from "./lazy.ts";
 import { mediaKind } from "./media-kind.ts";
-import { type OutputChoice, toOutputSchema } from "./output-schema.ts";
+import type { MethodEntry } from "./method-entries.ts";
+import { toOutputSchema } from "./output-schema.ts";
 import type { EndpointPlan, SecurityAlternative, SecuritySchemePlan } from "./plan.ts";
 import { hasStreamSwitch } from "./stream-switch.ts";
 import { isObject, type JSONObject, own, ownObject, ownText, ownTexts } from "./values.ts";
@@ -28,76 +31,83 @@ export type ImportedOperation = OperationSpec &
 export interface OperationParts {
   document: OpenAPIDocument;
   config: HTTPServiceConfig;
-  entry: Entry;
+  found: MethodEntry;
   name: string;
-  given: Argument[];
-  output: OutputChoice;
   streaming: boolean;
   baseUrl: string;
   security: SecurityAlternative[];
   securitySchemes: ReadonlyMap<string, SecuritySchemePlan>;
-  /** Whether what the document says about the output, and about each error, can be used. */
-  readable: { output: boolean; errors: ReadonlySet<string> };
+  /** What the document says in a way that cannot be used: `output`, or the status of an error. */
+  unreadable: ReadonlySet<string>;
 }
 
 const reading = new Set(["GET", "HEAD", "QUERY"]);
 const idempotent = new Set([...reading, "OPTIONS", "PUT", "DELETE"]);
 
-/** Makes an operation. Its schemas are converted when they are first read. */
+/**
+ * Makes an operation. What it needs of the document is read when it is first asked for: thousands are imported, and few
+ * are called.
+ */
 export function toOperation(parts: OperationParts): ImportedOperation {
-  const { document, config, entry, name, given, output, streaming } = parts;
-  const id = `${config.namespace}.${name}`;
-  const { limits } = document;
-  const input = lazySchema(id, "input schema", () => toInputSchema(document, given, entry.body), limits, { not: {} });
-  const hasBody = entry.method !== "HEAD" && parts.readable.output;
-  const result = lazySchema(
-    id,
-    "output schema",
-    () => (hasBody ? toOutputSchema(document, output, streaming) : {}),
-    limits,
-    {},
-  );
-  const errors = once(() => toErrorDefinitions(parts, id));
-  const title = ownText(entry.operation, "summary");
-  const tags = ownTexts(entry.operation, "tags");
-  const plan = toPlan(parts, result);
-  const { handler, nextPage, pagination } = createEndpointHandler(plan, config);
-  const meta = once(() => ({ openapi: { ...toMeta(parts), ...(pagination && { pagination }) } }));
+  const { document, config, found, name, streaming } = parts;
+  const { method, operation } = found;
+  const details = once(() => readDetails(document, found, ignore));
+  const schemas = toSchemas(parts, details);
+  const endpoint = once(() => createEndpointHandler(toPlan(parts, details(), schemas.output), config));
+  const meta = once(() => ({ openapi: toMeta(parts, details(), endpoint().pagination) }));
+  const title = ownText(operation.value, "summary");
+  const tags = ownTexts(operation.value, "tags");
+  const type = reading.has(method) ? OperationType.QUERY : OperationType.MUTATION;
   return {
     namespace: config.namespace,
     name,
     version: versionText(document),
-    type: streaming
-      ? OperationType.SUBSCRIPTION
-      : reading.has(entry.method)
-        ? OperationType.QUERY
-        : OperationType.MUTATION,
+    type: streaming ? OperationType.SUBSCRIPTION : type,
     ...(title !== undefined && { title }),
-    description: describe(entry),
+    description: describe(found),
     ...(tags.length > 0 && { tags }),
     get inputSchema() {
-      return input();
+      return schemas.input();
     },
     get outputSchema() {
-      return result();
+      return schemas.output();
     },
     get errorSchemas() {
-      return errors();
+      return schemas.errors();
     },
     accessControl: config.accessControl ?? { requiredScopes: [] },
-    idempotent: idempotent.has(entry.method),
+    idempotent: idempotent.has(method),
     ...(config.outputPolicy !== undefined && { outputPolicy: config.outputPolicy }),
     get _meta() {
       return meta();
     },
     fillDefaults: false,
-    handler,
-    ...(nextPage !== undefined && { nextPage }),
+    handler: (input: unknown, context: OperationContext) => endpoint().handler(input, context),
+    get nextPage() {
+      return endpoint().nextPage;
+    },
   };
 }
 
-function toPlan(parts: OperationParts, outputSchema: () => OperationSpec["outputSchema"]): EndpointPlan {
-  const { config, entry, name, given, output, streaming } = parts;
+const ignore = () => {};
+
+function toSchemas(parts: OperationParts, details: () => EntryDetails) {
+  const { document, config, found, name, streaming, unreadable } = parts;
+  const { limits } = document;
+  const id = `${config.namespace}.${name}`;
+  const toInput = () => toInputSchema(document, details().given, details().entry.body);
+  const hasOutput = found.method !== "HEAD" && !unreadable.has("output");
+  const toOutput = () => (hasOutput ? toOutputSchema(document, details().output, streaming) : {});
+  return {
+    input: lazySchema(id, "input schema", toInput, limits, { not: {} }),
+    output: lazySchema(id, "output schema", toOutput, limits, {}),
+    errors: once(() => toErrorDefinitions(parts, details().entry, id)),
+  };
+}
+
+function toPlan(parts: OperationParts, details: EntryDetails, outputSchema: () => TSchema): EndpointPlan {
+  const { config, name, streaming } = parts;
+  const { entry, given, output } = details;
   return {
     operationId: `${config.namespace}.${name}`,
     method: entry.method,
@@ -149,11 +159,10 @@ function toAccept(media: MediaEntry[]): string[] {
   return [...new Set(sorted.map(({ mediaType }) => mediaType))];
 }
 
-function toErrorDefinitions({ document, entry, readable }: OperationParts, id: string): ErrorDefinition[] {
+function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Entry, id: string): ErrorDefinition[] {
   return errorResponses(entry.responses).map((response): ErrorDefinition => {
     const { status, description } = response;
-    const isReadable = readable.errors.has(status);
-    const make = () => toErrorSchema(document, response, isReadable);
+    const make = () => toErrorSchema(document, response, !unreadable.has(status));
     const schema = lazySchema(id, `error schema of ${status}`, make, document.limits, {});
     return {
       code: errorCode(status),
@@ -167,7 +176,11 @@ function toErrorDefinitions({ document, entry, readable }: OperationParts, id: s
 }
 
 /** What the document says about the entry beyond the spec. JSON. */
-function toMeta({ entry, given, output, streaming, baseUrl }: OperationParts): JSONObject {
+function toMeta(
+  { streaming, baseUrl }: OperationParts,
+  { entry, given, output }: EntryDetails,
+  pagination: EndpointHandler["pagination"],
+): JSONObject {
   const { operation } = entry;
   const externalDocs = ownObject(operation, "externalDocs");
   const operationId = ownText(operation, "operationId");
@@ -182,6 +195,7 @@ function toMeta({ entry, given, output, streaming, baseUrl }: OperationParts): J
     ...(own(operation, "deprecated") === true && { deprecated: true }),
     ...(externalDocs && { externalDocs }),
     server: baseUrl,
+    ...(pagination && { pagination }),
   };
 }
 
@@ -190,12 +204,12 @@ function versionText(document: OpenAPIDocument): string {
   return version === undefined || version === null || isObject(version) || version === "" ? "0.0.0" : String(version);
 }
 
-function describe({ operation, pathItem, method, path }: Entry): string {
+function describe({ operation, pathItem, method, path }: MethodEntry): string {
   return (
-    ownText(operation, "description") ??
-    ownText(operation, "summary") ??
-    ownText(pathItem, "description") ??
-    ownText(pathItem, "summary") ??
+    ownText(operation.value, "description") ??
+    ownText(operation.value, "summary") ??
+    ownText(pathItem.value, "description") ??
+    ownText(pathItem.value, "summary") ??
     `${method} ${path}`
   );
 }

@@ -108,15 +108,20 @@ export class References {
   }
 
   #follow(root: Located, fragment: string): Located | undefined {
-    let current = root;
+    let { value } = root;
+    let walked = 0;
     for (const part of fragment === "" ? [] : fragment.slice(1).split("/")) {
-      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      // Some documents point through a reference; what they mean is clear.
-      if (!hasOwn(current.value, key) && typeof own(current.value, "$ref") === "string") current = this.deref(current);
-      if (!hasOwn(current.value, key)) return undefined;
-      current = { value: own(current.value, key), pointer: pointerTo(current.pointer, key), base: current.base };
+      const key = part.includes("~") ? part.replaceAll("~1", "/").replaceAll("~0", "~") : part;
+      if (!hasOwn(value, key)) {
+        // Some documents point through a reference; what they mean is clear.
+        if (typeof own(value, "$ref") !== "string") return undefined;
+        const through = this.deref({ value, pointer: root.pointer + fragment.slice(0, walked), base: root.base });
+        return this.#follow(through, fragment.slice(walked));
+      }
+      value = (value as JSONObject)[key];
+      walked += part.length + 1;
     }
-    return current;
+    return { value, pointer: root.pointer + fragment, base: root.base };
   }
 
   /** `$id` and `$anchor` name schemas anywhere; they are looked for only when a reference needs one. */

@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { importBuilt } from "./built.ts";
+import { median, sink } from "./measure.ts";
+
+/** What importing one document cost in a fresh process. */
+export interface Imported {
+  /** CPU time of `JSON.parse` on its text. */
+  parseMs: number;
+  /** CPU time from text to operations. */
+  importMs: number;
+  operations: number;
+  /** Heap of the parsed document alone, and of document and operations. */
+  documentBytes: number;
+  importedBytes: number;
+  /** How often code was generated from text. */
+  compiled: number;
+}
+
+const { importOpenAPI, parseOpenAPI } =
+  await importBuilt<typeof import("../src/from/openapi/index.ts")>("from/openapi/index.js");
+
+const text = readFileSync(process.argv[2]!, "utf8");
+const config = { namespace: "github", onReport: () => {} };
+
+// The heap first, while nothing else is in it; then times, of a document that this process has not seen imported.
+const heap = weigh();
+const parseMs = timeOfParsing();
+const compiled = countCompiled();
+const started = readCPUTime();
+const { operations } = importOpenAPI(await parseOpenAPI(text), config);
+const importMs = readCPUTime() - started;
+
+const message: Imported = { parseMs, importMs, operations: operations.length, compiled: compiled(), ...heap };
+process.send!(message, () => process.exit(0));
+
+function weigh() {
+  const empty = heapUsed();
+  const document = JSON.parse(text);
+  const parsed = heapUsed();
+  sink.last = [document, importOpenAPI(document, config)];
+  const imported = heapUsed();
+  sink.last = undefined;
+  return { documentBytes: parsed - empty, importedBytes: imported - empty };
+}
+
+function timeOfParsing(): number {
+  const times = Array.from({ length: 5 }, () => {
+    const start = readCPUTime();
+    sink.last = JSON.parse(text);
+    return readCPUTime() - start;
+  });
+  sink.last = undefined;
+  return median(times);
+}
+
+/** In ms, of this process only: other work on the machine does not count. */
+function readCPUTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+function heapUsed(): number {
+  for (let round = 0; round < 4; round++) globalThis.gc!();
+  return process.memoryUsage().heapUsed;
+}
+
+function countCompiled(): () => number {
+  const original = globalThis.Function;
+  let count = 0;
+  globalThis.Function = new Proxy(original, {
+    apply: (target, self, args) => {
+      count++;
+      return Reflect.apply(target, self, args);
+    },
+    construct: (target, args) => {
+      count++;
+      return Reflect.construct(target, args);
+    },
+  });
+  return () => count;
+}
