@@ -1,0 +1,74 @@
+// #region operations
+import { CallError, createRegistry, defineOperation, type Middleware, OperationType, Type } from "@alkdev/operations";
+
+const withdraw = defineOperation({
+  namespace: "account",
+  name: "withdraw",
+  version: "1.0.0",
+  type: OperationType.MUTATION,
+  description: "Takes money out",
+  inputSchema: Type.Object({ amount: Type.Number({ exclusiveMinimum: 0 }) }),
+  outputSchema: Type.Object({ left: Type.Number() }),
+  errorSchemas: [{ code: "NOT_ENOUGH", schema: Type.Object({ left: Type.Number() }) }],
+  accessControl: { requiredScopes: ["account:use"] },
+  handler: ({ amount }) => {
+    if (amount > 100) throw new CallError("NOT_ENOUGH", "There is not enough money.", { left: 100 });
+    return { left: 100 - amount };
+  },
+});
+const registry = createRegistry({ operations: [withdraw] });
+const client = registry.client({ identity: { id: "ada", scopes: ["account:use"] } });
+// #endregion operations
+
+// #region audit
+const audit: string[] = [];
+const stopListening = registry.on("call", (event) => {
+  const who = event.identity?.id ?? "somebody";
+  if (event.kind === "succeeded") audit.push(`${who} did ${event.operationId}`);
+  if (event.kind === "failed") audit.push(`${who} failed at ${event.operationId} with ${event.error.code}`);
+});
+
+await client.account.withdraw({ amount: 30 });
+await client.account.withdraw({ amount: 500 }).catch(() => {});
+await registry.execute("account.withdraw", { amount: 1 }).catch(() => {});
+stopListening();
+for (const line of audit) console.log(line);
+// #endregion audit
+
+// #region changes
+registry.on("change", ({ kind, operationId, spec }) => console.log(kind, operationId, spec.version));
+registry.replace({ ...withdraw, version: "1.1.0" });
+// #endregion changes
+
+// #region middleware
+const onceOnly: Middleware = async ({ operationId, input, context }, next) => {
+  const key = `${operationId} ${JSON.stringify(input)} ${context.metadata["idempotencyKey"]}`;
+  if (context.metadata["idempotencyKey"] === undefined) return next();
+  if (!answers.has(key)) answers.set(key, await next());
+  return answers.get(key);
+};
+const answers = new Map<string, unknown>();
+const remove = registry.use(onceOnly);
+
+let ran = 0;
+registry.use((_call, next) => {
+  ran += 1;
+  return next();
+});
+
+const metadata = { idempotencyKey: "k-1" };
+await client.account.withdraw({ amount: 10 }, { metadata });
+await client.account.withdraw({ amount: 10 }, { metadata });
+console.log(`two calls, ${ran} run`);
+remove();
+
+// #endregion middleware
+
+import assert from "node:assert/strict";
+
+assert.deepEqual(audit, [
+  "ada did account.withdraw",
+  "ada failed at account.withdraw with NOT_ENOUGH",
+  "somebody failed at account.withdraw with ACCESS_DENIED",
+]);
+assert.equal(ran, 1);

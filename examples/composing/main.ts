@@ -1,0 +1,88 @@
+// #region operations
+import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+
+const common = { version: "1.0.0", type: OperationType.QUERY };
+const everybody = { requiredScopes: [] };
+const people = ["Ada", "Grace", "Barbara", "Radia", "Frances"];
+
+const listPeople = defineOperation({
+  ...common,
+  namespace: "people",
+  name: "list",
+  description: "Lists people, two at a time",
+  inputSchema: Type.Object({ from: Type.Integer({ default: 0 }) }),
+  outputSchema: Type.Object({ names: Type.Array(Type.String()), next: Type.Optional(Type.Integer()) }),
+  accessControl: { requiredScopes: ["people:read"] },
+  handler: ({ from }) => {
+    const names = people.slice(from, from + 2);
+    return from + 2 < people.length ? { names, next: from + 2 } : { names };
+  },
+  nextPage: (_input, { data }) => (data.next === undefined ? undefined : { from: data.next }),
+});
+
+const greet = defineOperation({
+  ...common,
+  namespace: "text",
+  name: "greet",
+  description: "Says hello",
+  inputSchema: Type.Object({ name: Type.String() }),
+  outputSchema: Type.String(),
+  accessControl: everybody,
+  handler: ({ name }) => `Hello, ${name}!`,
+});
+// #endregion operations
+
+// #region env
+const greetFirst = defineOperation({
+  ...common,
+  namespace: "team",
+  name: "greetFirst",
+  description: "Greets whoever comes first",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.String(),
+  accessControl: everybody,
+  handler: async (_input, { env }) => {
+    const page = await env.people!.list!({ from: 0 });
+    const [name] = (page.data as { names: string[] }).names;
+    const greeting = await env.text!.greet!({ name });
+    return String(greeting.data);
+  },
+});
+// #endregion env
+
+// #region client
+const registry = createRegistry({ operations: [listPeople, greet, greetFirst] });
+
+const nobody = registry.client();
+console.log(await nobody.team.greetFirst({}));
+
+const reader = registry.client({ identity: { id: "rex", scopes: ["people:read"] }, deadline: Date.now() + 10_000 });
+console.log(await reader.people.list({ from: 4 }));
+const { meta } = await reader.people.list.envelope({ from: 4 });
+console.log(meta.source);
+// #endregion client
+
+// #region pages
+for await (const { data } of reader.people.list.pages({ from: 0 })) console.log(data.names.join(" and "));
+
+// #endregion pages
+
+// #region build-env
+import { buildEnv } from "@alkdev/operations";
+
+const context = { identity: { id: "cron", scopes: [] }, metadata: { job: "nightly" } };
+const env = buildEnv({ registry, context, allowedNamespaces: ["text", "people"] });
+
+console.log(Object.keys(env));
+console.log((await env.text.greet({ name: "night" })).data);
+const denied = await env.people.list({ from: 0 }).catch((error) => error);
+console.log(denied.message);
+
+// #endregion build-env
+
+import assert from "node:assert/strict";
+
+assert.equal(await nobody.team.greetFirst({}), "Hello, Ada!");
+assert.deepEqual(await reader.people.list({ from: 4 }), { names: ["Frances"] });
+assert.deepEqual(Object.keys(env), ["people", "text"]);
+assert.equal(denied.code, "ACCESS_DENIED");

@@ -1,0 +1,36 @@
+// #region program
+import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+
+const create = defineOperation({
+  namespace: "task",
+  name: "create",
+  version: "1.0.0",
+  type: OperationType.MUTATION,
+  description: "Creates a task",
+  inputSchema: Type.Object({ title: Type.String(), priority: Type.Integer({ default: 3 }) }),
+  outputSchema: Type.Object({ id: Type.String(), title: Type.String(), priority: Type.Integer() }),
+  accessControl: { requiredScopes: ["task:write"] },
+  handler: async ({ title, priority }) => ({ id: "task-1", title, priority }),
+});
+
+const registry = createRegistry({ operations: [create] });
+const identity = { id: "ada", scopes: ["task:write"] };
+
+// The compiler knows the id, the input and the output.
+const envelope = await registry.execute("task.create", { title: "Ship it", priority: 1 }, { identity });
+console.log(envelope);
+
+// Without the envelope, by name:
+const task = await registry.client({ identity }).task.create({ title: "Rest", priority: 2 });
+console.log(task.title);
+
+// Errors have a code, say what to do, and tell whether anything may have happened.
+const denied = await registry.execute("task.create", { title: "No", priority: 1 }).catch((error) => error);
+console.log(denied.code, denied.mayHaveRun);
+
+// #endregion program
+
+import assert from "node:assert/strict";
+
+assert.deepEqual(envelope.data, { id: "task-1", title: "Ship it", priority: 1 });
+assert.equal(denied.code, "ACCESS_DENIED");

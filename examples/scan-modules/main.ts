@@ -1,0 +1,50 @@
+// #region scan
+import { fileURLToPath } from "node:url";
+import { type IOperationDefinition, OperationRegistry, scanOperations } from "@alkdev/operations";
+import { nodeFileSystem } from "@alkdev/operations/node";
+
+const directory = fileURLToPath(new URL("operations", import.meta.url));
+const found = await scanOperations(directory, nodeFileSystem, {
+  onReport: ({ imported, skipped }) => {
+    console.log(imported);
+    for (const { where, reason } of skipped) console.log(`left out ${where}: ${reason}`);
+  },
+});
+
+const registry = new OperationRegistry();
+for (const operation of found) {
+  if (operation.handler) registry.register(operation as IOperationDefinition);
+  else registry.registerSpec(operation);
+}
+registry.registerHandler("number.multiply", ({ a, b }) => a * b);
+
+console.log((await registry.execute("text.hello", { name: "Ada" })).data);
+console.log((await registry.execute("number.multiply", { a: 6, b: 7 })).data);
+
+// #endregion scan
+
+// #region memory
+import type { ScannerFS } from "@alkdev/operations";
+
+const inMemory: ScannerFS = {
+  cwd: () => "/",
+  async *readdir() {
+    yield { name: "ping.js", isFile: true, isDirectory: false };
+  },
+  import: async (url) => {
+    console.log(`asked for ${url}`);
+    return { default: { ...found[0], name: "ping" } };
+  },
+};
+console.log((await scanOperations("/virtual", inMemory)).map(({ name }) => name));
+
+// #endregion memory
+
+import assert from "node:assert/strict";
+import hello from "./operations/hello.ts";
+import numbers from "./operations/numbers.ts";
+
+assert.deepEqual(
+  found.map(({ description }) => description),
+  [hello, ...numbers.slice(0, 2)].map(({ description }) => description),
+);

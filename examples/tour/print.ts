@@ -1,0 +1,13 @@
+import { inspect } from "node:util";
+
+const colors = process.stdout.isTTY && process.env.NO_COLOR === undefined;
+
+/** Begins a part of the tour. */
+export function chapter(title: string): void {
+  console.log(`\n— ${title} —`);
+}
+
+/** Prints what was called and what came back. */
+export function show(call: string, value: unknown): void {
+  console.log(`\n${call}\n${inspect(value, { colors, depth: 6, breakLength: 100 })}`);
+}
