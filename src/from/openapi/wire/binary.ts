@@ -7,9 +7,6 @@ export interface Base64File {
   headers?: Record<string, string>;
 }
 
-/** Everything that stands for binary content in an input. */
-export type BinaryInput = ArrayBuffer | ArrayBufferView | Blob | ReadableStream<Uint8Array> | Base64File;
-
 /** Whether a value is binary by its class. */
 export function isBinary(value: unknown): value is ArrayBuffer | ArrayBufferView | Blob | ReadableStream<Uint8Array> {
   if (typeof value !== "object" || value === null) return false;

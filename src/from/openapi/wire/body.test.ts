@@ -48,6 +48,21 @@ test("a wildcard type takes the type of the value", async () => {
   ]);
 });
 
+test("any type takes objects as JSON, text as text and binary values as they are", async () => {
+  expect(await summary(["*/*"], { a: 1 })).toEqual(["application/json", '{"a":1}']);
+  expect(await summary(["*/*"], "hi")).toEqual(["text/plain", "hi"]);
+  expect(await summary(["application/*"], new Uint8Array([104, 105]))).toEqual(["application/octet-stream", "hi"]);
+  expect(await summary([], [1])).toEqual(["application/json", "[1]"]);
+});
+
+test("a QUERY has a body", async () => {
+  await using server = await startServer();
+
+  await callEndpoint({ ...planOf(["application/json"]), baseUrl: server.origin, method: "QUERY" }, { body: { a: 1 } });
+
+  expect(server.received.map(({ method, body }) => [method, body.toString()])).toEqual([["QUERY", '{"a":1}']]);
+});
+
 test("a stream is sent as it comes", async () => {
   const stream = new ReadableStream({
     start(controller) {

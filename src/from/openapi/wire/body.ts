@@ -18,10 +18,11 @@ export interface EncodedBody {
 /** Writes a value as the body. Asynchronous only for multipart. */
 export type BodyWriter = (value: unknown, wanted?: string) => EncodedBody | Promise<EncodedBody>;
 
-type Kind = "json" | "form" | "multipart" | "text" | "binary";
+type Kind = "json" | "form" | "multipart" | "text" | "binary" | "any";
 
 function kindOf(mediaType: string): Kind {
   const type = essence(mediaType);
+  if (type === "*/*" || type === "application/*") return "any";
   if (isJSON(type)) return "json";
   if (type === "application/x-www-form-urlencoded") return "form";
   if (type.startsWith("multipart/")) return "multipart";
@@ -33,7 +34,8 @@ function kindOf(mediaType: string): Kind {
  * binary values take a binary or multipart one, objects that hold files multipart.
  */
 export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
-  const media = plan.media.map((entry) => ({ ...entry, kind: kindOf(entry.mediaType) }));
+  const declared = plan.media.length === 0 ? [{ mediaType: "application/json", encoding: {} }] : plan.media;
+  const media = declared.map((entry) => ({ ...entry, kind: kindOf(entry.mediaType) }));
 
   return (value, wanted) => {
     const entry = choose(value, wanted);
@@ -81,6 +83,9 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
         if (isBinary(value)) return toBinary(value, mediaType);
         if (typeof value === "object") throw new TypeError(`must be text to be sent as ${contentType}`);
         return { body: String(value), contentType: mediaType, replayable: true };
+      case "any":
+        if (isBinary(value) || isBase64File(value) || typeof value === "string") return toBinary(value, mediaType);
+        return { body: toJSON(value), contentType: "application/json", replayable: true };
       default:
         return toBinary(value, mediaType);
     }
@@ -109,7 +114,9 @@ function toBinary(value: unknown, mediaType: string): EncodedBody {
     const contentType = concreteType(mediaType, value instanceof Blob ? value.type : "");
     return { body: value as BodyInit, contentType, replayable: !(value instanceof ReadableStream) };
   }
-  if (typeof value === "string") return { body: value, contentType: concreteType(mediaType, ""), replayable: true };
+  if (typeof value === "string") {
+    return { body: value, contentType: concreteType(mediaType, "text/plain"), replayable: true };
+  }
   throw new TypeError("must be binary: an ArrayBuffer, typed array, Blob, stream, text or { base64 }");
 }
 
@@ -129,6 +136,8 @@ function canHold(kind: Kind, value: unknown): boolean {
       return value instanceof FormData || isMembers(value);
     case "text":
       return typeof value === "string";
+    case "any":
+      return !(value instanceof FormData) && !holdsFile(value);
     default:
       return binary || isBase64File(value) || typeof value === "string";
   }

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { inspect } from "node:util";
 import { afterEach, expect, test, vi } from "vitest";
+import type { CallError } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
 import { createEndpointHandler } from "../handler.ts";
 import type { EndpointPlan } from "../plan.ts";
@@ -323,4 +325,47 @@ test("nothing is compiled or asked for before the first call", () => {
   });
 
   expect(Object.keys(createEndpointHandler(plan, { namespace: "shop" }))).toEqual(["handler"]);
+});
+
+test("a redirect that the platform hides is an error", async () => {
+  const hiding: typeof fetch = async () => Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
+
+  expect(await failureOf(callEndpoint({}, {}, { fetch: hiding }))).toMatchObject({
+    message: "HTTP 0: redirect without a usable location",
+  });
+});
+
+test("no way of failing tells a secret, whatever place it was sent in", async () => {
+  const canary = "canary/+=1234";
+  await using echo = await startServer((request, message, response) => {
+    const status = Number(message.headers["x-status"]);
+    const said = `${request.url} ${JSON.stringify(request.headers)}`;
+    response.writeHead(status, { "content-type": "application/json", location: `http://evil.test/?k=${request.url}` });
+    response.end(said);
+  });
+  await using reset = await startRawServer((socket) => socket.resetAndDestroy());
+  const places: HTTPServiceConfig["auth"][] = [
+    { type: "bearer", token: canary },
+    { type: "basic", username: "u", password: canary },
+    { type: "apiKey", token: canary },
+    { type: "apiKey", token: canary, in: "query", name: "key" },
+    { type: "apiKey", token: canary, in: "cookie", name: "key" },
+  ];
+  const failures: unknown[] = [];
+
+  for (const auth of places) {
+    for (const status of [200, 302, 400, 401, 500]) {
+      const config = { auth, headers: { "x-status": String(status), "x-secret-key": canary } };
+      const call = callEndpoint({ baseUrl: echo.origin }, {}, config);
+      failures.push(await call.catch((error: CallError) => [error, error.stack, error.cause, error.toJSON()]));
+    }
+    const lostCall = callEndpoint({ baseUrl: reset.origin }, {}, { auth });
+    failures.push(await lostCall.catch((error: Error) => [error, error.stack, error.cause]));
+  }
+
+  const text = inspect(failures, { depth: 10 });
+  expect(failures).toHaveLength(30);
+  expect(text).not.toContain(canary);
+  expect(text).not.toContain(encodeURIComponent(canary));
+  expect(text).not.toContain(Buffer.from(`u:${canary}`).toString("base64"));
 });

@@ -135,7 +135,9 @@ export class Exchange {
     for (let followed = 0; ; followed++) {
       const response = await this.#send(url, request, scope);
       if (response.ok) return use(response, request);
-      const next = redirects.has(response.status) ? this.#follow(response, request, url, followed) : undefined;
+      // Browsers hide where a redirect leads.
+      const isRedirect = redirects.has(response.status) || response.type === "opaqueredirect";
+      const next = isRedirect ? this.#follow(response, request, url, followed) : undefined;
       if (next?.url === undefined) throw await this.reader.fail(response, request, next?.problem);
       abandon(response.body);
       url = next.url;

@@ -3,7 +3,6 @@ import type { EndpointPlan } from "../plan.ts";
 import { badResponse, tooLarge } from "./errors.ts";
 import { parseJSON, TooDeep } from "./json.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
-import { fromNetworkError } from "./network-error.ts";
 import { BodyTooLarge, readBody } from "./read-body.ts";
 import { redact } from "./redact.ts";
 import type { WireRequest } from "./request.ts";
@@ -133,11 +132,6 @@ export function toMeta(response: Response): HTTPFacts {
   const meta: HTTPFacts = { statusCode: response.status, headers, contentType: headers["content-type"] ?? "" };
   if (setCookie !== undefined) meta.setCookie = setCookie;
   return meta;
-}
-
-/** Translates what went wrong while a body was read; our own errors pass. */
-export function toReadError(operationId: string, error: unknown): CallError {
-  return error instanceof CallError ? error : fromNetworkError(operationId, error);
 }
 
 /** Statuses after which the same request may go through. */
