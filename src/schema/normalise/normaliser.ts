@@ -89,13 +89,9 @@ class SchemaNormaliser implements Normaliser {
     if (valid && known(value)) return { data: value };
     const log = new DriftLog();
     const start = log.mark();
-    let data = value;
-    if (planner.checks.separable) data = new Walker(log).walk(planner.root, value, valid);
-    const fits = data === value ? valid : check(data);
-    if (!fits && valid) {
-      log.restore(start);
-      data = value;
-    }
+    const data = planner.checks.separable ? new Walker(log).walk(planner.root, value, valid) : value;
+    // Tidying keeps what fits fitting; the walker takes back what would not. Repairing may not have been enough.
+    const fits = valid || (data !== value && check(data));
     if (!fits && !log.hasMismatchSince(start)) log.mismatch("does not fit the schema");
     return { data, ...log.report() };
   }

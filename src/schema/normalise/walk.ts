@@ -207,9 +207,9 @@ function fillingOf(plan: Plan, value: unknown): Filling | undefined {
 function isForeign(shape: ObjectShape, value: Data): boolean {
   let empty = true;
   for (const key in value) {
-    if (value[key] === undefined || !Object.hasOwn(value, key)) continue;
+    if (value[key] === undefined) continue;
     if (shape.declares(key)) return false;
-    empty = false;
+    if (Object.hasOwn(value, key)) empty = false;
   }
   return !empty;
 }
@@ -218,21 +218,13 @@ function hasUnknown(shape: ObjectShape, value: Data): boolean {
   return Object.keys(value).some((key) => shape.childOf(key) === undefined);
 }
 
-/** A copy without some of the properties, which come in the order of the object. */
+/** A copy without some of the properties, which come in the order of the object. Symbols are not described and stay. */
 function omit(value: Data, unwanted: readonly string[]): Data {
-  const keys = Object.keys(value);
-  const kept = keys.length - unwanted.length;
-  if (keys[kept] === unwanted[0]) {
-    // What was added last can be deleted without making the object slow.
-    const copy = { ...value };
-    for (let index = unwanted.length - 1; index >= 0; index--) delete copy[unwanted[index]!];
-    return copy;
-  }
   const copy: Data = {};
   let next = 0;
-  for (const key of keys) {
+  for (const key in value) {
     if (key === unwanted[next]) next++;
-    else setOwn(copy, key, value[key]);
+    else if (Object.hasOwn(value, key)) setOwn(copy, key, value[key]);
   }
   for (const symbol of Object.getOwnPropertySymbols(value)) {
     Object.defineProperty(copy, symbol, Object.getOwnPropertyDescriptor(value, symbol)!);
