@@ -26,7 +26,8 @@ export class RegistryCore implements ContextHost {
   middleware: readonly Middleware[] = [];
   isClosed = false;
   readonly #entries = new Map<string, Entry>();
-  readonly #namespaces = new Map<string, Map<string, Entry>>();
+  /** Made when somebody first asks by namespace, and kept up to date from then on. */
+  #namespaces: Map<string, Map<string, Entry>> | undefined = undefined;
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
 
@@ -45,24 +46,18 @@ export class RegistryCore implements ContextHost {
   }
 
   namesIn(namespace: string): ReadonlyMap<string, Entry> | undefined {
-    return this.#namespaces.get(namespace);
+    return this.#index().get(namespace);
   }
 
   namespaces(): Iterable<string> {
-    return this.#namespaces.keys();
+    return this.#index().keys();
   }
 
   /** Puts an operation in, in the place of the one with its id if there is one. */
   put(entry: Entry): void {
-    const { namespace, name } = entry.spec;
     const kind = this.#entries.has(entry.id) ? "changed" : "added";
     this.#entries.set(entry.id, entry);
-    let names = this.#namespaces.get(namespace);
-    if (names === undefined) {
-      names = new Map();
-      this.#namespaces.set(namespace, names);
-    }
-    names.set(name, entry);
+    if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
     if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
@@ -71,11 +66,19 @@ export class RegistryCore implements ContextHost {
     if (entry === undefined) return false;
     const { namespace, name } = entry.spec;
     this.#entries.delete(id);
-    const names = this.#namespaces.get(namespace)!;
-    names.delete(name);
-    if (names.size === 0) this.#namespaces.delete(namespace);
+    const names = this.#namespaces?.get(namespace);
+    names?.delete(name);
+    if (names?.size === 0) this.#namespaces?.delete(namespace);
     this.changes.emit({ kind: "removed", operationId: id, spec: entry.spec });
     return true;
+  }
+
+  #index(): Map<string, Map<string, Entry>> {
+    if (this.#namespaces === undefined) {
+      this.#namespaces = new Map();
+      for (const entry of this.#entries.values()) addTo(this.#namespaces, entry);
+    }
+    return this.#namespaces;
   }
 
   nearestId(id: string): string | undefined {
@@ -112,4 +115,14 @@ export class RegistryCore implements ContextHost {
       this.calls.emit({ kind: "progressed", ...describeCall(context, operationId), progress });
     }
   }
+}
+
+function addTo(namespaces: Map<string, Map<string, Entry>>, entry: Entry): void {
+  const { namespace, name } = entry.spec;
+  let names = namespaces.get(namespace);
+  if (names === undefined) {
+    names = new Map();
+    namespaces.set(namespace, names);
+  }
+  names.set(name, entry);
 }

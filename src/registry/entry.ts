@@ -13,51 +13,74 @@ import type { Prepared } from "./prepared.ts";
 /** What can be registered: a definition, or a spec that gets its handler later. */
 export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">>;
 
-/** One registered operation. Small: whatever needs a compiled schema is in {@link Prepared}, made on the first call. */
+/** What few operations have. */
+interface Extras {
+  fillDefaults: boolean | undefined;
+  nextPage: IOperationDefinition["nextPage"];
+  validate: StandardValidate | undefined;
+}
+
+/**
+ * One registered operation. Small, because there may be many thousands: whatever needs a compiled schema is in
+ * {@link Prepared}, made on the first call.
+ */
 export class Entry {
   readonly id: string;
   readonly spec: OperationSpec;
-  readonly isSubscription: boolean;
-  /** A frozen copy: rules cannot be changed behind the registry's back. */
-  readonly access: AccessControl;
   /** Whether the scopes step has anything to check. */
   readonly demandsScopes: boolean;
-  /** Whether the resource step has anything to check. */
-  readonly demandsResource: boolean;
-  readonly fillsDefaults: boolean;
-  readonly nextPage: IOperationDefinition["nextPage"];
-  readonly handler: OperationHandler | SubscriptionHandler | undefined;
-  /** Of a Standard Schema: what turns the checked input into what the handler gets. */
-  readonly validate: StandardValidate | undefined;
+  /** Set later for an operation that was registered by its spec alone. */
+  handler: OperationHandler | SubscriptionHandler | undefined;
   prepared: Prepared | undefined = undefined;
-  readonly #definition: Registrable;
+  readonly #extras: Extras | undefined;
 
-  constructor(id: string, definition: Registrable, handler = definition.handler) {
+  constructor(id: string, definition: Registrable) {
     const access = freezeAccess(definition.accessControl);
+    let validate: StandardValidate | undefined;
     this.id = id;
-    this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
-    this.access = access;
     this.demandsScopes = access.requiredScopes.length > 0 || access.requiredScopesAny !== undefined;
-    this.demandsResource =
-      access.resourceType !== undefined || access.resourceAction !== undefined || access.customAuth !== undefined;
-    this.fillsDefaults = definition.fillDefaults ?? true;
-    this.nextPage = definition.nextPage;
-    this.handler = handler;
-    this.#definition = definition;
+    this.handler = definition.handler;
     if (isLazy(definition)) {
-      this.validate = undefined;
       this.spec = toLazySpec(definition, access);
     } else {
       const input = toSchema(definition.inputSchema, "input", `inputSchema of "${id}"`);
       const output = toSchema(definition.outputSchema, "output", `outputSchema of "${id}"`);
-      this.validate = input.validate;
       this.spec = toSpec(definition, access, input.schema, output.schema);
+      validate = input.validate;
     }
+    const { fillDefaults, nextPage } = definition;
+    const isOrdinary = fillDefaults === undefined && nextPage === undefined && validate === undefined;
+    this.#extras = isOrdinary ? undefined : { fillDefaults, nextPage, validate };
   }
 
-  /** The same operation with a handler. */
-  withHandler(handler: OperationHandler | SubscriptionHandler): Entry {
-    return new Entry(this.id, this.#definition, handler);
+  get isSubscription(): boolean {
+    return this.spec.type === OperationType.SUBSCRIPTION;
+  }
+
+  /** A frozen copy of what was registered: rules cannot be changed behind the registry's back. */
+  get access(): AccessControl {
+    return this.spec.accessControl;
+  }
+
+  /** Whether the resource step has anything to check. */
+  get demandsResource(): boolean {
+    const { resourceType, resourceAction, resourceId, customAuth } = this.access;
+    return (
+      resourceType !== undefined || resourceAction !== undefined || resourceId !== undefined || customAuth !== undefined
+    );
+  }
+
+  get fillsDefaults(): boolean {
+    return this.#extras?.fillDefaults ?? true;
+  }
+
+  get nextPage(): IOperationDefinition["nextPage"] {
+    return this.#extras?.nextPage;
+  }
+
+  /** Of a Standard Schema: what turns the checked input into what the handler gets. */
+  get validate(): StandardValidate | undefined {
+    return this.#extras?.validate;
   }
 
   /** The operation as `list()` and `get()` show it. Reads no schema that has not been read. */
@@ -116,9 +139,16 @@ function addOptional(spec: OperationSpec, definition: Registrable): OperationSpe
 }
 
 function freezeAccess(access: AccessControl): AccessControl {
-  const copy: AccessControl = { ...access, requiredScopes: Object.freeze([...access.requiredScopes]) as string[] };
-  if (access.requiredScopesAny !== undefined) {
-    copy.requiredScopesAny = Object.freeze([...access.requiredScopesAny]) as string[];
-  }
+  // No spread: a frozen object that was made by one takes three times the memory.
+  const copy: AccessControl = { requiredScopes: freezeList(access.requiredScopes) };
+  if (access.requiredScopesAny !== undefined) copy.requiredScopesAny = freezeList(access.requiredScopesAny);
+  if (access.resourceType !== undefined) copy.resourceType = access.resourceType;
+  if (access.resourceAction !== undefined) copy.resourceAction = access.resourceAction;
+  if (access.resourceId !== undefined) copy.resourceId = access.resourceId;
+  if (access.customAuth !== undefined) copy.customAuth = access.customAuth;
   return Object.freeze(copy);
+}
+
+function freezeList(list: readonly string[]): string[] {
+  return Object.freeze(list.slice()) as string[];
 }

@@ -1,11 +1,12 @@
-import { CallError, type CallOptions, isCallError, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import type { CallOptions, ResponseEnvelope } from "../operation/index.ts";
+import { isPlainPromise } from "../internal/plain-promise.ts";
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import { observe } from "./observe.ts";
-import type { Prepared } from "./prepared.ts";
+import { notStarted, type Prepared } from "./prepared.ts";
 import { reportLate } from "./reports.ts";
-import { admit, authorise, runHandler } from "./steps.ts";
+import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
 
 /**
  * Runs a query or mutation through all steps. Not an async function: most calls need none of what one costs, and
@@ -22,17 +23,29 @@ export function execute(
   try {
     const context = new CallContext(core, id, options, parent);
     if (!core.calls.hasListeners) return start(core, context, id, input, options, parent, trusted);
-    return observe(core, context, id, () => start(core, context, id, input, options, parent, trusted));
+    return startObserved(core, context, id, input, options, parent, trusted);
   } catch (error) {
-    return Promise.reject(isCallError(error) ? error : notStarted(error));
+    return Promise.reject(notStarted(id, error));
   }
 }
 
-/** Something that the caller handed in threw when it was read, such as a getter. */
-function notStarted(cause: unknown): CallError {
-  const { code, message } = mapError(cause);
-  return new CallError(code, message, undefined, { cause, mayHaveRun: false });
+/** A function of its own, because a closure in `execute` would cost every call an allocation. */
+function startObserved(core: RegistryCore, context: CallContext, id: string, ...rest: StartArguments) {
+  return observe(core, context, id, () => {
+    try {
+      return start(core, context, id, ...rest);
+    } catch (error) {
+      throw notStarted(id, error);
+    }
+  });
 }
+
+type StartArguments = [
+  input: unknown,
+  options: CallOptions | undefined,
+  parent: CallContext | undefined,
+  trusted: boolean,
+];
 
 function start(
   core: RegistryCore,
@@ -56,16 +69,21 @@ function runPlain(prepared: Prepared, context: CallContext, input: unknown): Pro
   const accepted = prepared.accept(input);
   CallContext.guardOf(context)?.start();
   const { handler } = prepared;
-  let result: unknown;
+  let answer: Promise<unknown>;
   try {
-    result = handler(accepted, context);
-    if (!(result instanceof Promise)) result = isThenable(result) ? adopt(result) : Promise.resolve(result);
+    const result = handler(accepted, context);
+    if (isPlainPromise(result)) answer = result;
+    else if (isThenable(result)) answer = adopt(result);
+    else {
+      CallContext.finish(context);
+      return Promise.resolve(result);
+    }
   } catch (error) {
     CallContext.finish(context);
     return prepared.fail(error);
   }
-  CallContext.started(context, result as Promise<unknown>);
-  return result as Promise<unknown>;
+  CallContext.started(context, answer);
+  return answer;
 }
 
 /** Reads `then` only once more, inside a promise, where it may throw. */
@@ -89,9 +107,7 @@ async function runFully(
   input: unknown,
   trusted: boolean,
 ): Promise<ResponseEnvelope> {
-  const accepted = await prepared.acceptFully(input);
-  if (!trusted && prepared.entry.demandsResource) await authorise(core, prepared.entry, context, accepted);
-  CallContext.guardOf(context)?.start();
+  const accepted = await acceptAndAuthorise(core, prepared, context, input, trusted);
   let value: unknown;
   try {
     value = await runHandler(core, prepared, context, accepted);
@@ -137,7 +153,7 @@ function runGuarded(
         );
       }
     } catch (error) {
-      settle(rethrow, isCallError(error) ? error : notStarted(error));
+      settle(rethrow, notStarted(guard.operationId, error));
     }
   });
 }

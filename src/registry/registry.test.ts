@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { CallError, mcpEnvelope, type OperationContext } from "../operation/index.ts";
 import { createRegistry } from "./create-registry.ts";
@@ -50,6 +51,30 @@ describe("registering", () => {
     expect((await registry.execute("test.echo", 7)).data).toBe(7);
     expect(() => registry.registerHandler("test.echo", handler)).toThrow(/has a handler already/);
     expect(() => registry.registerHandler("test.ecco", handler)).toThrow(/Did you mean "test.echo"/);
+  });
+
+  test("a Standard Schema transforms the input, also when the handler comes later", async () => {
+    const inputSchema = z.object({ n: z.string().transform(Number) });
+    const { handler, ...spec } = operation({ inputSchema });
+    const registry = new OperationRegistry();
+    registry.registerSpec(spec);
+    registry.registerHandler("test.echo", handler);
+
+    expect((await registry.execute("test.echo", { n: "7" })).data).toEqual({ n: 7 });
+    await expect(registry.execute("test.echo", { n: 7 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+    expect(JSON.parse(JSON.stringify(registry.getSpec("test.echo")!.inputSchema))).toMatchObject({ type: "object" });
+  });
+
+  test("a refinement of a Standard Schema is asked, with its path", async () => {
+    const inputSchema = z.object({ n: z.number().refine(async (n) => n % 2 === 0, "must be even") });
+    const registry = new OperationRegistry();
+    registry.register(operation({ inputSchema }));
+
+    expect((await registry.execute("test.echo", { n: 2 })).data).toEqual({ n: 2 });
+    await expect(registry.execute("test.echo", { n: 3 })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      details: { errors: [{ path: "/n", message: "must be even" }], total: 1 },
+    });
   });
 
   test("a spec parsed from its JSON behaves the same", async () => {

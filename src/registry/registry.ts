@@ -71,7 +71,8 @@ export class Registry {
       throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
     }
     assertHandler(id, handler);
-    this.#core.put(entry.withHandler(handler));
+    entry.handler = handler;
+    this.#core.put(entry);
   }
 
   unregister(id: string): boolean {
@@ -87,7 +88,7 @@ export class Registry {
   }
 
   getByName(namespace: string, name: string): RegisteredOperation | undefined {
-    return this.#core.namesIn(namespace)?.get(name)?.describe();
+    return this.get(formatOperationId(namespace, name));
   }
 
   getSpec(id: string): OperationSpec | undefined {
