@@ -123,6 +123,7 @@ function toPlan(parts: OperationParts, details: EntryDetails, outputSchema: () =
       allowReserved: parameter.allowReserved,
       allowEmptyValue: parameter.allowEmptyValue,
       contentType: parameter.contentType,
+      schema: parameter.schema && parts.document.references.tryDeref(parameter.schema)?.value,
     })),
     body: entry.body && {
       argument: "body",

@@ -297,3 +297,25 @@ test("DELETE sends a body; GET refuses one, since fetch cannot send it, and work
     ["GET", ""],
   ]);
 });
+
+test("what the plan adds to a body never replaces what the caller said", async () => {
+  await using server = await startServer();
+  const plan = { ...planOf(["application/json"]), baseUrl: server.origin, bodyDefaults: { stream: true } };
+  const optional = { ...plan, body: { ...plan.body!, required: false } };
+
+  await callEndpoint(plan, { body: { a: 1 } });
+  await callEndpoint(plan, { body: { a: 1, stream: undefined } });
+  await callEndpoint(plan, { body: { stream: false } });
+  await callEndpoint(plan, { body: [1] });
+  await callEndpoint(optional);
+  const failure = await failureOf(callEndpoint(plan));
+
+  expect(server.received.map(({ body }) => JSON.parse(body.toString()))).toEqual([
+    { stream: true, a: 1 },
+    { stream: true, a: 1 },
+    { stream: false },
+    [1],
+    { stream: true },
+  ]);
+  expect(failure).toMatchObject({ code: "VALIDATION_ERROR" });
+});

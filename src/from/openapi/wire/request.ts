@@ -6,6 +6,7 @@ import { compileBody, type EncodedBody } from "./body.ts";
 import { misconfigured, refused } from "./errors.ts";
 import { isCallerHeader, isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { compileParameter } from "./parameter.ts";
+import { isMembers } from "./style.ts";
 import { argumentOf, compileTarget, writeArgument } from "./url.ts";
 
 /** One request, checked and ready to leave. */
@@ -152,7 +153,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   ): ReturnType<NonNullable<typeof writeBody>> | undefined {
     if (plan.body === undefined || writeBody === undefined) return undefined;
     const { argument, required } = plan.body;
-    const value = argumentOf(input, argument);
+    const value = withDefaults(argumentOf(input, argument), required ? undefined : {});
     if (value === undefined) {
       if (required && !withoutBody.has(method)) throw refused(operationId, argument, "because it is missing");
       return undefined;
@@ -160,6 +161,15 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     if (withoutBody.has(method))
       throw refused(operationId, argument, `because fetch cannot send a body with ${method}`);
     return writeBody(value, wishes?.contentType);
+  }
+
+  /** What the caller left out and the plan knows, such as the switch that asks for a stream. */
+  function withDefaults(value: unknown, absent: object | undefined): unknown {
+    const { bodyDefaults } = plan;
+    const given = bodyDefaults === undefined ? value : (value ?? absent);
+    if (bodyDefaults === undefined || !isMembers(given)) return value;
+    const said = Object.entries(given).filter(([, member]) => member !== undefined);
+    return { ...bodyDefaults, ...Object.fromEntries(said) };
   }
 }
 
