@@ -5,7 +5,7 @@ import { checkDocument, type DocumentCheck } from "../test/corpora/check-documen
 /** `npm run corpora -- <folder>`: imports every OpenAPI document of a folder, compiles every schema, prints a table. */
 async function main(folder: string): Promise<number> {
   const files = (await readdir(folder, { recursive: true })).filter((file) => /\.(json|ya?ml)$/.test(file)).sort();
-  const columns = ["document", "entries", "operations", "skipped", "warnings", "schemas", "ms", "problem"];
+  const columns = ["document", "entries", "operations", "skipped", "warnings", "schemas", "called", "ms", "problem"];
   const rows: string[][] = [];
   let failures = 0;
   for (const file of files) {
@@ -14,8 +14,8 @@ async function main(folder: string): Promise<number> {
       (error: unknown): DocumentCheck => ({ ...nothing, problems: [String(error)] }),
     );
     failures += check.problems.length > 0 ? 1 : 0;
-    const { entries, operations, skipped, warnings, schemas, problems } = check;
-    const figures = [entries, operations, skipped, warnings, schemas, Math.round(performance.now() - started)];
+    const { entries, operations, skipped, warnings, schemas, called, problems } = check;
+    const figures = [entries, operations, skipped, warnings, schemas, called, Math.round(performance.now() - started)];
     rows.push([file, ...figures.map(String), problems[0]?.slice(0, 120) ?? ""]);
   }
   const widths = columns.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]!.length)));
@@ -31,7 +31,15 @@ async function main(folder: string): Promise<number> {
   return failures;
 }
 
-const nothing: DocumentCheck = { entries: 0, operations: 0, skipped: 0, warnings: 0, schemas: 0, problems: [] };
+const nothing: DocumentCheck = {
+  entries: 0,
+  operations: 0,
+  skipped: 0,
+  warnings: 0,
+  schemas: 0,
+  called: 0,
+  problems: [],
+};
 
 const folder = process.argv[2];
 if (folder === undefined) {

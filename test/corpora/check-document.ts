@@ -1,7 +1,10 @@
 import { configure, type LogRecord } from "@logtape/logtape";
 import type { TSchema } from "typebox";
 import { type ImportedOperation, importOpenAPI, type OpenAPISpec, parseOpenAPI } from "../../src/from/openapi/index.ts";
+import { isCallError } from "../../src/operation/index.ts";
 import { compileSchema } from "../../src/schema/index.ts";
+import { sample } from "./sample.ts";
+import { ValidatingMock } from "./validating-mock.ts";
 
 /** What became of one document. */
 export interface DocumentCheck {
@@ -11,6 +14,8 @@ export interface DocumentCheck {
   skipped: number;
   warnings: number;
   schemas: number;
+  /** Operations that were called with a made-up input; the rest need one that is harder to make up. */
+  called: number;
   /** Everything that should not be: entries that are neither imported nor reported, schemas that do not compile. */
   problems: string[];
 }
@@ -18,8 +23,10 @@ export interface DocumentCheck {
 /** Imports a document and holds every promise of an import against it. */
 export async function checkDocument(text: string): Promise<DocumentCheck> {
   const spec = await parseOpenAPI(text);
+  const mock = new ValidatingMock(spec);
   const { operations, report } = importOpenAPI(spec, {
     namespace: "corpus",
+    fetch: mock.fetch,
     baseUrl: "http://127.0.0.1/",
     onReport: () => {},
   });
@@ -41,12 +48,16 @@ export async function checkDocument(text: string): Promise<DocumentCheck> {
       if (problem !== undefined) problems.push(`${operation.name} ${part}: ${problem}`);
     }
   }
+  let called = 0;
+  for (const operation of operations) called += (await callOnce(operation, mock)) ? 1 : 0;
+  problems.push(...mock.problems);
   return {
     entries: entries.length,
     operations: operations.length,
     skipped: report.skipped.length,
     warnings: report.warnings.length,
     schemas,
+    called,
     problems,
   };
 }
@@ -86,6 +97,39 @@ function pointerOf(operation: ImportedOperation): string {
 function schemasOf(operation: ImportedOperation): Array<[part: string, schema: TSchema]> {
   const errors = (operation.errorSchemas ?? []).map(({ code, schema }): [string, TSchema] => [code, schema]);
   return [["input", operation.inputSchema], ["output", operation.outputSchema], ...errors];
+}
+
+/** Calls an operation with a made-up input; `false` when none was found that its own schema accepts. */
+async function callOnce(operation: ImportedOperation, mock: ValidatingMock): Promise<boolean> {
+  const input = trySample(operation.inputSchema);
+  if (!compileSchema(operation.inputSchema).check(input)) return false;
+  mock.pointer = pointerOf(operation);
+  const { signal } = new AbortController();
+  try {
+    const result = await operation.handler(input, {
+      requestId: "1",
+      signal,
+      metadata: {},
+      env: {},
+      progress: () => {},
+    });
+    if (operation.type === "subscription") for await (const _ of result as AsyncIterable<unknown>) break;
+  } catch (error) {
+    // Made up as it is, the value may have no form on the wire, such as an empty object in a path.
+    if (isCallError(error) && error.code === "VALIDATION_ERROR") return false;
+    // The mock answers every call with JSON, which is no stream.
+    if (operation.type !== "subscription") mock.problems.push(`${mock.pointer}: ${String(error)}`);
+  }
+  return true;
+}
+
+/** Not every pattern can be turned around. */
+function trySample(schema: TSchema): unknown {
+  try {
+    return sample(JSON.parse(JSON.stringify(schema)));
+  } catch {
+    return undefined;
+  }
 }
 
 function tryCompile(schema: TSchema): string | undefined {
