@@ -38,10 +38,12 @@ const longestNumber = 400;
 
 function parseNumber(text: string): number | undefined {
   if (text.length > longestNumber) return undefined;
-  const wanted = toDigits(text);
-  if (wanted === undefined) return undefined;
   const number = Number(text);
-  return Number.isFinite(number) && toDigits(String(number)) === wanted ? number : undefined;
+  if (!Number.isFinite(number)) return undefined;
+  const written = String(number);
+  if (written === text) return number;
+  const digits = toDigits(text);
+  return digits !== undefined && digits === toDigits(written) ? number : undefined;
 }
 
 /** The number as sign, significant digits and exponent; the same for two spellings of one number. */

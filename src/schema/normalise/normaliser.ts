@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
-import { compileSchema } from "../compile.ts";
+import { type CompiledSchema, compileSchema } from "../compile.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
@@ -42,7 +42,7 @@ export function createNormaliser(schema: TSchema): Normaliser {
 
 interface Compiled {
   planner: Planner;
-  check: CheckFunction;
+  compiled: CompiledSchema;
   /** Whether a value that fits also needs no change. */
   known: CheckFunction;
 }
@@ -55,9 +55,11 @@ class SchemaNormaliser implements Normaliser {
   constructor(schema: TSchema) {
     this.#schema = schema;
     let run: CheckFunction = (value) => {
-      const { check, known } = this.#compile();
+      const { compiled, known } = this.#compile();
+      const fits = compiled.check(value);
+      const { check } = compiled; // by now the compiled one
       run = (candidate) => check(candidate) && known(candidate);
-      return run(value);
+      return fits && known(value);
     };
     this.clean = (value) => {
       try {
@@ -84,14 +86,14 @@ class SchemaNormaliser implements Normaliser {
   }
 
   #normalise(value: unknown): Normalised {
-    const { planner, check, known } = this.#compile();
-    const valid = check(value);
+    const { planner, compiled, known } = this.#compile();
+    const valid = compiled.check(value);
     if (valid && known(value)) return { data: value };
     const log = new DriftLog();
     const start = log.mark();
     const data = planner.checks.separable ? new Walker(log).walk(planner.root, value, valid) : value;
     // Tidying keeps what fits fitting; the walker takes back what would not. Repairing may not have been enough.
-    const fits = valid || (data !== value && check(data));
+    const fits = valid || (data !== value && compiled.check(data));
     if (!fits && !log.hasMismatchSince(start)) log.mismatch("does not fit the schema");
     return { data, ...log.report() };
   }
@@ -99,11 +101,8 @@ class SchemaNormaliser implements Normaliser {
   #compile(): Compiled {
     if (this.#compiled === undefined) {
       const planner = new Planner(this.#schema);
-      const compiled = compileSchema(this.#schema);
-      compiled.check(undefined); // compiles, so that the check itself can be kept
-      const { check } = compiled;
       const known = planner.checks.separable ? createKnownCheck(planner.root) : () => true;
-      this.#compiled = { planner, check, known };
+      this.#compiled = { planner, compiled: compileSchema(this.#schema), known };
     }
     return this.#compiled;
   }

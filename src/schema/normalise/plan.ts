@@ -4,7 +4,7 @@ import { ArrayShape } from "./array-shape.ts";
 import { type Choice, collectFacets, collectTypes, type Facets } from "./facets.ts";
 import { hasShape, ObjectShape } from "./object-shape.ts";
 import { type Schema, SchemaChecks } from "./schema-checks.ts";
-import { isFreeForm, selectBranches } from "./select.ts";
+import { isFreeForm, selectBranches, takeSingleBranch } from "./select.ts";
 
 // Keywords that a change inside an object or array can turn from kept to broken, or that no part alone can judge.
 const wholeKeywords = new Set(
@@ -45,7 +45,8 @@ export class Plan {
   readonly #sources: readonly Schema[];
   readonly #origin: Plan | undefined;
   readonly #constrained: boolean;
-  readonly #selected = new Map<string, Plan | undefined>();
+  readonly #selected = new Map<string, Plan>();
+  readonly #byBranch: Plan[] = [];
   #objectShape: ObjectShape | undefined;
   #arrayShape: ArrayShape | undefined;
   #hasWork: boolean | undefined;
@@ -112,6 +113,8 @@ export class Plan {
   /** The plan for what this value selects, without choices; `undefined` when no branch takes it. */
   select(value: unknown, valid: boolean): Plan | undefined {
     if (this.choices.length === 0) return this;
+    const single = this.choices.length === 1 ? takeSingleBranch(this.choices[0]!, value, valid, this.planner) : -1;
+    if (single >= 0) return this.#planForBranch(single).select(value, valid);
     const selection = selectBranches(this.choices, value, valid, this.planner);
     if (selection === undefined) return undefined;
     let plan = this.#selected.get(selection.key);
@@ -120,6 +123,16 @@ export class Plan {
       this.#selected.set(selection.key, plan);
     }
     return plan.select(value, valid);
+  }
+
+  #planForBranch(index: number): Plan {
+    let plan = this.#byBranch[index];
+    if (plan === undefined) {
+      const { branches } = this.choices[0] as Extract<Choice, { kind: "anyOf" | "oneOf" }>;
+      plan = this.#planFor([branches[index]!], [branches[index]!]);
+      this.#byBranch[index] = plan;
+    }
+    return plan;
   }
 
   #planFor(schemas: readonly Schema[], alternatives: readonly Schema[]): Plan {
@@ -170,8 +183,12 @@ export class Planner {
 
   /** The type names that a schema allows; `undefined` when it says nothing about types. */
   typesOf(schema: Schema): ReadonlySet<string> | undefined {
-    if (!this.#types.has(schema)) this.#types.set(schema, collectTypes(collectFacets([schema], this.checks).facets));
-    return this.#types.get(schema);
+    let types = this.#types.get(schema);
+    if (types === undefined && !this.#types.has(schema)) {
+      types = collectTypes(collectFacets([schema], this.checks).facets);
+      this.#types.set(schema, types);
+    }
+    return types;
   }
 
   #numberOf(schema: Schema): number {

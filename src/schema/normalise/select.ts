@@ -18,6 +18,31 @@ export interface BranchSource {
   typesOf(branch: Schema): ReadonlySet<string> | undefined;
 }
 
+/**
+ * The index of the only branch of an `anyOf` or `oneOf` that takes the value, found without any allocation; -1 when
+ * there is no single one. This is what nearly all data comes to.
+ */
+export function takeSingleBranch(choice: Choice, value: unknown, valid: boolean, source: BranchSource): number {
+  if (choice.kind !== "anyOf" && choice.kind !== "oneOf") return -1;
+  const { branches } = choice;
+  let [candidates, candidate] = [0, -1];
+  for (let index = 0; index < branches.length; index++) {
+    if (!admitsKind(source.typesOf(branches[index]!), value)) continue;
+    candidates++;
+    candidate = index;
+  }
+  // One of them took the value, so the only one that can is the one.
+  if (valid && candidates === 1) return candidate;
+  let taken = -1;
+  for (let index = 0; index < branches.length; index++) {
+    const branch = branches[index]!;
+    if (!admitsKind(source.typesOf(branch), value) || !source.checks.of(branch)(value)) continue;
+    if (taken >= 0) return -1;
+    taken = index;
+  }
+  return taken;
+}
+
 /** Lets a value decide every choice; `undefined` when an `anyOf` or `oneOf` does not take it. */
 export function selectBranches(
   choices: readonly Choice[],
@@ -36,7 +61,8 @@ export function selectBranches(
       selection.key += applies ? "t" : "f";
       if (applies) selection.schemas.push(choice.schema);
     } else {
-      const taken = takeBranches(choice.kind, choice.branches, value, valid, source);
+      const single = takeSingleBranch(choice, value, valid, source);
+      const taken = single >= 0 ? [single] : takeBranches(choice.kind, choice.branches, value, source);
       if (taken === undefined) return undefined;
       selection.key += `[${taken.join()}]`;
       for (const index of taken) {
@@ -48,22 +74,16 @@ export function selectBranches(
   return selection;
 }
 
+/** For a value that not exactly one branch takes. */
 function takeBranches(
   kind: "anyOf" | "oneOf",
   branches: readonly Schema[],
   value: unknown,
-  valid: boolean,
   source: BranchSource,
 ): number[] | undefined {
-  const candidates: number[] = [];
-  for (let index = 0; index < branches.length; index++) {
-    if (admitsKind(source.typesOf(branches[index]!), value)) candidates.push(index);
-  }
-  // One of them took the value, so the only one that can is the one.
-  if (valid && candidates.length === 1) return candidates;
-  const passing = candidates.filter((index) => source.checks.of(branches[index]!)(value));
-  if (passing.length === 1 || (kind === "anyOf" && passing.length > 1)) return passing;
-  return passing.length === 0 ? onlyBranchBesideNull(branches, value, source) : undefined;
+  const passing = [...branches.keys()].filter((index) => source.checks.of(branches[index]!)(value));
+  if (passing.length === 0) return onlyBranchBesideNull(branches, value, source);
+  return kind === "anyOf" ? passing : undefined;
 }
 
 /** "X or null" is X for everything but null: what does not fit it can still be put right. */
