@@ -77,9 +77,9 @@ class LazySchema implements CompiledSchema {
     const { context, schema } = this.#prepare();
     const found = collect(() => Errors(context, schema, value)[1]);
     if (found.length === 0) found.push({ instancePath: "", message: "is not valid" });
-    const errors = found.slice(0, limit).map(({ instancePath, message }) => ({
-      path: shorten(instancePath, longestPath),
-      message: shorten(message, longestMessage),
+    const errors = found.slice(0, limit).map((error) => ({
+      path: shorten(error.instancePath, longestPath),
+      message: shorten(messageOf(error), longestMessage),
     }));
     return { errors, total: found.length };
   }
@@ -105,6 +105,14 @@ function isUnknown(schema: unknown): boolean {
 interface FoundError {
   instancePath: string;
   message: string;
+  params?: object;
+}
+
+/** A pattern reads as it was written, also where a RegExp took its place. */
+function messageOf({ message, params = {} }: FoundError): string {
+  const pattern = "pattern" in params ? params.pattern : undefined;
+  const isNative = pattern instanceof RegExp && pattern.constructor === RegExp;
+  return isNative ? `must match pattern "${pattern.source}"` : message;
 }
 
 function collect(find: () => FoundError[]): FoundError[] {
