@@ -90,13 +90,19 @@ export class ValidatingMock {
 }
 
 /**
- * What Ajv cannot read as it stands: an `id` in an example would name a schema, `nullable` needs a `type` beside it. And
- * what a discriminator decides, which Ajv does not know here, need not be told apart by `oneOf`.
+ * What Ajv cannot read as it stands: an `id` in an example would name a schema, `nullable` needs a `type` beside it, some
+ * bounds are draft 4's in 3.1. And what it does not know of OpenAPI: a `readOnly` property is not required of a request,
+ * and what a discriminator decides need not be told apart by `oneOf`.
  */
 function forAjv(spec: Node): Node {
   return JSON.parse(JSON.stringify(spec), (key, value) => {
     if (/^(examples?|x-.*)$/.test(key)) return undefined;
+    if (key.startsWith("exclusiveM") && typeof value === "boolean") return undefined;
     if (typeof value !== "object" || value === null) return value;
+    const { properties, required } = value;
+    if (properties && Array.isArray(required)) {
+      value.required = required.filter((name: string) => properties[name]?.readOnly !== true);
+    }
     if (value["nullable"] !== undefined && value["type"] === undefined) delete value["nullable"];
     if (value["discriminator"] === undefined || value["oneOf"] === undefined) return value;
     const { oneOf, discriminator, ...rest } = value;
