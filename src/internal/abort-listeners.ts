@@ -16,8 +16,8 @@ export function listenForAbort(signal: AbortSignal, listener: AbortListener): vo
   let members = listeners.get(signal);
   if (members === undefined) {
     members = new LinkedSet();
-    listeners.set(signal, members);
     signal.addEventListener("abort", onAbort, { once: true });
+    listeners.set(signal, members);
   }
   members.add(listener);
 }

@@ -24,15 +24,21 @@ export class Emitter<E> {
 
   emit(event: E): void {
     for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        this.#onFailure(error);
-      }
+      notify(() => listener(event), this.#onFailure);
     }
   }
 
   clear(): void {
     this.#listeners = [];
+  }
+}
+
+/** Calls somebody who only listens. `onFailure` hears what it throws, and what its promise rejects with. */
+export function notify(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const answer = call();
+    if (answer instanceof Promise) answer.catch(onFailure);
+  } catch (error) {
+    onFailure(error);
   }
 }

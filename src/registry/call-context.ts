@@ -1,3 +1,4 @@
+import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import type {
   CallOptions,
@@ -8,6 +9,7 @@ import type {
   RegisteredEnv,
 } from "../operation/index.ts";
 import type { Guard } from "./guard.ts";
+import { reportListener } from "./reports.ts";
 
 /** What a context asks of the registry that made it. */
 export interface ContextHost {
@@ -55,6 +57,8 @@ export class CallContext implements OperationContext {
     this.#host = host;
     this.#operationId = operationId;
     this.#options = options;
+    // Progress that comes after the end reaches nobody, so the end must be known.
+    if (options?.onProgress !== undefined) this.#phase = Phase.startingAsked;
     if (parent === undefined) {
       this.identity = options?.identity;
       this.deadline = options?.deadline;
@@ -71,8 +75,11 @@ export class CallContext implements OperationContext {
   }
 
   get requestId(): string {
-    // A nested call always has an id of its own.
-    this.#requestId ??= (this.#depth === 0 ? this.#options?.requestId : undefined) ?? nextRequestId();
+    if (this.#requestId === undefined) {
+      // A nested call always has an id of its own.
+      const given: unknown = this.#depth === 0 ? this.#options?.requestId : undefined;
+      this.#requestId = typeof given === "string" ? given : nextRequestId();
+    }
     return this.#requestId;
   }
 
@@ -93,12 +100,13 @@ export class CallContext implements OperationContext {
   progress(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
-    this.#options?.onProgress?.(progress);
+    const options = this.#options;
+    if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), reportProgressListener);
   }
 
   /** Tells whether a value is a context that some registry made. */
-  static is(value: object): value is CallContext {
-    return #host in value;
+  static is(value: unknown): value is CallContext {
+    return typeof value === "object" && value !== null && #host in value;
   }
 
   /** Tells whether a value is a context that `host` made; a property or a prototype cannot claim it. */
@@ -118,6 +126,15 @@ export class CallContext implements OperationContext {
     context.#guard = guard;
   }
 
+  static isFinished(context: CallContext): boolean {
+    return context.#phase === Phase.finished;
+  }
+
+  /** Says, before the handler starts, that somebody wants to hear of its end. */
+  static askForEnd(context: CallContext): void {
+    if (context.#phase === Phase.starting) context.#phase = Phase.startingAsked;
+  }
+
   /** Says that the handler's code has returned `result` and is now running on its own. */
   static started(context: CallContext, result: PromiseLike<unknown>): void {
     if (context.#phase === Phase.startingAsked) watch(context, result);
@@ -135,7 +152,8 @@ export class CallContext implements OperationContext {
 
   /**
    * Tells whether the handler that got this context still runs. Nobody listens for its end until it is first asked,
-   * so that handlers which call nothing pay nothing; that first answer takes one microtask.
+   * so that handlers which call nothing pay nothing. Once the handler waits for something the answer takes a
+   * microtask: if the handler had finished before, its reaction is in the queue ahead of that one.
    */
   static isRunning(context: CallContext): boolean | Promise<boolean> {
     switch (context.#phase) {
@@ -143,15 +161,16 @@ export class CallContext implements OperationContext {
         context.#phase = Phase.startingAsked;
         return true;
       case Phase.startingAsked:
-      case Phase.runningAsked:
         return true;
       case Phase.finished:
         return false;
       case Phase.running:
         watch(context, context.#result!);
-        // If the handler had finished before, its reaction is in the queue ahead of this one.
-        return Promise.resolve().then(() => context.#phase !== Phase.finished);
+        break;
+      case Phase.runningAsked:
+        break;
     }
+    return Promise.resolve().then(() => context.#phase !== Phase.finished);
   }
 
   static {
@@ -162,6 +181,10 @@ export class CallContext implements OperationContext {
       result.then(finish, finish);
     };
   }
+}
+
+function reportProgressListener(error: unknown): void {
+  reportListener("progress", error);
 }
 
 /** The earlier of two deadlines that may both be absent. */

@@ -14,7 +14,7 @@ import type { Entry } from "./entry.ts";
 import { createTrustedEnv } from "./env.ts";
 import { Guard } from "./guard.ts";
 import { describeCall } from "./observe.ts";
-import { Prepared } from "./prepared.ts";
+import { Prepared, raise } from "./prepared.ts";
 import { reportListener } from "./reports.ts";
 import type { CallEvent, ChangeEvent, CustomAuth, Middleware, RegistryOptions } from "./types.ts";
 
@@ -34,7 +34,8 @@ export class RegistryCore implements ContextHost {
   constructor({ customAuth = {}, outputPolicy = "cast", limits }: RegistryOptions) {
     this.#customAuth = customAuth;
     this.#outputPolicy = outputPolicy;
-    this.limits = { ...defaultLimits, ...limits };
+    const given = Object.entries(limits ?? {}).filter(([, value]) => value !== undefined);
+    this.limits = { ...defaultLimits, ...Object.fromEntries(given) };
   }
 
   entry(id: string): Entry | undefined {
@@ -92,12 +93,12 @@ export class RegistryCore implements ContextHost {
   /** Compiles what a call of the operation needs. Throws a `CallError` when it cannot be called. */
   prepare(entry: Entry): Prepared {
     const { handler, id } = entry;
-    if (handler === undefined) throw handlerMissing(id);
+    if (handler === undefined) throw raise(id, handlerMissing(id));
     try {
       entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
     } catch (cause) {
       const message = `"${id}" cannot be called, because a schema of it cannot be used: ${cause instanceof Error ? cause.message : "unknown reason"}`;
-      throw new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false });
+      throw raise(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
     }
     return entry.prepared;
   }

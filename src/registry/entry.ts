@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import {
   type AccessControl,
+  type ErrorDefinition,
   type IOperationDefinition,
   type OperationHandler,
   type OperationSpec,
@@ -130,11 +131,15 @@ function toLazySpec(definition: Registrable, accessControl: AccessControl): Oper
 
 function addOptional(spec: OperationSpec, definition: Registrable): OperationSpec {
   if (definition.title !== undefined) spec.title = definition.title;
-  if (definition.tags !== undefined) spec.tags = definition.tags;
-  if (definition.errorSchemas !== undefined) spec.errorSchemas = definition.errorSchemas;
+  if (definition.tags !== undefined) spec.tags = Object.freeze([...definition.tags]) as string[];
+  if (definition.errorSchemas !== undefined) {
+    spec.errorSchemas = Object.freeze(
+      definition.errorSchemas.map((one) => Object.freeze({ ...one })),
+    ) as ErrorDefinition[];
+  }
   if (definition.idempotent !== undefined) spec.idempotent = definition.idempotent;
   if (definition.outputPolicy !== undefined) spec.outputPolicy = definition.outputPolicy;
-  if (definition._meta !== undefined) spec._meta = definition._meta;
+  if (definition._meta !== undefined) spec._meta = Object.freeze({ ...definition._meta });
   return Object.freeze(spec);
 }
 

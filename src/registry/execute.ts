@@ -1,5 +1,5 @@
-import type { CallOptions, ResponseEnvelope } from "../operation/index.ts";
 import { isPlainPromise } from "../internal/plain-promise.ts";
+import type { CallOptions, ResponseEnvelope } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { createGuard, type Guard } from "./guard.ts";

@@ -1,8 +1,9 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
-import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
+import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { aborted, type CallError, type CallOptions, timedOut, validationError } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
+import { raise } from "./prepared.ts";
 
 /** Why a call was given up before its handler answered. */
 type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
@@ -49,9 +50,14 @@ export class Guard extends Linked implements Expiring {
     if (parent !== undefined) {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
       this.#expiresAt = parent.#expiresAt;
-      this.#parentWatch = new Watch(this);
-      parent.#children ??= new LinkedSet();
-      parent.#children.add(this.#parentWatch);
+      // The handler around may have kept the timer from firing.
+      if (this.#isExpired()) return this.end({ kind: "expired" });
+      if (parent.#released) this.#watchDeadline();
+      else {
+        this.#parentWatch = new Watch(this);
+        parent.#children ??= new LinkedSet();
+        parent.#children.add(this.#parentWatch);
+      }
     }
     if (signal !== undefined) {
       if (signal.aborted) return this.end({ kind: "aborted", reason: signal.reason });
@@ -62,7 +68,7 @@ export class Guard extends Linked implements Expiring {
       const now = Date.now();
       if (deadline <= now) return this.end({ kind: "expired" });
       const expiresAt = toMonotonic(deadline, now);
-      // A later deadline than that of the call around it never comes to bear.
+      // The call around watches its own deadline for both, as long as it runs.
       if (expiresAt < this.#expiresAt) {
         this.#expiresAt = expiresAt;
         expireAt(this, expiresAt);
@@ -85,6 +91,9 @@ export class Guard extends Linked implements Expiring {
     if (this.#released || this.ended !== undefined) return false;
     this.#released = true;
     this.#leave();
+    // Calls inside that nobody waited for keep the deadline.
+    const children = this.#children;
+    for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.#watchDeadline();
     return true;
   }
 
@@ -92,6 +101,12 @@ export class Guard extends Linked implements Expiring {
   start(): void {
     if (this.ended !== undefined) throw this.ended;
     this.#started = true;
+  }
+
+  /** The same for a call that has waited for something: the time may be up though no timer could fire. */
+  startNow(): void {
+    if (this.#isExpired()) this.end({ kind: "expired" });
+    this.start();
   }
 
   /** What the handler can listen to. */
@@ -113,15 +128,26 @@ export class Guard extends Linked implements Expiring {
     this.#fire(error, ending);
   }
 
-  /** Fires the handler's signal, though the call itself has been answered: its consumer left. */
-  fire(reason: CallError): void {
-    this.#fire(reason, { kind: "aborted", reason });
+  /** Ends a call that has been answered: only its handler's signal and the calls inside it hear of it. */
+  abandon(error: CallError): void {
+    if (this.ended !== undefined) return;
+    this.ended = error;
+    this.#leave();
+    this.#fire(error, endingOf(error));
   }
 
   #fire(error: CallError, ending: Ending): void {
     this.#controller?.abort(error);
     const children = this.#children;
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
+  }
+
+  #isExpired(): boolean {
+    return this.#expiresAt !== Number.POSITIVE_INFINITY && this.#expiresAt <= monotonicNow();
+  }
+
+  #watchDeadline(): void {
+    if (this.owner === undefined && this.#expiresAt !== Number.POSITIVE_INFINITY) expireAt(this, this.#expiresAt);
   }
 
   #leave(): void {
@@ -132,7 +158,8 @@ export class Guard extends Linked implements Expiring {
 }
 
 function toError(operationId: string, ending: Ending, started: boolean): CallError {
-  return ending.kind === "expired" ? timedOut(operationId, started) : aborted(operationId, ending.reason, started);
+  const isLate = ending.kind === "expired";
+  return raise(operationId, isLate ? timedOut(operationId, started) : aborted(operationId, ending.reason, started));
 }
 
 function endingOf(error: CallError): Ending {
@@ -151,6 +178,7 @@ export function createGuard(
   const outer = parent === undefined ? undefined : CallContext.guardOf(parent);
   if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
   if (deadline !== undefined) assertDeadline(operationId, deadline);
+  if (signal !== undefined) assertSignal(operationId, signal);
   const guard = new Guard(operationId);
   guard.arm(signal, deadline, outer);
   CallContext.attachGuard(context, guard);
@@ -159,6 +187,14 @@ export function createGuard(
 
 function assertDeadline(operationId: string, deadline: unknown): void {
   if (typeof deadline === "number" && !Number.isNaN(deadline)) return;
-  const message = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
-  throw validationError(`options of "${operationId}"`, [{ path: "/deadline", message }]);
+  throw invalidOption(operationId, "deadline", "must be a time in milliseconds since the epoch: Date.now() + 5_000");
+}
+
+function assertSignal(operationId: string, signal: Partial<AbortSignal> | null): void {
+  if (typeof signal?.addEventListener === "function") return;
+  throw invalidOption(operationId, "signal", "must be an AbortSignal, such as that of an AbortController");
+}
+
+function invalidOption(operationId: string, name: string, message: string): CallError {
+  return raise(operationId, validationError(`options of "${operationId}"`, [{ path: `/${name}`, message }]));
 }

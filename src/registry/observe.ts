@@ -1,17 +1,23 @@
 import { monotonicNow } from "../internal/deadlines.ts";
 import { mapError, type ResponseEnvelope } from "../operation/index.ts";
-import type { CallContext } from "./call-context.ts";
+import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import type { CallEventBase } from "./types.ts";
 
 /** Tells the registry's listeners when a call starts and how it ends. */
-export async function observe(
+export function observe(
   core: RegistryCore,
   context: CallContext,
   operationId: string,
   start: () => Promise<ResponseEnvelope>,
 ): Promise<ResponseEnvelope> {
-  const end = beginObserving(core, context, operationId);
+  return observeEnd(beginObserving(core, context, operationId), start);
+}
+
+async function observeEnd(
+  end: (how: Outcome) => void,
+  start: () => Promise<ResponseEnvelope>,
+): Promise<ResponseEnvelope> {
   try {
     const envelope = await start();
     end({ envelope });
@@ -27,6 +33,7 @@ type Outcome = { error: unknown } | { envelope?: ResponseEnvelope };
 
 /** Emits `started` now, and `succeeded` or `failed` when the returned function is called. */
 export function beginObserving(core: RegistryCore, context: CallContext, operationId: string): (how: Outcome) => void {
+  CallContext.askForEnd(context);
   const startedAt = monotonicNow();
   core.calls.emit({ kind: "started", ...describeCall(context, operationId) });
   return (how) => {

@@ -1,5 +1,5 @@
 import {
-  type CallError,
+  CallError,
   isCallError,
   isResponseEnvelope,
   localEnvelope,
@@ -27,10 +27,20 @@ import { reportDrift, reportUndeclaredDetails } from "./reports.ts";
 /** Errors that the pipeline itself raised, and for which operation. */
 const raised = new WeakMap<CallError, string>();
 
+/** Errors of handlers that say they had no effect, and of which operation. */
+const unrun = new WeakMap<CallError, string>();
+
 /** Notes that the pipeline, not a handler, made this error. */
 export function raise(operationId: string, error: CallError): CallError {
   raised.set(error, operationId);
   return error;
+}
+
+/** What a caller gets when something that it handed in threw as it was read. Errors of the pipeline stay themselves. */
+export function notStarted(operationId: string, cause: unknown): CallError {
+  if (isCallError(cause)) return cause;
+  const { code, message } = mapError(cause);
+  return raise(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
 const always = () => true;
@@ -97,11 +107,15 @@ function createEnveloper(entry: Entry, policy: OutputPolicy): (value: unknown) =
   const { id } = entry;
   const step = outputStep(entry, policy);
   return (value) => {
-    if (isResponseEnvelope(value)) return finishEnvelope(entry, step, value);
-    if (step.accepts.clean(value)) return localEnvelope(value, id);
-    const { data, drift, driftTotal } = step.repair(value);
-    const envelope = localEnvelope(data, id);
-    return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
+    try {
+      if (isResponseEnvelope(value)) return finishEnvelope(entry, step, value);
+      if (step.accepts.clean(value)) return localEnvelope(value, id);
+      const { data, drift, driftTotal } = step.repair(value);
+      const envelope = localEnvelope(data, id);
+      return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
+    } catch (error) {
+      throw mapError(error); // data may throw when it is read
+    }
   };
 }
 
@@ -158,8 +172,19 @@ function withDrift(
 
 function toFailure(entry: Entry, error: unknown): CallError {
   if (!isCallError(error)) return mapError(error);
-  const operationId = raised.get(error);
-  if (operationId !== undefined) return nestedFailure(operationId, error);
+  const nestedId = raised.get(error);
+  if (nestedId !== undefined) return asRun(nestedFailure(nestedId, error));
   reportUndeclaredDetails(entry, error);
+  if (error.mayHaveRun !== false) return error;
+  const claimedBy = unrun.get(error);
+  if (claimedBy !== undefined && claimedBy !== entry.id) return asRun(error);
+  unrun.set(error, entry.id);
   return error;
+}
+
+/** A nested call that never ran says nothing of the handler around it, which did. */
+function asRun(error: CallError): CallError {
+  if (error.mayHaveRun !== false) return error;
+  const { code, message, details, retryable } = error;
+  return new CallError(code, message, details, { cause: error, retryable });
 }

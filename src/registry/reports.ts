@@ -1,3 +1,4 @@
+import type { TSchema } from "typebox";
 import { createWarnOnce, logger } from "../internal/log.ts";
 import type { CallError, Drift } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
@@ -18,9 +19,18 @@ export function reportDrift(operationId: string, drift: readonly Drift[]): void 
 /** Details of a declared error do not fit the schema that was declared for them. */
 export function reportUndeclaredDetails({ id, spec }: Entry, error: CallError): void {
   const declared = spec.errorSchemas?.find(({ code }) => code === error.code);
-  if (declared === undefined || compileSchema(declared.schema).check(error.details)) return;
+  if (declared === undefined || fits(declared.schema, error.details)) return;
   const message = "Details of the error {code} of {operationId} do not fit the schema declared for them.";
   warnOnce(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
+}
+
+/** The error counts more than what is wrong with it: details or a schema that cannot be read do not replace it. */
+function fits(schema: TSchema, details: unknown): boolean {
+  try {
+    return compileSchema(schema).check(details);
+  } catch {
+    return false;
+  }
 }
 
 /** A handler answered after its caller had been told TIMEOUT or ABORTED. */

@@ -11,7 +11,7 @@ import {
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import type { Entry } from "./entry.ts";
-import { type Prepared, raise } from "./prepared.ts";
+import { notStarted, type Prepared, raise } from "./prepared.ts";
 
 /** Find and scopes, the steps before the input is looked at. Throws a `CallError`. */
 export function admit(
@@ -29,18 +29,38 @@ export function admit(
     if (answer !== true) throw raise(id, accessDenied(id, answer));
   }
   if (CallContext.depthOf(context) > core.limits.callDepth) {
-    throw limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", core.limits.callDepth);
+    throw raise(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", core.limits.callDepth));
   }
   return entry.prepared ?? core.prepare(entry);
 }
 
 function cannotFind(core: RegistryCore, id: string): CallError {
   if (core.isClosed) return unavailable("The registry was closed and", { mayHaveRun: false });
+  // Ids may come from anywhere.
+  if (typeof id !== "string") return operationNotFound("(not a string)");
   return operationNotFound(id, core.nearestId(id));
 }
 
+/** Validate and resource, the steps that may take more than one turn. Rejects with a `CallError`. */
+export async function acceptAndAuthorise(
+  core: RegistryCore,
+  prepared: Prepared,
+  context: CallContext,
+  input: unknown,
+  trusted: boolean,
+): Promise<unknown> {
+  const { entry } = prepared;
+  try {
+    const accepted = await prepared.acceptFully(input);
+    if (!trusted && entry.demandsResource) await authorise(core, entry, context, accepted);
+    return accepted;
+  } catch (error) {
+    throw notStarted(entry.id, error);
+  }
+}
+
 /** The resource step, on the validated input. Rejects with a `CallError`. */
-export async function authorise(core: RegistryCore, entry: Entry, context: CallContext, input: unknown): Promise<void> {
+async function authorise(core: RegistryCore, entry: Entry, context: CallContext, input: unknown): Promise<void> {
   const answer = checkResource(entry.access, context.identity, input);
   if (answer !== true) throw raise(entry.id, accessDenied(entry.id, answer));
   const name = entry.access.customAuth;
@@ -58,15 +78,24 @@ export async function authorise(core: RegistryCore, entry: Entry, context: CallC
   if (allowed !== true) throw raise(entry.id, accessDenied(entry.id, `customAuth "${name}" did not allow it`));
 }
 
-/** The run step: middleware, outermost first, then the handler. */
+/** The run step: middleware, outermost first, then the handler. Throws when the call has ended meanwhile. */
 export function runHandler(core: RegistryCore, prepared: Prepared, context: CallContext, input: unknown): unknown {
   const { middleware } = core;
   const { handler, entry } = prepared;
-  if (middleware.length === 0) return handler(input, context);
+  const run = () => {
+    CallContext.guardOf(context)?.startNow();
+    if (CallContext.isFinished(context)) throw new CallError("EXECUTION_ERROR", endedMessage(entry.id));
+    return handler(input, context);
+  };
+  if (middleware.length === 0) return run();
   const call = Object.freeze({ operationId: entry.id, spec: entry.spec, input, context });
   const step = (index: number): unknown => {
     const wrap = middleware[index];
-    return wrap === undefined ? handler(input, context) : wrap(call, async () => step(index + 1));
+    return wrap === undefined ? run() : wrap(call, async () => step(index + 1));
   };
   return step(0);
+}
+
+function endedMessage(id: string): string {
+  return `Middleware called next() when the call of "${id}" had been answered. Call it before the promise that the middleware returns is settled.`;
 }

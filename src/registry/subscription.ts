@@ -1,3 +1,4 @@
+import { isPlainPromise } from "../internal/plain-promise.ts";
 import { aborted, CallError, type CallOptions, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
@@ -5,7 +6,7 @@ import { createGuard, Guard } from "./guard.ts";
 import { beginObserving, describeCall } from "./observe.ts";
 import type { Prepared } from "./prepared.ts";
 import { reportAbandoned } from "./reports.ts";
-import { admit, authorise, runHandler } from "./steps.ts";
+import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
@@ -64,11 +65,11 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   /** Ends the subscription. Resolves at once when the handler is in the middle of an `await`, else after its `finally`. */
   async return(): Promise<Result> {
     const { state, asking, source } = { state: this.#state, asking: this.#asking, source: this.#source };
+    this.#failure = undefined;
     if (state === "closed") return done;
     const left = aborted(this.#operationId, "the consumer left", state === "open");
     this.#close({});
-    this.#guard?.release();
-    this.#guard?.fire(left);
+    this.#guard?.abandon(left);
     if (source === undefined) return done;
     if (asking) this.#abandon(source);
     else await this.#leave(source);
@@ -106,15 +107,16 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#guard = createGuard(context, this.#operationId, this.#options, undefined) ?? new Guard(this.#operationId);
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
-    const input = await prepared.acceptFully(this.#input);
+    if (this.#guard.ended !== undefined) throw this.#guard.ended;
+    const input = await acceptAndAuthorise(core, prepared, context, this.#input, false);
     this.#input = undefined;
-    if (prepared.entry.demandsResource) await authorise(core, prepared.entry, context, input);
-    if (this.#isClosed()) throw aborted(this.#operationId, "the consumer left", false);
+    // Not when it was left or given up meanwhile.
     this.#guard.start();
     let iterable: unknown;
     try {
       iterable = await runHandler(core, prepared, context, input);
     } catch (error) {
+      if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
       return prepared.fail(error);
     }
     return toIterator(this.#operationId, iterable);
@@ -128,8 +130,9 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#asking = true;
     try {
       const answer: unknown = this.#source!.next();
-      const promise = answer instanceof Promise ? answer : Promise.resolve(answer);
-      promise.then(this.#onAnswer, this.#onFailure);
+      // Any other promise may answer twice, or at once; one of ours does not.
+      const promise = isPlainPromise(answer) ? answer : new Promise((resolve) => resolve(answer));
+      promise.then(this.#onAnswer as (answer: unknown) => void, this.#onFailure);
     } catch (error) {
       this.#onFailure(error);
     }
@@ -145,8 +148,10 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     } catch (error) {
       return this.#end(mapError(error));
     }
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) return; // the data left the subscription while it was read
     if (this.#endObserving !== undefined) this.#tell(envelope);
-    this.#waiters.shift()!.resolve({ done: false, value: envelope });
+    waiter.resolve({ done: false, value: envelope });
     if (this.#waiters.length > 0) this.#ask();
   };
 
@@ -184,6 +189,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   /** Ends while the handler could go on: the signal, the deadline, or a value that is refused. */
   #end(error: CallError): void {
     const source = this.#source;
+    this.#guard?.abandon(error);
     this.#fail(error);
     if (source !== undefined) this.#abandon(source);
   }

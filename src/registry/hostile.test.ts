@@ -1,0 +1,549 @@
+import { Type } from "typebox";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { CallError, type CallOptions, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
+import { buildEnv } from "./build-env.ts";
+import { OperationRegistry } from "./operation-registry.ts";
+import { subscribe } from "./subscribe.ts";
+import { deferred, operation, subscription } from "./testing.ts";
+
+const boom = (): never => {
+  throw new Error("boom");
+};
+
+const unhandled: unknown[] = [];
+const noteUnhandled = (reason: unknown) => unhandled.push(reason);
+
+beforeEach(() => {
+  unhandled.length = 0;
+  process.on("unhandledRejection", noteUnhandled);
+});
+
+afterEach(async () => {
+  await nextTurn();
+  process.off("unhandledRejection", noteUnhandled);
+  expect(unhandled).toEqual([]);
+});
+
+/** Unhandled rejections are told after all microtasks. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function registryOf(...definitions: IOperationDefinition[]): OperationRegistry {
+  const registry = new OperationRegistry();
+  registry.registerAll(definitions);
+  return registry;
+}
+
+/** What a call fails with, whatever it is. Fails itself when the call throws at once or gives no real promise. */
+async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
+  const promise = call();
+  expect(Object.getPrototypeOf(promise)).toBe(Promise.prototype);
+  return promise.then(
+    (value) => ({ answered: value }),
+    (error: unknown) => error,
+  );
+}
+
+/** Runs the same with and without listeners, middleware and a deadline, which take different ways through the code. */
+const ways: Array<[name: string, prepare: (registry: OperationRegistry) => CallOptions]> = [
+  ["plainly", () => ({})],
+  [
+    "with a listener",
+    (registry) => {
+      registry.on("call", () => {});
+      return {};
+    },
+  ],
+  [
+    "with middleware",
+    (registry) => {
+      registry.use((_, next) => next());
+      return {};
+    },
+  ],
+  ["with a deadline", () => ({ deadline: Date.now() + 60_000 })],
+];
+
+describe("hostile callers", () => {
+  test.each([null, 5, "text", true, Symbol("options"), []])("options that are no object: %s", async (options) => {
+    const registry = registryOf(operation());
+
+    expect((await registry.execute("test.echo", 1, options as never)).data).toBe(1);
+  });
+
+  const noIds: unknown[] = [
+    undefined,
+    null,
+    5,
+    Symbol("id"),
+    {},
+    { toString: boom },
+    ["test.echo"],
+    "__proto__",
+    "constructor",
+    "x".repeat(1_000_000),
+  ];
+  test.each(noIds)("an id that is none is OPERATION_NOT_FOUND: %#", async (id) => {
+    const registry = registryOf(operation());
+
+    const error = await failureOf(() => registry.execute(id as never, {}));
+
+    expect(error).toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
+    expect(JSON.stringify(error).length).toBeLessThan(2_000);
+    await expect(subscribe(registry, id as never, {}).next()).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  });
+
+  describe.each(ways)("%s", (_, prepare) => {
+    test.each(["identity", "deadline", "metadata", "signal", "requestId"])(
+      "a getter for options.%s that throws is one CallError, and nothing starts",
+      async (key) => {
+        const handler = vi.fn(async (_: unknown, context: OperationContext) => context.requestId);
+        const registry = registryOf(operation({ handler }));
+        const options = { ...prepare(registry) };
+        Object.defineProperty(options, key, { get: boom, enumerable: true });
+
+        const error = await failureOf(() => registry.execute("test.echo", {}, options));
+
+        expect(error).toBeInstanceOf(CallError);
+        expect(error).toMatchObject({ code: "EXECUTION_ERROR", message: "boom" });
+        if (key !== "requestId") expect(handler).not.toHaveBeenCalled();
+      },
+    );
+
+    test("input that throws when it is read is one CallError, and nothing starts", async () => {
+      const handler = vi.fn();
+      const registry = registryOf(operation({ handler, inputSchema: Type.Object({ a: Type.String() }) }));
+      const options = prepare(registry);
+
+      const error = await failureOf(() =>
+        registry.execute(
+          "test.echo",
+          {
+            get a() {
+              return boom();
+            },
+          },
+          options,
+        ),
+      );
+
+      expect(error).toBeInstanceOf(CallError);
+      expect(error).toMatchObject({ code: "EXECUTION_ERROR", mayHaveRun: false });
+      expect(handler).not.toHaveBeenCalled();
+    });
+
+    test("a validator that throws is one CallError, and nothing starts", async () => {
+      const handler = vi.fn();
+      const jsonSchema = { input: () => ({}), output: () => ({}) };
+      const inputSchema = { "~standard": { version: 1, vendor: "x", validate: boom, jsonSchema } };
+      const registry = registryOf(operation({ handler, inputSchema: inputSchema as never }));
+      const options = prepare(registry);
+
+      const error = await failureOf(() => registry.execute("test.echo", {}, options));
+
+      expect(error).toBeInstanceOf(CallError);
+      expect(error).toMatchObject({ code: "EXECUTION_ERROR", message: "boom", mayHaveRun: false });
+      expect(handler).not.toHaveBeenCalled();
+    });
+  });
+
+  test.each([null, {}, { aborted: false }, "signal", 5])(
+    "a signal that is none is refused each time: %j",
+    async (signal) => {
+      const handler = vi.fn();
+      const registry = registryOf(operation({ handler }));
+
+      for (let round = 0; round < 2; round++) {
+        const error = await failureOf(() => registry.execute("test.echo", {}, { signal: signal as never }));
+        expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+      }
+      expect(handler).not.toHaveBeenCalled();
+    },
+  );
+
+  test.each([Number.NaN, "soon", 5n, null, {}, new Date()])(
+    "a deadline that is none is refused: %s",
+    async (deadline) => {
+      const handler = vi.fn();
+      const registry = registryOf(operation({ handler }));
+
+      const error = await failureOf(() => registry.execute("test.echo", {}, { deadline: deadline as never }));
+
+      expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+      expect(handler).not.toHaveBeenCalled();
+    },
+  );
+
+  test.each([Number.NEGATIVE_INFINITY, -1, 0, Number.MIN_VALUE])(
+    "a deadline long past starts nothing: %s",
+    async (deadline) => {
+      const handler = vi.fn();
+      const registry = registryOf(operation({ handler }));
+
+      const error = await failureOf(() => registry.execute("test.echo", {}, { deadline }));
+
+      expect(error).toMatchObject({ code: "TIMEOUT", mayHaveRun: false });
+      expect(handler).not.toHaveBeenCalled();
+    },
+  );
+
+  test.each([Number.POSITIVE_INFINITY, Number.MAX_VALUE, Number.MAX_SAFE_INTEGER, Date.now() + 2 ** 31])(
+    "a deadline far away does not fire: %s",
+    async (deadline) => {
+      const registry = registryOf(operation({ handler: nextTurn }));
+
+      expect((await registry.execute("test.echo", {}, { deadline })).data).toBeUndefined();
+    },
+  );
+
+  test("a progress listener that throws or rejects does not reach the handler", async () => {
+    const registry = registryOf(
+      operation({
+        handler: async (_: unknown, context: OperationContext) => {
+          context.progress({ progress: 1 });
+          return "done";
+        },
+      }),
+    );
+
+    expect((await registry.execute("test.echo", {}, { onProgress: boom })).data).toBe("done");
+    expect((await registry.execute("test.echo", {}, { onProgress: async () => boom() })).data).toBe("done");
+  });
+});
+
+describe("hostile handlers", () => {
+  class Strange extends Promise<unknown> {}
+
+  function promiseWithThen(then: unknown): Promise<unknown> {
+    return Object.defineProperty(Promise.resolve("own"), "then", { value: then });
+  }
+
+  describe.each(ways)("%s", (_, prepare) => {
+    async function run(handler: IOperationDefinition["handler"], overrides: Partial<IOperationDefinition> = {}) {
+      const registry = registryOf(operation({ handler, ...overrides }));
+      const options = prepare(registry);
+      return failureOf(() => registry.execute("test.echo", {}, options));
+    }
+
+    test("a promise with a then of its own settles once", async () => {
+      const twice = promiseWithThen((resolve: (value: unknown) => void) => {
+        resolve(1);
+        resolve(2);
+      });
+
+      expect(await run(() => twice as never)).toMatchObject({ answered: { data: 1 } });
+      expect(await run(() => promiseWithThen(boom) as never)).toMatchObject({
+        code: "EXECUTION_ERROR",
+        message: "boom",
+        mayHaveRun: true,
+      });
+    });
+
+    test("a promise of a subclass gives a real promise", async () => {
+      expect(await run(() => Strange.resolve("strange") as never)).toMatchObject({ answered: { data: "strange" } });
+      expect(await run(() => Strange.reject(new Error("no")) as never)).toMatchObject({
+        code: "EXECUTION_ERROR",
+        mayHaveRun: true,
+      });
+    });
+
+    test("a subclass whose then throws has run", async () => {
+      class Broken extends Promise<unknown> {}
+      Object.defineProperty(Broken.prototype, "then", { value: boom });
+
+      expect(await run(() => new Broken(() => {}) as never)).toMatchObject({
+        code: "EXECUTION_ERROR",
+        message: "boom",
+        mayHaveRun: true,
+      });
+    });
+
+    test("a thenable that answers twice, and throws after it, settles once", async () => {
+      const thenable = {
+        then(resolve: (value: unknown) => void, reject: (error: unknown) => void) {
+          resolve("first");
+          resolve("second");
+          reject(new Error("third"));
+          boom();
+        },
+      };
+
+      expect(await run(() => thenable as never)).toMatchObject({ answered: { data: "first" } });
+    });
+
+    test.each([null, undefined, 0, "text", Symbol("x"), () => {}, Object.create(null), new Proxy({}, { get: boom })])(
+      "whatever is thrown becomes one CallError: %#",
+      async (thrown) => {
+        const sync = await run(() => {
+          throw thrown;
+        });
+        const asynchronous = await run(async () => {
+          throw thrown;
+        });
+
+        expect(sync).toMatchObject({ code: "UNKNOWN_ERROR", mayHaveRun: true });
+        expect(asynchronous).toMatchObject({ code: "UNKNOWN_ERROR", mayHaveRun: true });
+      },
+    );
+
+    test.each(["cast", "check", "strict"] as const)(
+      "a result that throws when it is read fails with a CallError under %s",
+      async (outputPolicy) => {
+        const outputSchema = Type.Object({ a: Type.Object({ b: Type.String() }) });
+        const hostile = { a: new Proxy({}, { get: boom, ownKeys: boom, has: boom, getOwnPropertyDescriptor: boom }) };
+
+        for (const handler of [async () => hostile, () => hostile]) {
+          const error = await run(handler, { outputSchema, outputPolicy });
+          expect(error).toBeInstanceOf(CallError);
+          expect(error).toMatchObject({ mayHaveRun: true });
+        }
+      },
+    );
+
+    test("details of a declared error that throw when they are read do not hide the error", async () => {
+      const errorSchemas = [{ code: "FULL", schema: Type.Object({ max: Type.Number() }) }];
+      const thrown = new CallError("FULL", "full", {
+        get max() {
+          return boom();
+        },
+      });
+
+      const errors = [
+        await run(
+          () => {
+            throw thrown;
+          },
+          { errorSchemas },
+        ),
+        await run(
+          async () => {
+            throw thrown;
+          },
+          { errorSchemas },
+        ),
+      ];
+
+      expect(errors.map((error) => error === thrown)).toEqual([true, true]);
+    });
+  });
+
+  test("progress after the call is over reaches nobody", async () => {
+    let late: OperationContext | undefined;
+    const registry = registryOf(
+      operation({
+        handler: async (_: unknown, context: OperationContext) => {
+          await null;
+          late = context;
+        },
+      }),
+    );
+    const onProgress = vi.fn();
+    const kinds: string[] = [];
+    registry.on("call", ({ kind }) => kinds.push(kind));
+
+    await registry.execute("test.echo", {}, { onProgress });
+    late!.progress({ progress: 1 });
+    await nextTurn();
+
+    expect(onProgress).not.toHaveBeenCalled();
+    expect(kinds).toEqual(["started", "succeeded"]);
+  });
+
+  test("progress after the call is over reaches nobody, without a listener too", async () => {
+    let late: OperationContext | undefined;
+    const registry = registryOf(
+      operation({
+        handler: async (_: unknown, context: OperationContext) => {
+          late = context;
+        },
+      }),
+    );
+    const onProgress = vi.fn();
+
+    await registry.execute("test.echo", {}, { onProgress });
+    late!.progress({ progress: 1 });
+
+    expect(onProgress).not.toHaveBeenCalled();
+  });
+});
+
+describe("hostile listeners and middleware", () => {
+  test("a listener that rejects disturbs nobody", async () => {
+    const registry = registryOf(operation());
+    registry.on("call", (async () => boom()) as never);
+    registry.on("change", (async () => boom()) as never);
+
+    registry.register(operation({ name: "more" }));
+
+    expect((await registry.execute("test.echo", 1)).data).toBe(1);
+  });
+
+  test("listeners that come and go during an event", () => {
+    const registry = new OperationRegistry();
+    const heard: string[] = [];
+    const stop = registry.on("change", ({ operationId }) => {
+      heard.push(`first ${operationId}`);
+      stop();
+      stop();
+      registry.on("change", (event) => heard.push(`late ${event.operationId}`));
+    });
+    registry.on("change", ({ operationId }) => {
+      heard.push(`second ${operationId}`);
+      if (!registry.has("test.b")) registry.register(operation({ name: "b" }));
+    });
+
+    registry.register(operation({ name: "a" }));
+
+    expect(heard).toEqual(["first test.a", "second test.a", "second test.b", "late test.b"]);
+  });
+
+  test("a listener that leaves the subscription while a value is told", async () => {
+    const registry = registryOf(
+      subscription(async function* () {
+        yield 1;
+        yield 2;
+      }),
+    );
+    const iterator = subscribe(registry, "test.ticks", {});
+    registry.on("call", ({ kind }) => {
+      if (kind === "yielded") void iterator.return?.();
+    });
+
+    const values = await Promise.all([iterator.next(), iterator.next()]);
+
+    expect(values.map(({ done }) => done)).toEqual([false, true]);
+  });
+
+  test("next() after the call has ended does not start the handler", async () => {
+    const handler = vi.fn();
+    const registry = registryOf(operation({ handler }));
+    let late: (() => Promise<unknown>) | undefined;
+    registry.use((_, next) => {
+      late = next;
+      return "cached";
+    });
+
+    expect((await registry.execute("test.echo", {})).data).toBe("cached");
+
+    await expect(late!()).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("next() after an abort does not start the handler", async () => {
+    const handler = vi.fn();
+    const gate = deferred();
+    const outcome = deferred<unknown>();
+    const controller = new AbortController();
+    const registry = registryOf(operation({ handler }));
+    registry.use(async (_, next) => {
+      await gate.promise;
+      const result = next();
+      outcome.resolve(result.catch((error: unknown) => error));
+      return result;
+    });
+
+    const call = registry.execute("test.echo", {}, { signal: controller.signal });
+    controller.abort();
+
+    await expect(call).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
+    gate.resolve();
+    expect(await outcome.promise).toMatchObject({ code: "ABORTED" });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("next() twice runs the handler twice and answers once", async () => {
+    const handler = vi.fn(async () => handler.mock.calls.length);
+    const registry = registryOf(operation({ handler }));
+    registry.use(async (_, next) => [await next(), await next()]);
+
+    expect((await registry.execute("test.echo", {})).data).toEqual([1, 2]);
+  });
+});
+
+describe("what the registry shows cannot be used to change it", () => {
+  const secured = () =>
+    operation({
+      name: "secured",
+      tags: ["a"],
+      accessControl: { requiredScopes: ["admin"], requiredScopesAny: ["x"] },
+      errorSchemas: [{ code: "FULL", schema: Type.Unknown() }],
+      _meta: { from: "here" },
+    });
+
+  test("lists, rules and notes are frozen copies", () => {
+    const definition = secured();
+    const registry = registryOf(definition);
+    const before = JSON.stringify(registry.getSpec("test.secured"));
+
+    for (const shown of [
+      registry.get("test.secured")!,
+      registry.getSpec("test.secured")!,
+      registry.list()[0]!,
+      registry.getAllSpecs()[0]!,
+      registry.search("secured")[0]!,
+      definition,
+    ]) {
+      for (const change of [
+        () => shown.tags!.push("b"),
+        () => shown.accessControl.requiredScopes.pop(),
+        () => shown.accessControl.requiredScopesAny!.push("y"),
+        () => shown.errorSchemas!.pop(),
+        () => Object.assign(shown._meta!, { from: "there" }),
+        () => Object.assign(shown, { accessControl: { requiredScopes: [] } }),
+      ]) {
+        try {
+          change();
+        } catch (error) {
+          expect(error).toBeInstanceOf(TypeError);
+        }
+      }
+    }
+
+    expect(JSON.stringify(registry.getSpec("test.secured"))).toBe(before);
+  });
+
+  test("a spec that is changed before it gets its handler keeps the rules it was registered with", async () => {
+    const { handler, ...spec } = secured();
+    const registry = new OperationRegistry();
+    registry.registerSpec(spec);
+    spec.accessControl = { requiredScopes: [] };
+    spec.namespace = "other";
+
+    registry.registerHandler("test.secured", handler!);
+
+    await expect(registry.execute("test.secured", {})).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+    expect(registry.getByName("test", "secured")?.handler).toBe(handler);
+    expect(registry.getByName("other", "secured")).toBeUndefined();
+    expect(registry.unregister("test.secured")).toBe(true);
+    expect(registry.getByName("test", "secured")).toBeUndefined();
+  });
+
+  test("limits that are undefined are the defaults", async () => {
+    const registry = new OperationRegistry({ limits: { callDepth: undefined as never } });
+    registry.register(
+      operation({
+        name: "loop",
+        handler: async (_: unknown, { env }: OperationContext) => env["test"]!["loop"]!({}),
+      }),
+    );
+
+    await expect(registry.execute("test.loop", {})).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+  });
+});
+
+test("handlers may register, replace and remove operations, themselves too", async () => {
+  const registry: OperationRegistry = registryOf(
+    operation({
+      name: "self",
+      handler: async (_: unknown, context: OperationContext) => {
+        registry.unregister("test.self");
+        registry.register(operation({ name: "self", handler: async () => "second" }));
+        return (await context.env["test"]!["self"]!({})).data;
+      },
+    }),
+  );
+
+  expect((await registry.execute("test.self", {})).data).toBe("second");
+  expect((await buildEnv({ registry, context: {} })["test"]!["self"]!({})).data).toBe("second");
+});
