@@ -36,6 +36,14 @@ export interface HTTPRetry {
   maxDelay?: number;
 }
 
+/** When a service that keeps failing is left alone for a while. */
+export interface HTTPBreaker {
+  /** Failures in a row, of the connection or by 502, 503, 504 and timeouts, that open it. @default 5 */
+  failures?: number;
+  /** How long calls then fail at once, in ms, before one is let through to see. @default 10,000 */
+  cooldown?: number;
+}
+
 /** How a dropped event stream is taken up again. */
 export interface HTTPReconnect {
   /** Tries in a row that may fail before the subscription does; a received event starts the count again. @default 10 */
@@ -97,6 +105,8 @@ export interface HTTPServiceConfig {
   fetch?: typeof fetch;
   /** `true` takes the defaults. @default false */
   retry?: boolean | HTTPRetry;
+  /** Whether calls fail at once while the service is down; `true` takes the defaults. @default false */
+  breaker?: boolean | HTTPBreaker;
   /** Most requests to this service at a time; more wait. @default no limit */
   concurrency?: number;
   /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. @default no limit */

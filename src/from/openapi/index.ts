@@ -1,6 +1,7 @@
 export type {
   ExternalReferences,
   HTTPAuth,
+  HTTPBreaker,
   HTTPReconnect,
   HTTPRetry,
   HTTPServiceConfig,

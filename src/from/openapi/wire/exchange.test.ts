@@ -369,3 +369,21 @@ test("no way of failing tells a secret, whatever place it was sent in", async ()
   expect(text).not.toContain(encodeURIComponent(canary));
   expect(text).not.toContain(Buffer.from(`u:${canary}`).toString("base64"));
 });
+
+test("a call that nothing can abort reads no signal and passes none on", async () => {
+  const signals: unknown[] = [];
+  const watching: typeof fetch = async (_url, init) => {
+    signals.push(init?.signal);
+    return new Response(null, { status: 204 });
+  };
+  const context = Object.defineProperty(callContext({ abortable: false }), "signal", {
+    get() {
+      throw new Error("read in vain");
+    },
+  });
+  const { handler } = createEndpointHandler(endpointPlan(), { namespace: "shop", fetch: watching });
+
+  await handler({}, context);
+
+  expect(signals).toEqual([undefined]);
+});

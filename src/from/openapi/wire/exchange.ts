@@ -2,6 +2,7 @@ import { CallError, defaultLimits, type OperationContext } from "../../../operat
 import type { HTTPRetry, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
+import { CircuitBreaker } from "./breaker.ts";
 import { ConcurrencyLimiter } from "./limiter.ts";
 import { fromNetworkError } from "./network-error.ts";
 import { abandon } from "./read-body.ts";
@@ -14,6 +15,8 @@ import { CallScope } from "./scope.ts";
 interface ServiceState {
   limiter: ConcurrencyLimiter | undefined;
   budget: RetryBudget;
+  /** By origin: one service may be spread over several. */
+  breakers: Map<string, CircuitBreaker>;
 }
 
 const services = new WeakMap<HTTPServiceConfig, ServiceState>();
@@ -22,7 +25,7 @@ function stateOf(config: HTTPServiceConfig): ServiceState {
   let state = services.get(config);
   if (state === undefined) {
     const limiter = config.concurrency === undefined ? undefined : new ConcurrencyLimiter(config.concurrency);
-    state = { limiter, budget: new RetryBudget() };
+    state = { limiter, budget: new RetryBudget(), breakers: new Map() };
     services.set(config, state);
   }
   return state;
@@ -96,14 +99,18 @@ export class Exchange {
       if (request instanceof Promise) request = await scope.race(request);
       prepare?.(request);
       if (scope.signal?.aborted) throw scope.failure ?? scope.signal.reason;
+      const breaker = this.#breakerOf(request.origin);
+      breaker?.admit(this.#plan.operationId);
       try {
         const sent = this.#once(request, scope, use);
         // The platform's fetch listens to its signal; one of the user's own may not.
         const result = await (this.#config.fetch === undefined ? sent : scope.race(sent));
         if (this.#retry !== undefined) this.#state.budget.refill();
+        breaker?.succeeded();
         return result;
       } catch (error) {
         const failure = error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
+        breaker?.failed(scope.failure ?? failure);
         if (scope.signal?.aborted || !request.replayable) throw failure;
         // A refused token may only be stale: one new one is asked for.
         if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
@@ -114,6 +121,17 @@ export class Exchange {
         await this.#waitForRetry(failure, attempt, ends, scope);
       }
     }
+  }
+
+  #breakerOf(origin: string): CircuitBreaker | undefined {
+    const { breaker: settings } = this.#config;
+    if (settings === undefined || settings === false) return undefined;
+    let breaker = this.#state.breakers.get(origin);
+    if (breaker === undefined) {
+      breaker = new CircuitBreaker(settings === true ? {} : settings);
+      this.#state.breakers.set(origin, breaker);
+    }
+    return breaker;
   }
 
   /** Resolves when the call may be made again, and rethrows the failure when it may not. */

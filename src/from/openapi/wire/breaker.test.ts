@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { HTTPServiceConfig } from "../config.ts";
+import { createEndpointHandler } from "../handler.ts";
+import { callContext, endpointPlan, failureOf } from "./testing.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A service that answers with `status`, behind a breaker of three failures and one second. */
+function service() {
+  const state = { status: 503, sent: 0 };
+  const config: HTTPServiceConfig = {
+    namespace: "shop",
+    breaker: { failures: 3, cooldown: 1000 },
+    fetch: async () => {
+      state.sent++;
+      return new Response(null, { status: state.status });
+    },
+  };
+  const call = async (baseUrl = "http://a.test") =>
+    createEndpointHandler(endpointPlan({ baseUrl }), config).handler({}, callContext());
+  const fail = async (times: number) => {
+    for (let time = 0; time < times; time++) await call().catch(() => {});
+  };
+  return { state, call, fail };
+}
+
+const leftAlone = {
+  code: "UNAVAILABLE",
+  message: '"shop.op": the service failed too often and is left alone for a while.',
+  retryable: true,
+  mayHaveRun: false,
+};
+
+test("after so many failures calls fail at once, and other origins are untouched", async () => {
+  const { state, call, fail } = service();
+
+  await fail(3);
+  const refused = await failureOf(call());
+  const other = await failureOf(call("http://b.test"));
+
+  expect(refused).toEqual(leftAlone);
+  expect(other).toMatchObject({ details: { status: 503 } });
+  expect(state.sent).toBe(4);
+});
+
+test("after the cooldown one call sees whether the service is back", async () => {
+  const { state, call, fail } = service();
+  await fail(3);
+
+  vi.advanceTimersByTime(1000);
+  const [probe, second] = await Promise.all([failureOf(call()), failureOf(call())]);
+  vi.advanceTimersByTime(1000);
+  state.status = 204;
+  await call();
+  await call();
+
+  expect([probe, second]).toMatchObject([{ details: { status: 503 } }, leftAlone]);
+  expect(state.sent).toBe(6);
+});
+
+test("an error that the service itself gave does not count, and begins the count anew", async () => {
+  const { state, fail } = service();
+
+  await fail(2);
+  state.status = 404;
+  await fail(1);
+  state.status = 503;
+  await fail(2);
+
+  expect(state.sent).toBe(5);
+});
