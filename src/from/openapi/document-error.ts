@@ -15,6 +15,11 @@ export function documentLimitExceeded(limit: keyof Limits | undefined, reason: s
   return new CallError("LIMIT_EXCEEDED", message, limit && { limit }, { mayHaveRun: false });
 }
 
+/** A document of too many bytes. */
+export function documentTooLarge(limit: number): CallError {
+  return documentLimitExceeded("documentBytes", `over ${limit} bytes`);
+}
+
 /** A mistake in the configuration, found before anything is imported. */
 export function badConfig(reason: string): CallError {
   return new CallError("VALIDATION_ERROR", reason, undefined, { mayHaveRun: false });

@@ -38,6 +38,13 @@ test("exclude wins over include, and what is left out is told", () => {
   ]);
 });
 
+test("a renamed operation is found by its old name and its new one", () => {
+  const rename = { me: "myself" };
+
+  expect(importQuietly(spec, { rename, include: ["me"] }).report.imported).toEqual(["test.myself"]);
+  expect(importQuietly(spec, { rename, include: ["myself"] }).report.imported).toEqual(["test.myself"]);
+});
+
 test("the limit on operations counts those that are taken", () => {
   expect(importQuietly(spec, { include: ["me"], limits: { operations: 1 } }).report.imported).toEqual(["test.me"]);
   expect(() => importQuietly(spec, { limits: { operations: 3 } })).toThrow(

@@ -4,6 +4,8 @@ import type { HTTPServiceConfig, OperationFilter } from "./config.ts";
 export interface FilterSubject {
   namespace: string;
   name: string;
+  /** As the document has it, which a rename may have changed. */
+  operationId?: string;
   tags: readonly string[];
   method: string;
   path: string;
@@ -23,8 +25,13 @@ function createMatcher(filter: string[] | OperationFilter): (subject: FilterSubj
     paths = [],
   } = Array.isArray(filter) ? { ids: filter, tags: filter, paths: filter } : filter;
   const [isId, isTag, isPath] = [ids, tags, paths].map(createGlobs) as [Test, Test, Test];
-  return ({ namespace, name, tags: ofSubject, method, path }) =>
-    isId(name) || isId(`${namespace}.${name}`) || ofSubject.some(isTag) || isPath(path) || isPath(`${method} ${path}`);
+  return ({ namespace, name, operationId, tags: ofSubject, method, path }) =>
+    isId(name) ||
+    (operationId !== undefined && isId(operationId)) ||
+    isId(`${namespace}.${name}`) ||
+    ofSubject.some(isTag) ||
+    isPath(path) ||
+    isPath(`${method} ${path}`);
 }
 
 type Test = (text: string) => boolean;

@@ -110,6 +110,8 @@ test("a file is read by Node or by a file system of one's own", async () => {
   );
 
   const byNode = await FromOpenAPIFile(join(folder, "api.yaml"), quiet);
+  const tooLarge = FromOpenAPIFile(join(folder, "api.yaml"), { ...quiet, limits: { documentBytes: 10 } });
+  await expect(tooLarge).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
   const byOwn = await FromOpenAPIFile("api.json", quiet, {
     readFile: async (path) => JSON.stringify(openAPI({ info: { title: path } })),
   });

@@ -1,4 +1,6 @@
+import { defaultLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
+import { documentTooLarge } from "./document-error.ts";
 import { loadExternals } from "./externals.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import { importDocument, importOpenAPI } from "./import-openapi.ts";
@@ -25,7 +27,7 @@ export async function FromOpenAPIFile(
   config: HTTPServiceConfig,
   fs?: OpenAPIFS,
 ): Promise<ImportedOperation[]> {
-  const files = fs ?? (await nodeFiles());
+  const files = fs ?? (await nodeFiles(config.limits?.documentBytes ?? defaultLimits.documentBytes));
   const spec = await parseOpenAPI(await files.readFile(path), config.limits);
   const located = { ...config, documentUrl: config.documentUrl ?? fileUrl(path) };
   const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));
@@ -46,9 +48,14 @@ export async function FromOpenAPIUrl(
   return importDocument(spec, located, await loadExternals(spec, located)).operations;
 }
 
-async function nodeFiles(): Promise<OpenAPIFS> {
-  const { readFile } = await import("node:fs/promises");
-  return { readFile: (path) => readFile(path, "utf8") };
+async function nodeFiles(limit: number): Promise<OpenAPIFS> {
+  const { readFile, stat } = await import("node:fs/promises");
+  return {
+    async readFile(path) {
+      if ((await stat(path)).size > limit) throw documentTooLarge(limit);
+      return readFile(path, "utf8");
+    },
+  };
 }
 
 /** Only ever compared, never opened; a relative path hangs on the root then. */

@@ -295,3 +295,35 @@ test("a listing of everything ends, also with schemas in cycles", () => {
   expect(operations.map(({ name }) => name)).toEqual(["cycle"]);
   expect(report.skipped[0]?.reason).toContain("leads back to itself");
 });
+
+test("an input schema over a limit skips the operation, an output schema only blurs it", () => {
+  const deep = (depth: number): unknown => (depth === 0 ? { type: "string" } : { items: deep(depth - 1) });
+  const wide = {
+    type: "object",
+    properties: Object.fromEntries(Array.from({ length: 200 }, (_, key) => [`p${key}`, {}])),
+  };
+  const pattern = { type: "string", pattern: "a".repeat(101) };
+  const limits = { schemaDepth: 20, subschemas: 100, patternLength: 100 };
+  const { operations, report } = importQuietly(
+    openAPI({
+      paths: {
+        "/deep": { post: { operationId: "deep", requestBody: json(deep(30)) } },
+        "/wide": { post: { operationId: "wide", requestBody: json(wide) } },
+        "/answer": { get: { operationId: "answer", responses: { 200: json(wide) } } },
+        "/pattern": { post: { operationId: "pattern", requestBody: json(pattern) } },
+        "/fine": { post: { operationId: "fine", requestBody: json(deep(12)) } },
+      },
+    }),
+    { limits },
+  );
+
+  expect(operations.map(({ name }) => name)).toEqual(["answer", "pattern", "fine"]);
+  expect(operations.map(({ outputSchema }) => plain(outputSchema))).toEqual([{}, {}, {}]);
+  expect(compileSchema(operations[1]!.inputSchema).check({ body: "b" })).toBe(true);
+  expect(compileSchema(operations[2]!.inputSchema).check({ body: [[["x"]]] })).toBe(true);
+  expect(report.skipped.map(({ reason }) => /limits\.\w+/.exec(reason)?.[0])).toEqual([
+    "limits.schemaDepth",
+    "limits.subschemas",
+  ]);
+  expect(report.warnings).toHaveLength(2);
+});

@@ -73,7 +73,7 @@ class Importer {
   constructor(document: OpenAPIDocument, config: HTTPServiceConfig) {
     this.#document = document;
     this.#config = config;
-    this.#inspector = new SchemaInspector(document.references);
+    this.#inspector = new SchemaInspector(document.references, document.limits);
     this.#securitySchemes = readSecuritySchemes(document, this.book.warn);
   }
 
@@ -120,7 +120,8 @@ class Importer {
     const taken = entries.filter((entry) => {
       const { name, method, path, pointer } = entry;
       const tags = ownTexts(entry.operation.value, "tags");
-      if (isWanted({ namespace, name, tags, method, path })) return true;
+      const operationId = ownText(entry.operation.value, "operationId");
+      if (isWanted({ namespace, name, operationId, tags, method, path })) return true;
       this.book.skipped(pointer, "left out by include or exclude", { asked: true });
       return false;
     });

@@ -29,6 +29,8 @@ test("a document over the size limit is refused before it is parsed", async () =
     details: { limit: "documentBytes" },
   });
   await expect(parseOpenAPI('{"a":1}', { documentBytes: 7 })).resolves.toEqual({ a: 1 });
+  await expect(parseOpenAPI('{"ä":1}', { documentBytes: 7 })).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+  await expect(parseOpenAPI('{"ä":1}', { documentBytes: 8 })).resolves.toEqual({ ä: 1 });
 });
 
 test("aliases that multiply each other are refused", async () => {

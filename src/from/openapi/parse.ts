@@ -1,6 +1,6 @@
 import { truncate } from "../../internal/text.ts";
 import { defaultLimits, type Limits } from "../../operation/index.ts";
-import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
+import { documentLimitExceeded, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import type { OpenAPISpec } from "./spec.ts";
 import { isObject } from "./values.ts";
 
@@ -15,12 +15,17 @@ const composableDepth = 400;
  */
 export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<OpenAPISpec> {
   const { documentBytes, jsonDepth } = { ...defaultLimits, ...limits };
-  // UTF-8 takes at least one byte for each UTF-16 unit, so this refuses early and never wrongly.
-  if (text.length > documentBytes) throw documentLimitExceeded("documentBytes", `over ${documentBytes} bytes`);
+  if (isLonger(text, documentBytes)) throw documentTooLarge(documentBytes);
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   const document = parseJSON(source) ?? (await parseYAML(source, jsonDepth));
   if (!isObject(document)) throw unreadableDocument("it is no object");
   return document;
+}
+
+/** UTF-8 takes one to three bytes for each UTF-16 unit, so bytes are counted only where that leaves a doubt. */
+function isLonger(text: string, bytes: number): boolean {
+  if (text.length > bytes) return true;
+  return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }
 
 /** `undefined` for what is no JSON: it may be YAML, which can begin with a brace as well. */

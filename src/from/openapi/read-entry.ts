@@ -146,7 +146,7 @@ function readContent(document: OpenAPIDocument, content: Located, warn: Warn): M
       mediaType,
       schema: schemaIn(located),
       itemSchema: own(located.value, "itemSchema") === undefined ? undefined : within(located, "itemSchema"),
-      encoding: readEncoding(located.value),
+      encoding: readEncoding(document, located),
     });
   }
   return media;
@@ -156,17 +156,23 @@ function schemaIn(located: Located): Located | undefined {
   return own(located.value, "schema") === undefined ? undefined : within(located, "schema");
 }
 
-function readEncoding(media: unknown): Record<string, EncodingPlan> {
+function readEncoding(document: OpenAPIDocument, media: Located): Record<string, EncodingPlan> {
   const encoding: Record<string, EncodingPlan> = Object.create(null);
-  for (const [name, value] of Object.entries(ownObject(media, "encoding") ?? {})) {
+  for (const [name, value] of Object.entries(ownObject(media.value, "encoding") ?? {})) {
     const explode = own(value, "explode");
+    const headers = within(media, "encoding", name, "headers");
     encoding[name] = {
       contentType: ownText(value, "contentType"),
       style: ownText(value, "style"),
       explode: typeof explode === "boolean" ? explode : undefined,
       allowReserved: own(value, "allowReserved") === true ? true : undefined,
-      headers: ownObject(value, "headers"),
+      headers: isObject(headers.value) ? derefAll(document, headers) : undefined,
     };
   }
   return encoding;
+}
+
+function derefAll(document: OpenAPIDocument, holder: Located): Record<string, unknown> {
+  const names = Object.keys(holder.value as JSONObject);
+  return Object.fromEntries(names.map((name) => [name, document.references.deref(within(holder, name)).value]));
 }

@@ -197,9 +197,15 @@ export class SchemaCopy {
         if (Array.isArray(value)) copy["enum"] = value;
         return;
       default:
+        if (keyword === "pattern" && isTooLong(value, this.#document.limits.patternLength)) return;
         if (hasForm(keyword, value)) put(copy, keyword, value);
     }
   }
+}
+
+/** Left out, because one pattern that is not checked is less of a loss than a schema that is not. */
+function isTooLong(pattern: unknown, limit: number): boolean {
+  return typeof pattern === "string" && pattern.length > limit;
 }
 
 const counts = new Set([

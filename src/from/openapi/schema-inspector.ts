@@ -1,4 +1,5 @@
 import { quote } from "../../internal/text.ts";
+import type { Limits } from "../../operation/index.ts";
 import { type Located, ReferenceProblem, type References } from "./references.ts";
 import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
 import { isObject, type JSONObject, own, pointerTo } from "./values.ts";
@@ -10,7 +11,12 @@ export interface SchemaProblem {
   reason: string;
 }
 
+// An operation's schema stands around what the document declares: the object of arguments, alternatives, `$defs`.
+const wrapping = 6;
+
 interface Inspection {
+  /** Schemas in it, itself included, without what it references. */
+  size: number;
   problems: SchemaProblem[];
   targets: Located[];
 }
@@ -21,11 +27,14 @@ interface Inspection {
  */
 export class SchemaInspector {
   readonly #references: References;
+  readonly #limits: Readonly<Required<Limits>>;
   readonly #inspections = new Map<unknown, Inspection>();
   #anyProblem = false;
+  #size = 0;
 
-  constructor(references: References) {
+  constructor(references: References, limits: Readonly<Required<Limits>>) {
     this.#references = references;
+    this.#limits = limits;
   }
 
   /** Everything wrong in these schemas and in what they reference. */
@@ -35,18 +44,26 @@ export class SchemaInspector {
       if (this.#inspections.has(next.value)) continue;
       pending.push(...this.#inspect(next).targets);
     }
-    return this.#anyProblem ? this.#collect(schemas) : [];
+    const mayBeTooLarge = this.#size > this.#limits.subschemas;
+    return this.#anyProblem || mayBeTooLarge ? this.#collect(schemas) : [];
   }
 
   #collect(schemas: readonly Located[]): SchemaProblem[] {
     const problems: SchemaProblem[] = [];
     const seen = new Set<unknown>();
     const pending = [...schemas];
+    const { subschemas } = this.#limits;
+    let size = 0;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (seen.has(next.value)) continue;
       seen.add(next.value);
       const inspection = this.#inspections.get(next.value);
       if (inspection === undefined) continue;
+      size += inspection.size;
+      if (size > subschemas) {
+        const reason = `over ${subschemas} sub-schemas are needed, which limits.subschemas forbids`;
+        return [{ kind: "unreadable", pointer: schemas[0]!.pointer, reason }];
+      }
       problems.push(...inspection.problems);
       pending.push(...inspection.targets);
     }
@@ -54,15 +71,22 @@ export class SchemaInspector {
   }
 
   #inspect(root: Located): Inspection {
-    const inspection: Inspection = { problems: [], targets: [] };
+    const inspection: Inspection = { size: 0, problems: [], targets: [] };
     this.#inspections.set(root.value, inspection);
     const onTheWay = new Set<unknown>();
+    const deepest = this.#limits.schemaDepth - wrapping;
     const visit = (value: unknown, pointer: () => string): void => {
       if (typeof value === "boolean" || onTheWay.has(value)) return;
       if (!isObject(value)) {
         this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is no schema`);
         return;
       }
+      if (onTheWay.size >= deepest) {
+        const reason = `nested over ${deepest} deep, which limits.schemaDepth forbids`;
+        this.#report(inspection, "unreadable", root.pointer, reason);
+        return;
+      }
+      inspection.size += 1;
       onTheWay.add(value);
       this.#inspectKeywords(value, inspection, pointer);
       this.#inspectReference(value, root, inspection, pointer);
@@ -85,6 +109,7 @@ export class SchemaInspector {
       }
     };
     visit(root.value, () => root.pointer);
+    this.#size += inspection.size;
     return inspection;
   }
 
@@ -108,6 +133,11 @@ export class SchemaInspector {
 
   #inspectKeywords(schema: JSONObject, inspection: Inspection, pointer: () => string): void {
     const known = knownTypes(schema);
+    const { pattern } = schema;
+    if (typeof pattern === "string" && pattern.length > this.#limits.patternLength) {
+      const reason = `the pattern is over ${this.#limits.patternLength} characters long; it is ignored`;
+      this.#report(inspection, "repaired", pointerTo(pointer(), "pattern"), reason);
+    }
     if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
       const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is no type; it is ignored`;
       this.#report(inspection, "repaired", pointerTo(pointer(), "type"), reason);
