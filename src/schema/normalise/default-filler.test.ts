@@ -135,6 +135,20 @@ describe("a default filler", () => {
     expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
   });
 
+  test("alternatives inside each other cost a bounded time", () => {
+    const branch = (kind: string) => ({
+      type: "object",
+      properties: { kind: { const: kind }, next: { $ref: "#" }, n: { default: 1 } },
+      required: ["kind"],
+    });
+    let value: unknown = { kind: "a" };
+    for (let depth = 0; depth < 40; depth++) value = { kind: "b", next: value };
+
+    const filled = fill({ anyOf: [branch("a"), branch("b")] }, value);
+
+    expect(filled).toMatchObject({ n: 1, next: { n: 1, next: { n: 1 } } });
+  });
+
   test("a value nested too deeply is given back", () => {
     const schema = { type: "object", properties: { next: { $ref: "#" }, a: { default: 1 } } };
     let value: unknown = {};

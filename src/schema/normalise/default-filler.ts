@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { isStackOverflow } from "../check.ts";
 import { isRecord } from "../keywords.ts";
 import { collectFacets } from "./facets.ts";
 import { cloneData, hasValue, isInheritedName, isPlainObject, setOwn } from "./plain.ts";
@@ -32,10 +33,10 @@ function makeFiller(schema: TSchema): DefaultFiller | null {
   const defaults = new Defaults();
   return (value) => {
     try {
-      return defaults.fill(planner.root, value);
+      return defaults.fillAll(planner.root, value);
     } catch (error) {
       // Nested too deeply; validating will say so.
-      if (error instanceof RangeError) return value;
+      if (isStackOverflow(error)) return value;
       throw error;
     }
   };
@@ -45,10 +46,33 @@ class Defaults {
   /** By plan: the default with its own defaults filled; `null` while that goes on and for one without an end. */
   readonly #prepared = new Map<Plan, { value: unknown } | null | undefined>();
 
+  /** Results of the running call, where alternatives would ask for the same ones again and again. */
+  #done: Map<object, Map<Plan, object>> | undefined;
+
+  fillAll(plan: Plan, value: unknown): unknown {
+    try {
+      return this.fill(plan, value);
+    } finally {
+      this.#done = undefined;
+    }
+  }
+
   fill(plan: Plan, value: unknown): unknown {
     if (value === undefined) return cloneData(this.#defaultOf(plan)?.value);
     if (typeof value !== "object" || value === null) return value;
-    return this.#fillChoices(plan, this.#fillParts(plan, value));
+    if (plan.choices.length === 0) return this.#fillParts(plan, value);
+    this.#done ??= new Map();
+    let results = this.#done.get(value);
+    if (results === undefined) {
+      results = new Map();
+      this.#done.set(value, results);
+    }
+    let filled = results.get(plan);
+    if (filled === undefined) {
+      filled = this.#fillChoices(plan, this.#fillParts(plan, value));
+      results.set(plan, filled);
+    }
+    return filled;
   }
 
   #fillParts(plan: Plan, value: object): object {

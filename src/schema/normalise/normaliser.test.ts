@@ -553,6 +553,34 @@ test("a pattern from outside cannot take long", () => {
   expect(kinds(schema, { a: long, b: 1, [`${"b".repeat(40)}!`]: 1 })).toContain(`stripped /a`);
 });
 
+describe("a schema that takes away what it gave", () => {
+  const restless = {
+    type: "object",
+    properties: { a: {}, next: { $ref: "#" } },
+    if: { not: { required: ["x"] } },
+    then: { properties: { x: { default: 1 } } },
+  };
+
+  test("leaves the value as it came", () => {
+    const value = { a: 1, y: 2 };
+
+    expect(normalise(restless, value)).toEqual({
+      data: value,
+      drift: [{ path: "", kind: "mismatch", message: "cannot be normalised without breaking the schema" }],
+    });
+  });
+
+  test("costs a bounded time however deep it is", () => {
+    let value: unknown = { a: 1 };
+    for (let depth = 0; depth < 40; depth++) value = { a: 1, next: value };
+
+    expect(normalise(restless, value)).toEqual({
+      data: value,
+      drift: [{ path: "", kind: "mismatch", message: "cannot be normalised in a bounded time" }],
+    });
+  });
+});
+
 test("works where generating code is forbidden", () => {
   const schema = Type.Object({ a: Type.Number(), b: Type.Optional(person) });
   compileSchema(schema).check({}); // TypeBox looks only once whether it may generate code

@@ -1,11 +1,12 @@
 import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
+import { isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
 import type { CheckFunction } from "./schema-checks.ts";
-import { Walker } from "./walk.ts";
+import { RestlessError, Walker } from "./walk.ts";
 
 /** Data after normalising, and how it differed from its schema. */
 export interface Normalised {
@@ -65,7 +66,7 @@ class SchemaNormaliser implements Normaliser {
       try {
         return run(value);
       } catch (error) {
-        if (error instanceof RangeError) return false;
+        if (isStackOverflow(error)) return false;
         throw error;
       }
     };
@@ -75,9 +76,10 @@ class SchemaNormaliser implements Normaliser {
     try {
       return this.#normalise(value);
     } catch (error) {
-      // A stack overflow: data, or a cycle in it, deeper than a schema that refers to itself can follow.
-      if (!(error instanceof RangeError)) throw error;
-      return { data: value, drift: [{ path: "", kind: "mismatch", message: "nested too deeply to be checked" }] };
+      if (error instanceof RestlessError) return leave(value, "cannot be normalised in a bounded time");
+      // Data, or a cycle in it, deeper than a schema that refers to itself can follow.
+      if (isStackOverflow(error)) return leave(value, "nested too deeply to be checked");
+      throw error;
     }
   }
 
@@ -106,4 +108,8 @@ class SchemaNormaliser implements Normaliser {
     }
     return this.#compiled;
   }
+}
+
+function leave(data: unknown, message: string): Normalised {
+  return { data, drift: [{ path: "", kind: "mismatch", message }] };
 }

@@ -8,10 +8,16 @@ type Data = Record<string, unknown>;
 
 // A change can select other branches, which change more. What has not come to rest after this many rounds will not.
 const mostRounds = 8;
+// Values inside each other that never rest would multiply their rounds; this bounds all of them together.
+const mostRepeats = 10_000;
+
+/** Thrown by a {@link Walker} when changes keep calling for further changes. The data can only stay as it came. */
+export class RestlessError extends Error {}
 
 /** Normalises values by their plans. Copies on the first change and notes everything in its log. */
 export class Walker {
   readonly log: DriftLog;
+  #repeats = 0;
 
   constructor(log: DriftLog) {
     this.log = log;
@@ -45,6 +51,8 @@ export class Walker {
     let current: unknown = value;
     for (let round = 0; ; round++) {
       if (round === mostRounds) return this.#takeBack(mark, value);
+      // The second round only confirms the first; what comes after is out of the ordinary.
+      if (round > 1 && ++this.#repeats > mostRepeats) throw new RestlessError();
       this.log.forgetMismatches(mark);
       const currentValid = wasValid && current === value;
       const selected = plan.select(current, currentValid);
