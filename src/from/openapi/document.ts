@@ -1,3 +1,4 @@
+import type { TSchema } from "typebox";
 import { quote } from "../../internal/text.ts";
 import { defaultLimits, type Limits } from "../../operation/index.ts";
 import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
@@ -19,6 +20,8 @@ export interface OpenAPIDocument {
   schemaComponents(): Located[];
   /** Filled by the first schema that needs it. */
   subtypes?: Map<unknown, Located[]>;
+  /** Schemas of errors by the answer they describe and its status: an API declares few and uses them everywhere. */
+  errorSchemas: Map<object, Map<string, () => TSchema>>;
 }
 
 /** What a document is opened with. */
@@ -46,6 +49,7 @@ export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): 
       externals: options.externals,
       limit: limits.references,
     }),
+    errorSchemas: new Map(),
     ignoresSiblings: version === "2.0" || version === "3.0",
     schemaComponents: () =>
       Object.keys(schemas ?? {}).map((name) => ({

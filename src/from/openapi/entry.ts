@@ -41,6 +41,8 @@ export interface ResponseEntry {
   status: string;
   description: string;
   media: MediaEntry[];
+  /** The object in the document; many entries share one. */
+  source: object;
 }
 
 /** One method of one path, read but not converted: the same for every version of OpenAPI. */

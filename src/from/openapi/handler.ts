@@ -2,6 +2,7 @@ import type {
   IOperationDefinition,
   OperationContext,
   OperationHandler,
+  ResponseEnvelope,
   SubscriptionHandler,
 } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
@@ -29,25 +30,22 @@ export function createEndpointHandler(plan: EndpointPlan, config: HTTPServiceCon
       handler: (input: unknown, context: OperationContext) => openStream(plan, config, exchange(), input, context),
     };
   }
-  const handler = (input: unknown, context: OperationContext) => call(exchange(), plan, config, input, context);
+  const handler = async (input: unknown, context: OperationContext) => call(exchange(), plan, config, input, context);
   const pagination = findPagination(plan, config);
   if (pagination === undefined) return { handler };
   return { handler, nextPage: compilePages(plan, pagination), pagination };
 }
 
-async function call(
+function call(
   exchange: Exchange,
   plan: EndpointPlan,
   config: HTTPServiceConfig,
   input: unknown,
   context: OperationContext,
-) {
+): Promise<ResponseEnvelope> {
   // A signal costs a request some percent, so one that cannot fire is not passed on.
   const signal = context.abortable === false ? undefined : context.signal;
   const scope = new CallScope(plan.operationId, signal, config.timeout);
-  try {
-    return await exchange.run(input, context, scope, exchange.reader.read);
-  } finally {
-    scope.close();
-  }
+  const answer = exchange.run(input, context, scope, exchange.reader.read);
+  return config.timeout === undefined ? answer : answer.finally(() => scope.close());
 }

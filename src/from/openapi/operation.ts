@@ -10,7 +10,7 @@ import {
 } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { Entry, MediaEntry } from "./entry.ts";
+import type { Entry, MediaEntry, ResponseEntry } from "./entry.ts";
 import { type EntryDetails, readDetails } from "./entry-details.ts";
 import { errorCode, errorResponses, toErrorSchema } from "./error-schemas.ts";
 import { createEndpointHandler, type EndpointHandler } from "./handler.ts";
@@ -163,8 +163,7 @@ function toAccept(media: MediaEntry[]): string[] {
 function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Entry, id: string): ErrorDefinition[] {
   return errorResponses(entry.responses).map((response): ErrorDefinition => {
     const { status, description } = response;
-    const make = () => toErrorSchema(document, response, !unreadable.has(status));
-    const schema = lazySchema(id, `error schema of ${status}`, make, document.limits, {});
+    const schema = errorSchemaOf(document, response, !unreadable.has(status), id);
     return {
       code: errorCode(status),
       ...(description !== "" && { description }),
@@ -174,6 +173,21 @@ function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Ent
       ...(!status.endsWith("XX") && { httpStatus: Number(status) }),
     };
   });
+}
+
+function errorSchemaOf(
+  document: OpenAPIDocument,
+  response: ResponseEntry,
+  readable: boolean,
+  id: string,
+): () => TSchema {
+  const { source, status } = response;
+  const known = document.errorSchemas.get(source) ?? new Map<string, () => TSchema>();
+  document.errorSchemas.set(source, known);
+  const make = () => toErrorSchema(document, response, readable);
+  const schema = known.get(status) ?? lazySchema(id, `error schema of ${status}`, make, document.limits, {});
+  known.set(status, schema);
+  return schema;
 }
 
 /** What the document says about the entry beyond the spec. JSON. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
-import { importOne, importQuietly, openAPIWith, plain } from "./testing.ts";
+import { importOne, importQuietly, openAPI, openAPIWith, plain } from "./testing.ts";
 
 const json = (schema?: unknown) => ({ description: "", content: { "application/json": { schema } } });
 const text = { type: "string" };
@@ -165,6 +165,18 @@ test("declared errors have a code, a status and the shape of their details", () 
       },
     },
   ]);
+});
+
+test("operations that declare the same error share its schema", () => {
+  const responses = { 404: { $ref: "#/components/responses/Gone" } };
+  const { operations } = importQuietly(
+    openAPI({
+      paths: { "/a": { get: { responses } }, "/b": { get: { responses } } },
+      components: { responses: { Gone: json(number) } },
+    }),
+  );
+
+  expect(operations[0]!.errorSchemas![0]!.schema).toBe(operations[1]!.errorSchemas![0]!.schema);
 });
 
 test("schemas are converted when first read and are then the same", () => {

@@ -120,6 +120,7 @@ function readResponses(document: OpenAPIDocument, operation: Located, warn: Warn
       continue;
     }
     entries.push({
+      source: response.value,
       status,
       description: ownText(response.value, "description") ?? ownText(response.value, "summary") ?? "",
       media: readContent(document, within(response, "content"), warn),

@@ -147,6 +147,7 @@ function readResponses(document: OpenAPIDocument, operation: Located<JSONObject>
       continue;
     }
     entries.push({
+      source: response.value,
       status,
       description: ownText(response.value, "description") ?? "",
       media: responseMedia(response, produces),
