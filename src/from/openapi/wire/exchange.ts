@@ -35,6 +35,9 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 const maxRedirects = 3;
 
+/** What is done with a successful answer. */
+type UseResponse<T> = (response: Response, request: WireRequest) => Promise<T>;
+
 /** Makes the requests of one endpoint: builds, authenticates, sends, follows, retries. */
 export class Exchange {
   readonly reader: ResponseReader;
@@ -59,26 +62,28 @@ export class Exchange {
   }
 
   /** Runs one call: `use` gets the first successful answer, and its failures count as failures of the try. */
-  async run<T>(
+  run<T>(
     input: unknown,
     context: OperationContext,
     scope: CallScope,
-    use: (response: Response, request: WireRequest) => Promise<T>,
+    use: UseResponse<T>,
     prepare?: (request: WireRequest) => void,
   ): Promise<T> {
     const { limiter } = this.#state;
-    const ends = CallScope.endOf(this.#config.timeout, context.deadline);
-    let held = false;
+    if (limiter === undefined) return this.#tries(input, context, scope, use, prepare);
+    return this.#inTurn(limiter, scope, () => this.#tries(input, context, scope, use, prepare));
+  }
+
+  async #inTurn<T>(limiter: ConcurrencyLimiter, scope: CallScope, work: () => Promise<T>): Promise<T> {
     try {
-      if (limiter !== undefined) {
-        await limiter.acquire(scope.signal);
-        held = true;
-      }
-      return await this.#tries(input, context, scope, use, prepare, ends);
+      await limiter.acquire(scope.signal);
     } catch (error) {
       throw scope.failure ?? error;
+    }
+    try {
+      return await work();
     } finally {
-      if (held) limiter?.release();
+      limiter.release();
     }
   }
 
@@ -86,40 +91,44 @@ export class Exchange {
     input: unknown,
     context: OperationContext,
     scope: CallScope,
-    use: (response: Response, request: WireRequest) => Promise<T>,
+    use: UseResponse<T>,
     prepare: ((request: WireRequest) => void) | undefined,
-    ends: number,
   ): Promise<T> {
     const given = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {};
+    const ends = this.#retry === undefined ? 0 : CallScope.endOf(this.#config.timeout, context.deadline);
     let refreshed = false;
-    for (let attempt = 0; ; attempt++) {
-      let credentials = this.#authenticate?.();
-      if (credentials instanceof Promise) credentials = await scope.race(credentials);
-      let request = this.#build(given, context.metadata, credentials);
-      if (request instanceof Promise) request = await scope.race(request);
-      prepare?.(request);
-      if (scope.signal?.aborted) throw scope.failure ?? scope.signal.reason;
-      const breaker = this.#breakerOf(request.origin);
-      breaker?.admit(this.#plan.operationId);
-      try {
-        const sent = this.#once(request, scope, use);
-        // The platform's fetch listens to its signal; one of the user's own may not.
-        const result = await (this.#config.fetch === undefined ? sent : scope.race(sent));
-        if (this.#retry !== undefined) this.#state.budget.refill();
-        breaker?.succeeded();
-        return result;
-      } catch (error) {
-        const failure = error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
-        breaker?.failed(scope.failure ?? failure);
-        if (scope.signal?.aborted || !request.replayable) throw failure;
-        // A refused token may only be stale: one new one is asked for.
-        if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
-          refreshed = true;
-          attempt--;
-          continue;
+    try {
+      for (let attempt = 0; ; attempt++) {
+        let credentials = this.#authenticate?.();
+        if (credentials instanceof Promise) credentials = await scope.race(credentials);
+        let request = this.#build(given, context.metadata, credentials);
+        if (request instanceof Promise) request = await scope.race(request);
+        prepare?.(request);
+        if (scope.signal?.aborted) throw scope.signal.reason;
+        const breaker = this.#breakerOf(request.origin);
+        breaker?.admit(this.#plan.operationId);
+        try {
+          const response = await this.#send(request.url, request, scope);
+          const used = response.ok ? use(response, request) : this.#redirected(response, request, scope, use);
+          const result = await this.#bounded(used, scope);
+          if (this.#retry !== undefined) this.#state.budget.refill();
+          breaker?.succeeded();
+          return result;
+        } catch (error) {
+          const failure = error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
+          breaker?.failed(scope.failure ?? failure);
+          if (scope.signal?.aborted || !request.replayable) throw failure;
+          // A refused token may only be stale: one new one is asked for.
+          if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
+            refreshed = true;
+            attempt--;
+            continue;
+          }
+          await this.#waitForRetry(failure, attempt, ends, scope);
         }
-        await this.#waitForRetry(failure, attempt, ends, scope);
       }
+    } catch (error) {
+      throw scope.failure ?? error;
     }
   }
 
@@ -144,22 +153,25 @@ export class Exchange {
     await pause(delay, scope.signal);
   }
 
-  async #once<T>(
-    request: WireRequest,
-    scope: CallScope,
-    use: (response: Response, request: WireRequest) => Promise<T>,
-  ): Promise<T> {
+  /** Follows redirects from an answer that was no success; what is no redirect to follow is an error. */
+  async #redirected<T>(first: Response, request: WireRequest, scope: CallScope, use: UseResponse<T>): Promise<T> {
     let { url } = request;
-    for (let followed = 0; ; followed++) {
-      const response = await this.#send(url, request, scope);
-      if (response.ok) return use(response, request);
+    let response = first;
+    for (let followed = 0; !response.ok; followed++) {
       // Browsers hide where a redirect leads.
       const isRedirect = redirects.has(response.status) || response.type === "opaqueredirect";
       const next = isRedirect ? this.#follow(response, request, url, followed) : undefined;
       if (next?.url === undefined) throw await this.reader.fail(response, request, next?.problem);
       abandon(response.body);
       url = next.url;
+      response = await this.#send(url, request, scope);
     }
+    return use(response, request);
+  }
+
+  /** The platform's fetch listens to its signal; one of the user's own may not. */
+  #bounded<T>(work: Promise<T>, scope: CallScope): Promise<T> {
+    return this.#config.fetch === undefined ? work : scope.race(work);
   }
 
   #send(url: string, { method, headers, body }: WireRequest, scope: CallScope): Promise<Response> {
@@ -170,7 +182,7 @@ export class Exchange {
       if (body instanceof ReadableStream) init.duplex = "half";
     }
     scope.sent = true;
-    return (this.#config.fetch ?? fetch)(url, init);
+    return this.#bounded((this.#config.fetch ?? fetch)(url, init), scope);
   }
 
   /** Where a redirect leads, or why it is not followed. Only reading requests follow, and only inside their origin. */

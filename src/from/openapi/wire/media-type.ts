@@ -6,6 +6,7 @@ export function essence(contentType: string): string {
 
 /** Whether a media type is JSON: `application/json`, `text/json`, or one with the `+json` suffix. */
 export function isJSON(contentType: string): boolean {
+  if (contentType === "application/json") return true;
   const type = essence(contentType);
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }

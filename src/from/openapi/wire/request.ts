@@ -52,9 +52,14 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   const cookieSlots = plan.parameters.filter(({ location }) => location === "cookie").map(toSlot);
   const writeBody = plan.body && compileBody(operationId, plan.body);
   const accept = plan.accept.length === 0 ? "*/*" : plan.accept.join(", ");
+  const isPlain =
+    headerSlots.length + cookieSlots.length === 0 && plan.body === undefined && config.headers === undefined;
 
   return (input, metadata, credentials) => {
     const wishes = readWishes(metadata);
+    if (isPlain && wishes === undefined && (credentials === undefined || isHeadersOnly(credentials))) {
+      return plainRequest(input, credentials);
+    }
     const parts = target.build(input);
     const headers: Record<string, string> = Object.assign(Object.create(null), { accept });
     for (const { name, argument, required, write } of headerSlots) {
@@ -92,6 +97,15 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     if (!(encoded instanceof Promise) && !(configured instanceof Promise)) return finish(encoded, configured);
     return Promise.all([encoded, configured]).then(([body, given]) => finish(body, given));
   };
+
+  /** Most requests: an address, `Accept` and a credential in a header. */
+  function plainRequest(input: Record<string, unknown>, credentials: Credentials | undefined): WireRequest {
+    const url = target.finish(target.build(input));
+    const headers: Record<string, string> = { accept };
+    if (credentials !== undefined) for (const [name, value] of credentials.headers) headers[name] = value;
+    const { origin } = target;
+    return { url, origin, method, headers, replayable: true, secrets: credentials?.secrets ?? noSecrets };
+  }
 
   function isConfigured(name: string): boolean {
     if (typeof config.headers !== "object") return typeof config.headers === "function";
@@ -171,6 +185,12 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     const said = Object.entries(given).filter(([, member]) => member !== undefined);
     return { ...bodyDefaults, ...Object.fromEntries(said) };
   }
+}
+
+const noSecrets: readonly string[] = [];
+
+function isHeadersOnly({ query, cookies }: Credentials): boolean {
+  return query.length + cookies.length === 0;
 }
 
 const badValue = "because it cannot stand in a header";

@@ -27,10 +27,6 @@ export function compileResponse(
 
   async function read(response: Response, request: WireRequest): Promise<ResponseEnvelope> {
     const meta = toMeta(response);
-    return httpEnvelope(await readData(response, meta, request), meta);
-  }
-
-  async function readData(response: Response, { contentType }: HTTPFacts, request: WireRequest): Promise<unknown> {
     let bytes: Uint8Array<ArrayBuffer>;
     try {
       bytes = await readBody(response, limits.responseBytes);
@@ -38,8 +34,16 @@ export function compileResponse(
       if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the answer", limits.responseBytes);
       throw error;
     }
+    return httpEnvelope(toData(bytes, meta, request), meta);
+  }
+
+  function toData(
+    bytes: Uint8Array<ArrayBuffer>,
+    { contentType, statusCode }: HTTPFacts,
+    request: WireRequest,
+  ): unknown {
     if (bytes.byteLength === 0) return undefined;
-    if (isJSON(contentType)) return parseBody(decode(bytes, contentType), response.status, request);
+    if (isJSON(contentType)) return parseBody(decode(bytes, contentType), statusCode, request);
     if (isText(contentType)) return decode(bytes, contentType);
     if (contentType === "" && declaresJSON) return parseUntyped(decode(bytes, ""));
     return toArrayBuffer(bytes);
@@ -144,7 +148,7 @@ const notStarted: ReadonlySet<number> = new Set([
 const utf8 = new TextDecoder();
 
 function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
-  const charset = charsetOf(contentType);
+  const charset = contentType.includes(";") ? charsetOf(contentType) : undefined;
   if (charset === undefined || /^utf-?8$/i.test(charset)) return utf8.decode(bytes);
   try {
     return new TextDecoder(charset).decode(bytes);
