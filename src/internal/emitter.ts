@@ -27,10 +27,6 @@ export class Emitter<E> {
       notify(() => listener(event), this.#onFailure);
     }
   }
-
-  clear(): void {
-    this.#listeners = [];
-  }
 }
 
 /** Calls somebody who only listens. `onFailure` hears what it throws, and what its promise rejects with. */

@@ -3,7 +3,7 @@ import { CallError, type CallOptions, type MCPContentBlock, type ResponseEnvelop
 import type { ClientAny, ClientOptions } from "./client-types.ts";
 import type { RegistryCore } from "./core.ts";
 import { mergeOptions } from "./env.ts";
-import { execute } from "./execute.ts";
+import { executeChecked } from "./execute.ts";
 import { Subscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
@@ -36,7 +36,7 @@ function createNamespace(core: RegistryCore, namespace: string, options: ClientO
 
 function createOperation(core: RegistryCore, id: string, base: ClientOptions): AnyOperation {
   const isSubscription = () => core.entry(id)?.isSubscription === true;
-  const run = (input: unknown, options?: CallOptions) => execute(core, id, input, mergeOptions(base, options));
+  const run = (input: unknown, options?: CallOptions) => executeChecked(core, id, input, mergeOptions(base, options));
   const iterate = (input: unknown, options?: CallOptions) =>
     new Subscription(core, id, input, mergeOptions(base, options));
 

@@ -29,6 +29,20 @@ export function execute(
   }
 }
 
+/**
+ * Runs a call from outside a handler. A context that is passed on as options makes it a call inside another: same
+ * identity, signal and deadline, but no trust.
+ */
+export function executeChecked(
+  core: RegistryCore,
+  id: string,
+  input: unknown,
+  options: CallOptions | undefined,
+): Promise<ResponseEnvelope> {
+  if (options !== undefined && CallContext.is(options)) return execute(core, id, input, undefined, options);
+  return execute(core, id, input, options);
+}
+
 /** A function of its own, because a closure in `execute` would cost every call an allocation. */
 function startObserved(core: RegistryCore, context: CallContext, id: string, ...rest: StartArguments) {
   return observe(core, context, id, () => {

@@ -12,12 +12,11 @@ import {
   type ResponseEnvelope,
   type SubscriptionHandler,
 } from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
 import { createClient } from "./client.ts";
 import type { Client, ClientOptions } from "./client-types.ts";
 import { RegistryCore } from "./core.ts";
 import { Entry, type Registrable } from "./entry.ts";
-import { execute } from "./execute.ts";
+import { executeChecked } from "./execute.ts";
 import { followSource } from "./follow.ts";
 import { searchSpecs } from "./search.ts";
 import type {
@@ -116,12 +115,7 @@ export class Registry {
   }
 
   execute<T = unknown>(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
-    // A context that is passed on is a call inside another: same identity, signal and deadline, but no trust.
-    const answer =
-      options !== undefined && CallContext.is(options)
-        ? execute(this.#core, id, input, undefined, options)
-        : execute(this.#core, id, input, options);
-    return answer as Promise<ResponseEnvelope<T>>;
+    return executeChecked(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
   }
 
   use(middleware: Middleware): Unsubscribe {
@@ -163,8 +157,6 @@ export class Registry {
     const following = [...this.#following];
     this.#following.clear();
     await Promise.all(following.map((one) => one.close()));
-    this.#core.calls.clear();
-    this.#core.changes.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,7 +22,9 @@ export function admit(
   trusted: boolean,
 ): Prepared {
   const entry = core.entry(id);
-  if (entry === undefined || core.isClosed) throw raise(id, cannotFind(core, id));
+  // Calls that run when the registry is closed go on, and so do those that they make.
+  const isRefused = core.isClosed && CallContext.depthOf(context) === 0;
+  if (entry === undefined || isRefused) throw raise(id, cannotFind(core, id, isRefused));
   if (entry.isSubscription !== (used === "subscribe")) throw raise(id, wrongOperationType(id, entry.spec.type, used));
   if (!trusted && entry.demandsScopes) {
     const answer = checkScopes(entry.access, context.identity);
@@ -34,8 +36,8 @@ export function admit(
   return entry.prepared ?? core.prepare(entry);
 }
 
-function cannotFind(core: RegistryCore, id: string): CallError {
-  if (core.isClosed) return unavailable("The registry was closed and", { mayHaveRun: false });
+function cannotFind(core: RegistryCore, id: string, isRefused: boolean): CallError {
+  if (isRefused) return unavailable("The registry was closed and", { mayHaveRun: false });
   // Ids may come from anywhere.
   if (typeof id !== "string") return operationNotFound("(not a string)");
   return operationNotFound(id, core.nearestId(id));

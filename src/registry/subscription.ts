@@ -24,6 +24,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   readonly #context: CallContext;
   readonly #operationId: string;
   readonly #options: CallOptions | undefined;
+  readonly #parent: CallContext | undefined;
   #input: unknown;
   #prepared: Prepared | undefined = undefined;
   #guard: Guard | undefined = undefined;
@@ -39,9 +40,13 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   constructor(core: RegistryCore, operationId: string, input: unknown, options: CallOptions | undefined) {
     this.#core = core;
-    this.#context = new CallContext(core, operationId, options, undefined);
+    // A context that is passed on makes this a call inside another.
+    const parent = CallContext.is(options) ? options : undefined;
+    const own = parent === undefined ? options : undefined;
+    this.#context = new CallContext(core, operationId, own, parent);
     this.#operationId = operationId;
-    this.#options = options;
+    this.#options = own;
+    this.#parent = parent;
     this.#input = input;
   }
 
@@ -104,7 +109,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     const context = this.#context;
     const prepared = admit(core, context, this.#operationId, "subscribe", false);
     this.#prepared = prepared;
-    this.#guard = createGuard(context, this.#operationId, this.#options, undefined) ?? new Guard(this.#operationId);
+    this.#guard = createGuard(context, this.#operationId, this.#options, this.#parent) ?? new Guard(this.#operationId);
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
