@@ -1,75 +1,10 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import type { ServerResponse } from "node:http";
 import { Type } from "typebox";
-import { expect, test, vi } from "vitest";
-import type { HTTPResponseMeta, ResponseEnvelope } from "../../../operation/index.ts";
-import type { HTTPServiceConfig } from "../config.ts";
-import { failureOf, openEndpoint, startServer } from "./testing.ts";
-
-interface Case {
-  name: string;
-  bodyBase64: string;
-  contentType: string;
-  events: Array<{ event: string; data: string; lastEventId: string }>;
-  connectionFails?: boolean;
-}
-
-const cases: Case[] = JSON.parse(
-  readFileSync(new URL("../../../../test/fixtures/sse-cases.json", import.meta.url), "utf8"),
-);
-
-/** A fetch whose answer comes in the given pieces. */
-function pieces(contentType: string, ...parts: Uint8Array[]): typeof fetch {
-  return async () => {
-    const body = new ReadableStream({
-      start(controller) {
-        for (const part of parts) if (part.length > 0) controller.enqueue(part);
-        controller.close();
-      },
-    });
-    return new Response(body, { headers: { "content-type": contentType } });
-  };
-}
+import { expect, test } from "vitest";
+import { collect, failureOf, openEndpoint, pieces, startLive, startServer } from "./testing.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const texts = { outputSchema: Type.String() };
-
-async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const value of values) all.push(value);
-  return all;
-}
-
-const toEvent = ({ data, meta }: ResponseEnvelope) => {
-  const { type, id } = (meta as HTTPResponseMeta).event!;
-  return { event: type, data, lastEventId: id ?? "" };
-};
-
-test.each(cases.filter(({ connectionFails }) => !connectionFails))(
-  "event stream, cut everywhere: $name",
-  async (example) => {
-    const body = Buffer.from(example.bodyBase64, "base64");
-    const read = async (...parts: Uint8Array[]) =>
-      (await collect(openEndpoint(texts, { fetch: pieces(example.contentType, ...parts) }))).map(toEvent);
-
-    expect(await read(body)).toEqual(example.events);
-    expect(await read(...Array.from(body, (byte) => new Uint8Array([byte])))).toEqual(example.events);
-    for (let cut = 1; cut < body.length; cut++) {
-      expect(await read(body.subarray(0, cut), body.subarray(cut))).toEqual(example.events);
-    }
-  },
-);
-
-test.each(cases.filter(({ connectionFails }) => connectionFails))(
-  "event stream: $name",
-  async ({ bodyBase64, contentType }) => {
-    const stream = openEndpoint({}, { fetch: pieces(contentType, Buffer.from(bodyBase64, "base64")) });
-
-    expect(await failureOf(stream.next())).toMatchObject({ code: "BAD_RESPONSE" });
-    expect(await stream.next()).toEqual({ done: true, value: undefined });
-  },
-);
 
 test("each event is an envelope with the facts of the answer and of the event", async () => {
   await using server = await startServer((_request, _message, response) => {
@@ -167,24 +102,6 @@ test("204 is an empty stream, and an error status an error", async () => {
     details: { status: 503, body: "no" },
   });
 });
-
-/** A server whose answers are written by the test, as they come in. */
-async function startLive() {
-  const answers: ServerResponse[] = [];
-  const waiting: Array<(answer: ServerResponse) => void> = [];
-  const server = await startServer((_request, _message, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.flushHeaders();
-    const next = waiting.shift();
-    if (next === undefined) answers.push(response);
-    else next(response);
-  });
-  const answer = () =>
-    answers.length > 0
-      ? Promise.resolve(answers.shift()!)
-      : new Promise<ServerResponse>((resolve) => waiting.push(resolve));
-  return { server, answer, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
-}
 
 test("events arrive while the stream is open, and its connection closes the moment the consumer stops", async () => {
   await using live = await startLive();
@@ -337,117 +254,4 @@ test("a consumer that does not read slows the server down", async () => {
 
   expect(sent).toBeLessThan(32 * 1024 * 1024);
   await stream.return!();
-});
-
-const drop = "UNAVAILABLE";
-
-/** Follows a stream whose first answer breaks off after `before`, and tells what came of it. */
-async function afterDrop(
-  before: string,
-  config: Partial<HTTPServiceConfig>,
-  how: "destroy" | "end" = "destroy",
-  method = "GET",
-) {
-  await using live = await startLive();
-  const stream = openEndpoint({ baseUrl: live.server.origin, method, ...texts }, config);
-  const data: unknown[] = [];
-  const all = (async () => {
-    for await (const envelope of stream) data.push(envelope.data);
-    return "ended";
-  })().catch((error: { code: string }) => error.code);
-  const first = await live.answer();
-  first.write(before);
-  if (before.includes("data:")) await vi.waitUntil(() => data.length > 0);
-  else await new Promise(setImmediate);
-  if (how === "destroy") first.destroy();
-  else first.end();
-  const again = await Promise.race([live.answer(), all]);
-  if (typeof again !== "string") again.end("data: after\n\ndata: [DONE]\n\n");
-  const outcome = typeof again === "string" ? again : "again";
-  await stream.return!();
-  await all;
-  return { outcome, ids: live.server.received.map(({ headers }) => headers["last-event-id"]) };
-}
-
-const soon = { delay: 1 };
-
-test.each([
-  ["not asked for: the drop is told", "id: 1\ndata: a\n\n", {}, "destroy", { outcome: drop, ids: [undefined] }],
-  ["not asked for: the end is the end", "id: 1\ndata: a\n\n", {}, "end", { outcome: "ended", ids: [undefined] }],
-  [
-    "after a drop",
-    "id: ü1\ndata: a\n\n",
-    { reconnect: soon },
-    "destroy",
-    { outcome: "again", ids: [undefined, Buffer.from("ü1").toString("latin1")] },
-  ],
-  ["after an end", "id: 1\ndata: a\n\n", { reconnect: soon }, "end", { outcome: "again", ids: [undefined, "1"] }],
-  [
-    "at the server's pace",
-    "retry: 1\nid: 1\ndata: a\n\n",
-    { reconnect: { delay: 3_600_000 } },
-    "destroy",
-    { outcome: "again", ids: [undefined, "1"] },
-  ],
-  [
-    "without ids: a gap is told",
-    "data: a\n\n",
-    { reconnect: soon },
-    "destroy",
-    { outcome: "STREAM_GAP", ids: [undefined] },
-  ],
-  ["without ids: an end is an end", "data: a\n\n", { reconnect: soon }, "end", { outcome: "ended", ids: [undefined] }],
-  [
-    "without ids, where gaps are allowed",
-    "data: a\n\n",
-    { reconnect: { ...soon, allowGaps: true } },
-    "destroy",
-    { outcome: "again", ids: [undefined, undefined] },
-  ],
-  [
-    "before anything came",
-    ": hello\n\n",
-    { reconnect: soon },
-    "destroy",
-    { outcome: "again", ids: [undefined, undefined] },
-  ],
-] as const)("reconnecting %s", async (_, before, config, how, expected) => {
-  expect(await afterDrop(before, config, how)).toEqual(expected);
-});
-
-test("a request that may not be sent twice is not sent again", async () => {
-  expect(await afterDrop("id: 1\ndata: a\n\n", { reconnect: soon }, "destroy", "POST")).toMatchObject({
-    outcome: "STREAM_GAP",
-  });
-});
-
-test("reconnecting gives up after so many tries in a row, and at once on an answer that says no", async () => {
-  let count = 0;
-  const failing =
-    (status: number): typeof fetch =>
-    async () => {
-      if (count++ > 0) return new Response(null, { status });
-      return new Response(encode("id: 1\ndata: a\n\n"), { headers: { "content-type": "text/event-stream" } });
-    };
-  const tries = async (status: number) => {
-    count = 0;
-    const stream = openEndpoint(texts, { fetch: failing(status), reconnect: { attempts: 3, delay: 1 } });
-    await stream.next();
-    return [await failureOf(stream.next()), count];
-  };
-
-  expect(await tries(503)).toMatchObject([{ details: { status: 503 } }, 4]);
-  expect(await tries(404)).toMatchObject([{ details: { status: 404 } }, 2]);
-});
-
-test("a consumer that leaves while the stream waits to reconnect ends the wait", async () => {
-  const fetch = pieces("text/event-stream", encode("id: 1\ndata: a\n\n"));
-  const stream = openEndpoint(texts, { fetch, reconnect: { delay: 3_600_000 } });
-  await stream.next();
-
-  const pending = stream.next();
-  await new Promise(setImmediate);
-  await stream.return!();
-
-  expect(await pending).toEqual({ done: true, value: undefined });
 });

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { Type } from "typebox";
 import type { OperationContext, ResponseEnvelope } from "../../../operation/index.ts";
@@ -158,4 +158,42 @@ export async function failureOf(call: Promise<unknown>): Promise<unknown> {
     return (error as { toJSON(): unknown }).toJSON();
   }
   throw new Error("The call did not fail.");
+}
+
+/** A fetch whose answer comes in the given pieces. */
+export function pieces(contentType: string, ...parts: Uint8Array[]): typeof fetch {
+  return async () => {
+    const body = new ReadableStream({
+      start(controller) {
+        for (const part of parts) if (part.length > 0) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    return new Response(body, { headers: { "content-type": contentType } });
+  };
+}
+
+/** Everything that comes. */
+export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
+
+/** A server whose event streams are written by the test, as they are asked for. */
+export async function startLive() {
+  const answers: ServerResponse[] = [];
+  const waiting: Array<(answer: ServerResponse) => void> = [];
+  const server = await startServer((_request, _message, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    const next = waiting.shift();
+    if (next === undefined) answers.push(response);
+    else next(response);
+  });
+  const answer = () =>
+    answers.length > 0
+      ? Promise.resolve(answers.shift()!)
+      : new Promise<ServerResponse>((resolve) => waiting.push(resolve));
+  return { server, answer, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
