@@ -16,15 +16,15 @@ export function checkScopes(access: AccessControl, identity: Identity | undefine
   if (requiredScopes.length === 0 && requiredScopesAny === undefined) return true;
   if (!isIdentity(identity)) return "it needs an identity with an id and scopes";
 
-  // Indexed loops, here and in isIdentity: they run on every call, and iterators measured half as fast.
+  // Indexed loops, here and below: they run on every call, and iterators or includes() measured half as fast.
   const { scopes } = identity;
   for (let index = 0; index < requiredScopes.length; index++) {
-    if (!scopes.includes(requiredScopes[index]!)) return `scope ${show(requiredScopes[index])} is missing`;
+    if (!holds(scopes, requiredScopes[index])) return `scope ${show(requiredScopes[index])} is missing`;
   }
   if (requiredScopesAny === undefined) return true;
   if (!Array.isArray(requiredScopesAny) || requiredScopesAny.length === 0) return "its rule allows nobody";
   for (let index = 0; index < requiredScopesAny.length; index++) {
-    if (scopes.includes(requiredScopesAny[index]!)) return true;
+    if (holds(scopes, requiredScopesAny[index])) return true;
   }
   return `one of the scopes ${requiredScopesAny.slice(0, 10).map(show).join(", ")} is missing`;
 }
@@ -74,6 +74,13 @@ export function enforceAccess(
 ): void {
   const decision = decide(access, identity, input);
   if (decision !== true) throw accessDenied(operationId, decision);
+}
+
+function holds(scopes: readonly string[], wanted: unknown): boolean {
+  for (let index = 0; index < scopes.length; index++) {
+    if (scopes[index] === wanted) return true;
+  }
+  return false;
 }
 
 /** Tells whether a value is an identity that rules can be checked against: an id and a list of scopes, all strings. */

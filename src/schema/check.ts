@@ -7,35 +7,50 @@ export interface Executable {
   schema: TSchema;
 }
 
+/** Tells whether a value fits. */
+export type CheckFunction = (value: unknown) => boolean;
+
 /** Compiles a check. It answers `false` for values that are nested too deeply to be checked. */
-export function compileCheck({ context, schema }: Executable): (value: unknown) => boolean {
-  const interpret = (value: unknown) => {
-    try {
-      return Check(context, schema, value);
-    } catch (error) {
-      if (isStackOverflow(error)) return false;
-      throw error;
-    }
-  };
-  const compiled = generate(context, schema);
-  if (compiled === undefined) return interpret;
+export function compileCheck(executable: Executable): CheckFunction {
+  const run = generateCheck(executable) ?? interpretCheck(executable);
   return (value) => {
     try {
-      return compiled.Check(value);
+      return run(value);
     } catch (error) {
-      if (!isStackOverflow(error)) throw error;
-      // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
-      return interpret(value);
+      return checkInDepth(executable, value, error);
     }
   };
 }
 
-/** `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it. */
-function generate(context: Executable["context"], schema: TSchema) {
+/** The check without code generation. Throws a stack overflow for values that are nested too deeply. */
+export function interpretCheck({ context, schema }: Executable): CheckFunction {
+  return (value) => Check(context, schema, value);
+}
+
+/** Answers after `error` was thrown by a check: `false` for values that are nested too deeply. */
+export function checkInDepth({ context, schema }: Executable, value: unknown, error: unknown): boolean {
+  if (!isStackOverflow(error)) throw error;
+  try {
+    // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
+    return Check(context, schema, value);
+  } catch (another) {
+    if (isStackOverflow(another)) return false;
+    throw another;
+  }
+}
+
+/**
+ * The generated check, as the engine made it: it throws a stack overflow for values that are nested too deeply.
+ * `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it.
+ */
+export function generateCheck({ context, schema }: Executable): CheckFunction | undefined {
   try {
     const result = Build(context, schema).Evaluate();
     // Without generated code TypeBox would share one evaluation context between all checks.
-    return result.IsAccelerated() ? result : undefined;
+    if (!result.IsAccelerated()) return undefined;
+    // The function itself where it can be had: a thousand schemas are called faster without a method in between.
+    const generated: unknown = result["check"];
+    return typeof generated === "function" ? (generated as CheckFunction) : (value) => result.Check(value);
   } catch (error) {
     if (isStackOverflow(error)) return undefined;
     throw error;

@@ -1,7 +1,14 @@
 import type { TSchema } from "typebox";
 import { Errors } from "typebox/schema";
 import { Settings } from "typebox/system";
-import { compileCheck, type Executable, isStackOverflow } from "./check.ts";
+import {
+  type CheckFunction,
+  checkInDepth,
+  type Executable,
+  generateCheck,
+  interpretCheck,
+  isStackOverflow,
+} from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { FromSchema } from "./from-schema.ts";
 import { isRecord } from "./keywords.ts";
@@ -26,8 +33,8 @@ export interface CompiledSchema {
   readonly schema: TSchema;
   /** Whether every value is accepted, because the schema asserts nothing. */
   readonly isUnknown: boolean;
-  /** Tells whether a value fits. Compiles on the first call and replaces itself: read it anew for every call. */
-  readonly check: (value: unknown) => boolean;
+  /** Tells whether a value fits. Compiles on the first call. Values that are nested too deeply do not fit. */
+  check(value: unknown): boolean;
   /** Says what is wrong with a value. @param limit - how many problems are listed, 20 unless told otherwise */
   errors(value: unknown, limit?: number): ValueErrors;
 }
@@ -35,8 +42,9 @@ export interface CompiledSchema {
 const cache = new WeakMap<object, CompiledSchema>();
 
 /**
- * Gives the compiled form of a TypeBox type, JSON Schema or Standard Schema (its input side), always the same one for the same object. Cheap: nothing is
- * read or compiled before the first use. A schema that turns out to be unusable throws `SchemaError` then.
+ * Gives the compiled form of a TypeBox type, JSON Schema or Standard Schema (its input side), always the same one for
+ * the same object. Cheap: nothing is read or compiled before the first use. A schema that turns out to be unusable
+ * throws `SchemaError` then.
  */
 export function compileSchema(schema: TSchema): CompiledSchema {
   if (Object(schema) !== schema) return new LazySchema(schema);
@@ -56,15 +64,19 @@ class LazySchema implements CompiledSchema {
   readonly schema: TSchema;
   #isUnknown: boolean | undefined;
   #executable: Executable | undefined;
-  check: (value: unknown) => boolean;
+  #run: CheckFunction | undefined;
 
   constructor(schema: TSchema) {
     this.schema = schema;
-    const compileFirst = (value: unknown): boolean => {
-      if (this.check === compileFirst) this.check = compileCheck(this.#prepare());
-      return this.check(value);
-    };
-    this.check = compileFirst;
+  }
+
+  check(value: unknown): boolean {
+    const run = this.#run ?? this.#compile();
+    try {
+      return run(value);
+    } catch (error) {
+      return checkInDepth(this.#prepare(), value, error);
+    }
   }
 
   get isUnknown(): boolean {
@@ -82,6 +94,12 @@ class LazySchema implements CompiledSchema {
       message: shorten(messageOf(error), longestMessage),
     }));
     return { errors, total: found.length };
+  }
+
+  #compile(): CheckFunction {
+    const executable = this.#prepare();
+    this.#run = generateCheck(executable) ?? interpretCheck(executable);
+    return this.#run;
   }
 
   #prepare(): Executable {

@@ -1,11 +1,10 @@
 import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
-import { isStackOverflow } from "../check.ts";
+import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
-import type { CheckFunction } from "./schema-checks.ts";
 import { RestlessError, Walker } from "./walk.ts";
 
 /** Data after normalising, and how it differed from its schema. */
@@ -21,7 +20,7 @@ export interface Normalised {
 /** Brings data into the shape of a schema without ever losing, swapping or silently inventing a value. */
 export interface Normaliser {
   /** Quickly tells data that fits and needs no change. `false` means "look closer". */
-  readonly clean: (value: unknown) => boolean;
+  clean(value: unknown): boolean;
   /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
   normalise(value: unknown): Normalised;
   /** Reports what `normalise` would do and leaves the data as it came. */
@@ -41,35 +40,26 @@ export function createNormaliser(schema: TSchema): Normaliser {
   return normaliser;
 }
 
-interface Compiled {
-  planner: Planner;
-  compiled: CompiledSchema;
-  /** Whether a value that fits also needs no change. */
-  known: CheckFunction;
-}
-
 class SchemaNormaliser implements Normaliser {
-  readonly clean: (value: unknown) => boolean;
   readonly #schema: TSchema;
-  #compiled: Compiled | undefined;
+  readonly #compiled: CompiledSchema;
+  #planner: Planner | undefined;
+  /** Whether a value that fits also needs no change. */
+  #known: CheckFunction | undefined;
 
   constructor(schema: TSchema) {
     this.#schema = schema;
-    let run: CheckFunction = (value) => {
-      const { compiled, known } = this.#compile();
-      const fits = compiled.check(value);
-      const { check } = compiled; // by now the compiled one
-      run = (candidate) => check(candidate) && known(candidate);
-      return fits && known(value);
-    };
-    this.clean = (value) => {
-      try {
-        return run(value);
-      } catch (error) {
-        if (isStackOverflow(error)) return false;
-        throw error;
-      }
-    };
+    this.#compiled = compileSchema(schema);
+  }
+
+  clean(value: unknown): boolean {
+    const known = this.#known ?? this.#prepare();
+    try {
+      return this.#compiled.check(value) && known(value);
+    } catch (error) {
+      if (isStackOverflow(error)) return false;
+      throw error;
+    }
   }
 
   normalise(value: unknown): Normalised {
@@ -88,7 +78,9 @@ class SchemaNormaliser implements Normaliser {
   }
 
   #normalise(value: unknown): Normalised {
-    const { planner, compiled, known } = this.#compile();
+    const known = this.#known ?? this.#prepare();
+    const planner = this.#planner!;
+    const compiled = this.#compiled;
     const valid = compiled.check(value);
     if (valid && known(value)) return { data: value };
     const log = new DriftLog();
@@ -100,13 +92,10 @@ class SchemaNormaliser implements Normaliser {
     return { data, ...log.report() };
   }
 
-  #compile(): Compiled {
-    if (this.#compiled === undefined) {
-      const planner = new Planner(this.#schema);
-      const known = planner.checks.separable ? createKnownCheck(planner.root) : () => true;
-      this.#compiled = { planner, compiled: compileSchema(this.#schema), known };
-    }
-    return this.#compiled;
+  #prepare(): CheckFunction {
+    this.#planner = new Planner(this.#schema);
+    this.#known = this.#planner.checks.separable ? createKnownCheck(this.#planner.root) : () => true;
+    return this.#known;
   }
 }
 
