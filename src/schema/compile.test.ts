@@ -26,17 +26,12 @@ describe("compileSchema", () => {
 
     const compiled = compileSchema(schema);
     const before = reads;
-    const { check } = compiled;
-    check({});
+    compiled.check({});
     const once = reads;
-    check({});
     compiled.check({});
 
-    expect({ before, readsLater: reads - once, replaced: compiled.check !== check }).toEqual({
-      before: 0,
-      readsLater: 0,
-      replaced: true,
-    });
+    expect({ before, readsLater: reads - once }).toEqual({ before: 0, readsLater: 0 });
+    expect(once).toBeGreaterThan(0);
   });
 
   test("checks TypeBox types and plain JSON Schema", () => {
@@ -132,10 +127,10 @@ describe("compileSchema", () => {
   test("where code may not be generated, gives the same answers by interpreting", () => {
     const program = `
       import { compileSchema, FromSchema } from "./src/schema/index.ts";
-      const { check } = compileSchema(FromSchema({
+      const compiled = compileSchema(FromSchema({
         allOf: [{ properties: { a: { pattern: "^(a+)+$" } } }], patternProperties: { "^x": {} }, unevaluatedProperties: false,
       }));
-      const answers = [{ a: "aa", x: 1 }, { b: 1 }, { a: "b" }, {}, { b: 1 }].map(check);
+      const answers = [{ a: "aa", x: 1 }, { b: 1 }, { a: "b" }, {}, { b: 1 }].map((value) => compiled.check(value));
       process.stdout.write(JSON.stringify(answers));
     `;
 
