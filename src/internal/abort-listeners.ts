@@ -8,6 +8,11 @@ export interface AbortListener extends Linked {
 
 const listeners = new WeakMap<AbortSignal, LinkedSet<AbortListener>>();
 
+/** Signals that have our event listener, among them some that nobody waits for any more. */
+let listenedTo: AbortSignal[] = [];
+const fewestToSweep = 64;
+let sweepAt = fewestToSweep;
+
 /**
  * Calls `listener.abort(signal.reason)` when the signal fires; `listener.unlink()` takes that back. A signal gets one
  * event listener however many calls share it: adding and removing one for each call costs more than the call.
@@ -15,9 +20,11 @@ const listeners = new WeakMap<AbortSignal, LinkedSet<AbortListener>>();
 export function listenForAbort(signal: AbortSignal, listener: AbortListener): void {
   let members = listeners.get(signal);
   if (members === undefined) {
+    if (listenedTo.length >= sweepAt) sweep();
     members = new LinkedSet();
     signal.addEventListener("abort", onAbort, { once: true });
     listeners.set(signal, members);
+    listenedTo.push(signal);
   }
   members.add(listener);
 }
@@ -29,4 +36,20 @@ function onAbort(this: unknown, event: Event): void {
   listeners.delete(signal);
   for (let listener = members.shift(); listener !== undefined; listener = members.shift())
     listener.abort(signal.reason);
+}
+
+/**
+ * Stops listening to signals that nobody waits for. Node keeps a signal of `AbortSignal.timeout` or `AbortSignal.any`
+ * alive for as long as it has a listener. Done now and then, so that its cost per signal stays the same for any number.
+ */
+function sweep(): void {
+  listenedTo = listenedTo.filter((signal) => {
+    const members = listeners.get(signal);
+    if (members === undefined) return false;
+    if (!members.isEmpty) return true;
+    signal.removeEventListener("abort", onAbort);
+    listeners.delete(signal);
+    return false;
+  });
+  sweepAt = Math.max(fewestToSweep, 2 * listenedTo.length);
 }

@@ -67,11 +67,21 @@ export function expireAt(waiting: Expiring, at: number): void {
 function membersOf(slot: number): LinkedSet<Expiring> {
   let members = slots.get(slot);
   if (members === undefined) {
+    if (slots.size >= sweepAt) sweep();
     members = new LinkedSet();
     slots.set(slot, members);
   }
   if (slot < timerSlot) schedule(slot);
   return members;
+}
+
+const fewestToSweep = 256;
+let sweepAt = fewestToSweep;
+
+/** Drops slots that nobody waits in any more, long before their time. Seldom, so that it costs little per slot. */
+function sweep(): void {
+  for (const [slot, members] of slots) if (members.isEmpty) slots.delete(slot);
+  sweepAt = Math.max(fewestToSweep, 2 * slots.size);
 }
 
 function schedule(slot: number): void {

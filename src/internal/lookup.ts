@@ -3,6 +3,8 @@ export interface LookupSource<T> {
   /** Called once for a name that gave something; the answer is kept. */
   find(name: string): T | undefined;
   names(): Iterable<string>;
+  /** Tells which answers are kept: names may come from outside, and must not fill the memory. @default all */
+  keeps?(name: string): boolean;
 }
 
 /**
@@ -26,7 +28,7 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
     let value = this.#found.get(key);
     if (value === undefined) {
       value = this.#source.find(key);
-      if (value !== undefined) this.#found.set(key, value);
+      if (value !== undefined && this.#source.keeps?.(key) !== false) this.#found.set(key, value);
     }
     return value;
   }

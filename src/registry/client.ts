@@ -2,8 +2,7 @@ import { createLookup } from "../internal/lookup.ts";
 import { CallError, type CallOptions, type MCPContentBlock, type ResponseEnvelope } from "../operation/index.ts";
 import type { ClientAny, ClientOptions } from "./client-types.ts";
 import type { RegistryCore } from "./core.ts";
-import { mergeOptions } from "./env.ts";
-import { executeChecked } from "./execute.ts";
+import { executeMerged, mergeOptions } from "./env.ts";
 import { Subscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
@@ -19,6 +18,7 @@ export function createClient(core: RegistryCore, options: ClientOptions): Record
       return createNamespace(core, namespace, options);
     },
     names: () => core.namespaces(),
+    keeps: (namespace) => core.namesIn(namespace) !== undefined,
   });
 }
 
@@ -31,12 +31,13 @@ function createNamespace(core: RegistryCore, namespace: string, options: ClientO
       return createOperation(core, `${namespace}.${name}`, options);
     },
     names: () => core.namesIn(namespace)?.keys() ?? [],
+    keeps: (name) => core.namesIn(namespace)?.has(name) === true,
   });
 }
 
 function createOperation(core: RegistryCore, id: string, base: ClientOptions): AnyOperation {
   const isSubscription = () => core.entry(id)?.isSubscription === true;
-  const run = (input: unknown, options?: CallOptions) => executeChecked(core, id, input, mergeOptions(base, options));
+  const run = (input: unknown, options?: CallOptions) => executeMerged(core, id, input, base, options);
   const iterate = (input: unknown, options?: CallOptions) =>
     new Subscription(core, id, input, mergeOptions(base, options));
 

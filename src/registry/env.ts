@@ -2,7 +2,9 @@ import { createLookup } from "../internal/lookup.ts";
 import type { CallOptions, NestedCallOptions, OperationEnv, ResponseEnvelope } from "../operation/index.ts";
 import { CallContext, earlier } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
-import { execute } from "./execute.ts";
+import { execute, executeChecked } from "./execute.ts";
+import { baseSignal, type MergedOptions } from "./guard.ts";
+import { notStarted } from "./prepared.ts";
 
 /** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
 export type NestedMode = "trust" | "attenuate";
@@ -27,7 +29,7 @@ export function createTrustedEnv(
 export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?: readonly string[]): OperationEnv {
   return createEnv(core, allowed, (id, input, options) => {
     const { signal, deadline, metadata, onProgress } = options ?? {};
-    return execute(core, id, input, mergeOptions(base, { signal, deadline, metadata, onProgress }));
+    return executeMerged(core, id, input, base, { signal, deadline, metadata, onProgress });
   });
 }
 
@@ -59,20 +61,31 @@ function createNamespace(core: RegistryCore, namespace: string, call: Caller): O
   });
 }
 
+/** Runs a call with its own options on top of those that hold for all calls. Never throws, whatever the options are. */
+export function executeMerged(
+  core: RegistryCore,
+  id: string,
+  input: unknown,
+  base: CallOptions,
+  own: CallOptions | undefined,
+): Promise<ResponseEnvelope> {
+  try {
+    return executeChecked(core, id, input, mergeOptions(base, own));
+  } catch (error) {
+    return Promise.reject(notStarted(id, error));
+  }
+}
+
 /** Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts. */
-export function mergeOptions(base: CallOptions, own: CallOptions | undefined): CallOptions {
-  if (own === undefined) return base;
+export function mergeOptions(base: CallOptions, own: CallOptions | undefined): MergedOptions {
+  if (own === undefined || own === null) return base;
   return {
     ...base,
     ...own,
     identity: own.identity ?? base.identity,
     metadata: own.metadata ?? base.metadata,
-    signal: either(base.signal, own.signal),
+    signal: own.signal ?? base.signal,
+    [baseSignal]: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
   };
-}
-
-function either(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return AbortSignal.any([a, b]);
 }

@@ -38,6 +38,7 @@ export class Guard extends Linked implements Expiring {
   #controller: AbortController | undefined = undefined;
   #children: LinkedSet<Watch> | undefined = undefined;
   #signalWatch: Watch | undefined = undefined;
+  #baseWatch: Watch | undefined = undefined;
   #parentWatch: Watch | undefined = undefined;
 
   constructor(operationId: string) {
@@ -60,9 +61,8 @@ export class Guard extends Linked implements Expiring {
       }
     }
     if (signal !== undefined) {
-      if (signal.aborted) return this.end({ kind: "aborted", reason: signal.reason });
-      this.#signalWatch = new Watch(this);
-      listenForAbort(signal, this.#signalWatch);
+      this.#signalWatch = this.#listenTo(signal);
+      if (this.ended !== undefined) return;
     }
     if (deadline !== undefined) {
       const now = Date.now();
@@ -142,6 +142,21 @@ export class Guard extends Linked implements Expiring {
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
   }
 
+  /** Listens to a further signal. Without `AbortSignal.any`, which leaves something behind at signals that live long. */
+  alsoListenTo(signal: AbortSignal): void {
+    this.#baseWatch = this.#listenTo(signal);
+  }
+
+  #listenTo(signal: AbortSignal): Watch | undefined {
+    if (signal.aborted) {
+      this.end({ kind: "aborted", reason: signal.reason });
+      return undefined;
+    }
+    const watch = new Watch(this);
+    listenForAbort(signal, watch);
+    return watch;
+  }
+
   #isExpired(): boolean {
     return this.#expiresAt !== Number.POSITIVE_INFINITY && this.#expiresAt <= monotonicNow();
   }
@@ -153,6 +168,7 @@ export class Guard extends Linked implements Expiring {
   #leave(): void {
     this.unlink();
     this.#signalWatch?.unlink();
+    this.#baseWatch?.unlink();
     this.#parentWatch?.unlink();
   }
 }
@@ -164,6 +180,14 @@ function toError(operationId: string, ending: Ending, started: boolean): CallErr
 
 function endingOf(error: CallError): Ending {
   return error.code === "TIMEOUT" ? { kind: "expired" } : { kind: "aborted", reason: error.cause };
+}
+
+/** Where options that were put together from two have the signal of the first; `signal` is that of the second. */
+export const baseSignal = Symbol("base signal");
+
+/** Options that were put together from two. */
+export interface MergedOptions extends CallOptions {
+  readonly [baseSignal]?: AbortSignal | undefined;
 }
 
 /** Makes the guard of a call, for those that can be given up. It may have ended already. */
@@ -179,8 +203,11 @@ export function createGuard(
   if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
   if (deadline !== undefined) assertDeadline(operationId, deadline);
   if (signal !== undefined) assertSignal(operationId, signal);
+  const base = (options as MergedOptions | undefined)?.[baseSignal];
+  if (base !== undefined) assertSignal(operationId, base);
   const guard = new Guard(operationId);
   guard.arm(signal, deadline, outer);
+  if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
   CallContext.attachGuard(context, guard);
   return guard;
 }

@@ -162,6 +162,24 @@ describe("hostile callers", () => {
     },
   );
 
+  test("a client and an env do not throw at once either", async () => {
+    const registry = registryOf(operation({ handler: vi.fn() }));
+    const options = {
+      get signal(): AbortSignal {
+        return boom();
+      },
+    };
+
+    const byClient = await failureOf(() => registry.client()["test"]!["echo"]!({}, options) as never);
+    const byEnv = await failureOf(() => buildEnv({ registry, context: options })["test"]!["echo"]!({}) as never);
+
+    for (const error of [byClient, byEnv]) {
+      expect(error).toBeInstanceOf(CallError);
+      expect(error).toMatchObject({ code: "EXECUTION_ERROR", message: "boom", mayHaveRun: false });
+    }
+    expect(await registry.client()["test"]!["echo"]!({}, null as never)).toBeUndefined();
+  });
+
   test.each([Number.NaN, "soon", 5n, null, {}, new Date()])(
     "a deadline that is none is refused: %s",
     async (deadline) => {

@@ -38,6 +38,10 @@ function settleable() {
   return one;
 }
 
+function failToCleanUp(): never {
+  throw new Error("cleanup");
+}
+
 /** Keeps the processor busy, so that no timer can fire. */
 function blockUntil(time: number): void {
   while (Date.now() < time);
@@ -140,7 +144,7 @@ describe("every schedule", () => {
             try {
               for (;;) yield await answer.promise;
             } finally {
-              if (throwsAtEnd) throw new Error("cleanup");
+              if (throwsAtEnd) failToCleanUp();
             }
           }),
         );

@@ -1,0 +1,91 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Type } from "typebox";
+import { expect, test } from "vitest";
+import type { OperationContext } from "../operation/index.ts";
+import { OperationRegistry } from "./operation-registry.ts";
+import { subscribe } from "./subscribe.ts";
+import { operation, subscription } from "./testing.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+const registry = new OperationRegistry();
+registry.registerAll([
+  operation({ inputSchema: Type.Object({}), handler: async () => 1 }),
+  operation({
+    name: "outer",
+    handler: async (_: unknown, { env }: OperationContext) => (await env["test"]!["echo"]!({})).data,
+  }),
+  operation({ name: "signal", handler: async (_: unknown, { signal }: OperationContext) => signal.aborted }),
+  subscription(async function* () {
+    for (;;) yield 1;
+  }),
+]);
+const shared = new AbortController().signal;
+const client = registry.client({ signal: shared });
+const inAnHour = () => Date.now() + 3_600_000;
+const fresh = () => new AbortController().signal;
+let distinct = 0;
+
+async function heapAfter(load: () => unknown, count: number): Promise<number> {
+  for (let index = 0; index < count; index++) {
+    await load();
+    // What weak references point at is kept until the end of a turn.
+    if (index % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (let pass = 0; pass < 3; pass++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+  }
+  return process.memoryUsage().heapUsed;
+}
+
+test.each<[name: string, count: number, load: () => unknown]>([
+  ["calls", 100_000, () => registry.execute("test.echo", {})],
+  ["calls that fail", 10_000, () => registry.execute("test.echo", 5).catch(() => {})],
+  ["calls inside calls", 10_000, () => registry.execute("test.outer", {}, { signal: shared, deadline: inAnHour() })],
+  ["calls with a shared signal", 10_000, () => registry.execute("test.signal", {}, { signal: shared })],
+  ["calls with a signal each", 10_000, () => registry.execute("test.echo", {}, { signal: fresh() })],
+  [
+    "calls with a combined signal each",
+    10_000,
+    () => registry.execute("test.echo", {}, { signal: AbortSignal.any([fresh(), fresh()]) }),
+  ],
+  [
+    "calls with a timeout signal each",
+    10_000,
+    () => registry.execute("test.echo", {}, { signal: AbortSignal.timeout(3_600_000) }),
+  ],
+  [
+    "calls with deadlines far apart",
+    20_000,
+    () => registry.execute("test.echo", {}, { deadline: inAnHour() + 10 * distinct++ }),
+  ],
+  ["calls of a client with two signals", 20_000, () => client["test"]!["echo"]!({}, { signal: fresh() })],
+  ["names that nobody has", 10_000, () => client[`ns${distinct++}`]!["x"]!({}).catch(() => {})],
+  [
+    "subscriptions that are left",
+    10_000,
+    async () => {
+      for await (const _ of subscribe(registry, "test.ticks", {}, { signal: shared })) break;
+    },
+  ],
+  [
+    "subscriptions that are given up",
+    10_000,
+    async () => {
+      const controller = new AbortController();
+      const iterator = subscribe(registry, "test.ticks", {}, { signal: controller.signal, deadline: inAnHour() });
+      await iterator.next();
+      controller.abort();
+      await iterator.next().catch(() => {});
+    },
+  ],
+])("%s leave nothing in memory", { timeout: 60_000 }, async (_, count, load) => {
+  const before = await heapAfter(load, count / 10);
+
+  const after = await heapAfter(load, count);
+
+  expect(after - before).toBeLessThan(1_000_000);
+});
