@@ -19,7 +19,7 @@ export const layers: Record<string, Layer> = {
   "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: ["typebox"] },
   "from/openapi": {
     ours: ["internal", "operation", "schema", "from/source.ts"],
-    packages: ["typebox", "yaml", "eventsource-parser", "@scalar/openapi-upgrader"],
+    packages: ["typebox", "yaml", "eventsource-parser"],
   },
   node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
   "index.ts": { ours: ["operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["typebox"] },
