@@ -11,6 +11,7 @@ import {
   operationNotFound,
   type ResponseEnvelope,
   type SubscriptionHandler,
+  unavailable,
 } from "../operation/index.ts";
 import { createClient } from "./client.ts";
 import type { Client, ClientOptions } from "./client-types.ts";
@@ -34,6 +35,9 @@ import type {
 export class Registry {
   readonly #core: RegistryCore;
   readonly #following = new Set<Following>();
+  /** Stops sources that are still being loaded. */
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | undefined = undefined;
 
   constructor(options: RegistryOptions = {}) {
     this.#core = new RegistryCore(options);
@@ -139,7 +143,12 @@ export class Registry {
   }
 
   async follow(source: OperationSource): Promise<Following> {
-    const following = await followSource(this, source);
+    if (this.#core.isClosed) throw closed();
+    const following = await followSource(this, source, this.#closing.signal);
+    if (this.#core.isClosed) {
+      await following.close();
+      throw closed();
+    }
     this.#following.add(following);
     const close = () => {
       this.#following.delete(following);
@@ -152,11 +161,18 @@ export class Registry {
     return createClient(this.#core, options) as Client<K>;
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     this.#core.isClosed = true;
+    this.#closing.abort(closed());
     const following = [...this.#following];
     this.#following.clear();
-    await Promise.all(following.map((one) => one.close()));
+    const outcomes = await Promise.allSettled(following.map((one) => one.close()));
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -180,6 +196,10 @@ function createEntry(definition: Registrable, needsHandler: boolean): Entry {
 function assertHandler(id: string, handler: unknown): void {
   if (typeof handler === "function") return;
   throw malformed(`"${id}" has no handler. Give it a function, or use registerSpec() and registerHandler() later.`);
+}
+
+function closed(): CallError {
+  return unavailable("The registry was closed and", { mayHaveRun: false });
 }
 
 function alreadyRegistered(id: string): CallError {
