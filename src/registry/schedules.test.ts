@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CallError, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
 import { OperationRegistry } from "./operation-registry.ts";
@@ -301,7 +302,7 @@ describe("calls inside calls", () => {
   });
 
   test.each([
-    ["a deadline that had passed", { deadline: 1 }, "TIMEOUT"],
+    ["a deadline that had passed", { deadline: Date.now() - 1_000 }, "TIMEOUT"],
     ["a signal that was aborted", { signal: AbortSignal.abort() }, "ABORTED"],
   ])("one that never ran because of %s does not say so of the handler around it", async (_, options, code) => {
     const registry = registryOf(
@@ -559,7 +560,7 @@ describe("iterators that do not behave", () => {
     const registry = new OperationRegistry({ customAuth: { asked: customAuth } });
     registry.register(subscription(handler, { accessControl: { requiredScopes: [], customAuth: "asked" } }));
     const stopped = subscribe(registry, "test.ticks", {}, { signal: AbortSignal.abort() });
-    const late = subscribe(registry, "test.ticks", {}, { deadline: 1 });
+    const late = subscribe(registry, "test.ticks", {}, { deadline: Date.now() - 1_000 });
 
     await expect(stopped.next()).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
     await expect(late.next()).rejects.toMatchObject({ code: "TIMEOUT", mayHaveRun: false });
@@ -568,6 +569,81 @@ describe("iterators that do not behave", () => {
     expect(handler).not.toHaveBeenCalled();
     expect(customAuth).not.toHaveBeenCalled();
   });
+});
+
+describe("listeners that act on a subscription", () => {
+  test("by asking for more while a value is told lose none", async () => {
+    const registry = registryOf(
+      subscription(async function* () {
+        for (let value = 1; ; value++) yield value;
+      }),
+    );
+    const iterator = subscribe(registry, "test.ticks", {});
+    const asked: Array<Promise<IteratorResult<{ data: unknown }>>> = [];
+    registry.on("call", (event) => {
+      if (event.kind === "yielded" && asked.length < 5) asked.push(iterator.next());
+    });
+
+    asked.push(iterator.next());
+    await nextTurn();
+    const values = (await Promise.all(asked)).map(({ value }) => value.data);
+
+    expect(values).toEqual([1, 2, 3, 4, 5]);
+    expect((await iterator.next()).value.data).toBe(6);
+  });
+
+  test("by throwing options fail its first next(), which says that nothing ran", async () => {
+    const handler = vi.fn();
+    const registry = registryOf(subscription(handler));
+    const boom = () => {
+      throw new Error("boom");
+    };
+    const named = Object.defineProperty({}, "requestId", { get: boom });
+    const watched = Object.defineProperty({}, "signal", { get: boom });
+    registry.on("call", () => {});
+
+    for (const options of [named, watched]) {
+      const iterator = subscribe(registry, "test.ticks", {}, options);
+      const first = Promise.race([iterator.next(), nextTurn().then(() => "never")]);
+      await expect(first).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "boom", mayHaveRun: false });
+    }
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("by a refused value: the handler's signal fires, and the consumer gets the reason", async () => {
+    let signal: AbortSignal | undefined;
+    const registry = registryOf(
+      subscription(
+        async function* (_: unknown, context: OperationContext) {
+          signal = context.signal;
+          signal.addEventListener("abort", () => void iterator.return?.());
+          yield 1;
+        },
+        { outputSchema: Type.String(), outputPolicy: "strict" },
+      ),
+    );
+    const iterator = subscribe(registry, "test.ticks", {});
+
+    await expect(iterator.next()).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
+    expect(signal!.aborted).toBe(true);
+  });
+});
+
+test("middleware does not run for a call that was given up while its input was checked", async () => {
+  const gate = deferred<boolean>();
+  const controller = new AbortController();
+  const registry = new OperationRegistry({ customAuth: { slow: () => gate.promise } });
+  registry.register(operation({ accessControl: { requiredScopes: [], customAuth: "slow" } }));
+  const middleware = vi.fn((_: unknown, next: () => Promise<unknown>) => next());
+  registry.use(middleware);
+
+  const call = registry.execute("test.echo", {}, { signal: controller.signal });
+  controller.abort();
+  gate.resolve(true);
+
+  await expect(call).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
+  await nextTurn();
+  expect(middleware).not.toHaveBeenCalled();
 });
 
 describe("events", () => {

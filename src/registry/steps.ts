@@ -84,8 +84,10 @@ async function authorise(core: RegistryCore, entry: Entry, context: CallContext,
 export function runHandler(core: RegistryCore, prepared: Prepared, context: CallContext, input: unknown): unknown {
   const { middleware } = core;
   const { handler, entry } = prepared;
+  const guard = CallContext.guardOf(context);
+  if (guard?.ended !== undefined) throw guard.ended;
   const run = () => {
-    CallContext.guardOf(context)?.startNow();
+    guard?.startNow();
     if (CallContext.isFinished(context)) throw new CallError("EXECUTION_ERROR", endedMessage(entry.id));
     return handler(input, context);
   };

@@ -4,7 +4,7 @@ import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { createGuard, Guard } from "./guard.ts";
 import { beginObserving, describeCall } from "./observe.ts";
-import type { Prepared } from "./prepared.ts";
+import { notStarted, type Prepared } from "./prepared.ts";
 import { reportAbandoned } from "./reports.ts";
 import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
 
@@ -90,9 +90,9 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   async #open(): Promise<void> {
     this.#state = "open";
     this.#asking = true;
-    const { calls } = this.#core;
-    if (calls.hasListeners) this.#endObserving = beginObserving(this.#core, this.#context, this.#operationId);
+    const core = this.#core;
     try {
+      if (core.calls.hasListeners) this.#endObserving = beginObserving(core, this.#context, this.#operationId);
       const source = await this.#start();
       this.#source = source;
       this.#asking = false;
@@ -100,7 +100,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       this.#ask();
     } catch (error) {
       this.#asking = false;
-      this.#fail(mapError(error));
+      this.#fail(notStarted(this.#operationId, error));
     }
   }
 
@@ -115,16 +115,12 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
     const input = await acceptAndAuthorise(core, prepared, context, this.#input, false);
     this.#input = undefined;
-    // Not when it was left or given up meanwhile.
-    this.#guard.start();
-    let iterable: unknown;
     try {
-      iterable = await runHandler(core, prepared, context, input);
+      return toIterator(this.#operationId, await runHandler(core, prepared, context, input));
     } catch (error) {
       if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
       return prepared.fail(error);
     }
-    return toIterator(this.#operationId, iterable);
   }
 
   #isClosed(): boolean {
@@ -157,7 +153,8 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     if (waiter === undefined) return; // the data left the subscription while it was read
     if (this.#endObserving !== undefined) this.#tell(envelope);
     waiter.resolve({ done: false, value: envelope });
-    if (this.#waiters.length > 0) this.#ask();
+    // A listener to the value may have asked for the next one.
+    if (this.#waiters.length > 0 && !this.#asking) this.#ask();
   };
 
   readonly #onFailure = (error: unknown): void => {
@@ -194,8 +191,8 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   /** Ends while the handler could go on: the signal, the deadline, or a value that is refused. */
   #end(error: CallError): void {
     const source = this.#source;
-    this.#guard?.abandon(error);
     this.#fail(error);
+    this.#guard?.abandon(error);
     if (source !== undefined) this.#abandon(source);
   }
 
