@@ -48,7 +48,7 @@ const brand = Symbol.for("@alkdev/operations/CallError");
 export class CallError extends Error {
   override readonly name = "CallError";
   readonly code: string;
-  readonly details?: unknown;
+  declare readonly details?: unknown;
   /** Whether the same call may succeed when made again. */
   readonly retryable: boolean;
   /** Whether the operation may have had an effect; `false` promises that it never started. */

@@ -97,7 +97,12 @@ export class CallContext implements OperationContext {
     return this.#env as RegisteredEnv;
   }
 
-  progress(progress: Progress): void {
+  /** A function of its own each time, so that a handler may take it out of its context. */
+  get progress(): (progress: Progress) => void {
+    return (progress) => this.#report(progress);
+  }
+
+  #report(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
     const options = this.#options;

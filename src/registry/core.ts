@@ -1,7 +1,6 @@
 import { Emitter } from "../internal/emitter.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
-  CallError,
   defaultLimits,
   handlerMissing,
   type Limits,
@@ -94,12 +93,7 @@ export class RegistryCore implements ContextHost {
   prepare(entry: Entry): Prepared {
     const { handler, id } = entry;
     if (handler === undefined) throw raise(id, handlerMissing(id));
-    try {
-      entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
-    } catch (cause) {
-      const message = `"${id}" cannot be called, because a schema of it cannot be used: ${cause instanceof Error ? cause.message : "unknown reason"}`;
-      throw raise(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
-    }
+    entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
     return entry.prepared;
   }
 

@@ -207,14 +207,22 @@ export function createGuard(
   if (base !== undefined) assertSignal(operationId, base);
   const guard = new Guard(operationId);
   guard.arm(signal, deadline, outer);
+  if (guard.ended !== undefined && deadline !== undefined) assertNoDuration(operationId, deadline);
   if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
   CallContext.attachGuard(context, guard);
   return guard;
 }
 
+const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
+
 function assertDeadline(operationId: string, deadline: unknown): void {
   if (typeof deadline === "number" && !Number.isNaN(deadline)) return;
-  throw invalidOption(operationId, "deadline", "must be a time in milliseconds since the epoch: Date.now() + 5_000");
+  throw invalidOption(operationId, "deadline", deadlineHint);
+}
+
+/** Nobody means a time in the first months of 1970; `5_000` was meant as a duration. */
+function assertNoDuration(operationId: string, deadline: number): void {
+  if (deadline >= 100 && deadline < 1e10) throw invalidOption(operationId, "deadline", deadlineHint);
 }
 
 function assertSignal(operationId: string, signal: Partial<AbortSignal> | null): void {

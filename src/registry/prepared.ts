@@ -1,3 +1,4 @@
+import type { TSchema } from "typebox";
 import {
   CallError,
   isCallError,
@@ -62,11 +63,14 @@ export class Prepared {
   constructor(entry: Entry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
     this.entry = entry;
     this.handler = handler;
-    this.input = compileSchema(entry.spec.inputSchema);
-    this.fill = entry.fillsDefaults ? createDefaultFiller(entry.spec.inputSchema) : undefined;
+    this.input = use(entry, "inputSchema", compileInput);
+    this.fill = entry.fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined;
     this.validate = entry.validate;
     this.isPlain = this.validate === undefined && !entry.demandsResource;
-    this.toEnvelope = createEnveloper(entry, policy);
+    this.toEnvelope = createEnveloper(
+      entry,
+      use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
+    );
     this.fail = (error) => {
       throw toFailure(entry, error);
     };
@@ -91,6 +95,22 @@ export class Prepared {
   }
 }
 
+/** Makes something of a schema, which may turn out to be malformed only now. */
+function use<T>({ id, spec }: Entry, which: "inputSchema" | "outputSchema", make: (schema: TSchema) => T): T {
+  try {
+    return make(spec[which]);
+  } catch (cause) {
+    const message = `"${id}" cannot be called: its ${which} cannot be used. ${mapError(cause).message}`;
+    throw raise(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
+  }
+}
+
+function compileInput(schema: TSchema): CompiledSchema {
+  const compiled = compileSchema(schema);
+  compiled.check(undefined); // compiles it
+  return compiled;
+}
+
 function inputLabel(entry: Entry): string {
   return `input of "${entry.id}"`;
 }
@@ -103,9 +123,8 @@ function toPointer(path: IssuePath): string {
 }
 
 /** Wrap, check and normalise in one function, with the schema's part chosen once. */
-function createEnveloper(entry: Entry, policy: OutputPolicy): (value: unknown) => ResponseEnvelope {
+function createEnveloper(entry: Entry, step: OutputStep): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
-  const step = outputStep(entry, policy);
   return (value) => {
     try {
       if (isResponseEnvelope(value)) return finishEnvelope(entry, step, value);
@@ -120,13 +139,11 @@ function createEnveloper(entry: Entry, policy: OutputPolicy): (value: unknown) =
 }
 
 interface OutputStep {
-  /** Read at every call: its function is replaced by a faster one after the first. */
   readonly accepts: Pick<Normaliser, "clean">;
   readonly repair: (value: unknown) => Normalised;
 }
 
-function outputStep(entry: Entry, policy: OutputPolicy): OutputStep {
-  const schema = entry.spec.outputSchema;
+function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
   if (compiled.isUnknown) return { accepts: { clean: always }, repair: (data) => ({ data }) };
   if (policy === "strict") {
@@ -138,6 +155,7 @@ function outputStep(entry: Entry, policy: OutputPolicy): OutputStep {
     return { accepts, repair };
   }
   const normaliser = createNormaliser(schema);
+  normaliser.clean(undefined); // compiles it
   const repair = policy === "check" ? normaliser.inspect : normaliser.normalise;
   return { accepts: normaliser, repair: (value) => repair.call(normaliser, value) };
 }

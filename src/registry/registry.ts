@@ -53,10 +53,10 @@ export class Registry {
     this.#core.put(this.#createNew(definition, true));
   }
 
-  registerAll(definitions: Iterable<IOperationDefinition>): void {
+  registerAll(definitions: Iterable<Registrable>): void {
     const entries = new Map<string, Entry>();
     for (const definition of definitions) {
-      const entry = this.#createNew(definition, true);
+      const entry = this.#createNew(definition, false);
       if (entries.has(entry.id)) throw alreadyRegistered(entry.id);
       entries.set(entry.id, entry);
     }
@@ -123,6 +123,7 @@ export class Registry {
   }
 
   use(middleware: Middleware): Unsubscribe {
+    if (typeof middleware !== "function") throw new TypeError("use() takes a function: (call, next) => next()");
     const core = this.#core;
     const own: Middleware = (call, next) => middleware(call, next);
     core.middleware = [...core.middleware, own];

@@ -118,8 +118,8 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
 
   /** Adds an operation. Throws when its id is taken or its spec is malformed. */
   register(definition: IOperationDefinition): void;
-  /** Adds operations, all of them or, when one is refused, none. */
-  registerAll(definitions: Iterable<IOperationDefinition>): void;
+  /** Adds operations, all of them or, when one is refused, none. Those without a handler cannot run yet. */
+  registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
   /** Adds an operation that cannot run yet; `registerHandler` makes it run. */
   registerSpec(spec: OperationSpec): void;
   /** Gives the operation `id` its handler. Throws when there is no such spec or it has a handler already. */
