@@ -1,5 +1,15 @@
 export { type Static, type TSchema, Type } from "typebox";
 export { type OperationManifest, type ScannerFS, type ScanOptions, scanOperations } from "./from/modules/index.ts";
+export {
+  FromOpenAPI,
+  FromOpenAPIFile,
+  FromOpenAPIUrl,
+  type HTTPServiceConfig,
+  type OpenAPIFS,
+  type OpenAPIOperation,
+  type OpenAPIParameter,
+  type OpenAPISpec,
+} from "./from/openapi/index.ts";
 export type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "./from/source.ts";
 export {
   type AccessControl,

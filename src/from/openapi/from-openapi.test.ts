@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl } from "./from-openapi.ts";
 import { openAPI, openAPIWith, plain } from "./testing.ts";
 
@@ -119,6 +119,30 @@ test("a file is read by Node or by a file system of one's own", async () => {
 
   expect(byNode.map(({ name }) => name)).toEqual(["get_a"]);
   expect(byOwn.map(({ name }) => name)).toEqual(["list"]);
+});
+
+test("where Node is not, a file needs a file system, and the message says so", async () => {
+  const lookup = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined);
+
+  const failure = FromOpenAPIFile("api.json", quiet);
+  const given = FromOpenAPIFile("api.json", quiet, { readFile: async () => JSON.stringify(openAPI()) });
+
+  await expect(failure).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: "There is no file system here; give one as the third argument, `fs`.",
+  });
+  await expect(given).resolves.toHaveLength(1);
+  lookup.mockRestore();
+});
+
+test("a file that cannot be read is a typed error that names it", async () => {
+  const missing = join(tmpdir(), "no-such-folder", "api.json");
+
+  await expect(FromOpenAPIFile(missing, quiet)).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: `The OpenAPI document cannot be read: ENOENT: no such file or directory, stat '${missing}'`,
+    mayHaveRun: false,
+  });
 });
 
 test("references to other files are followed only when they are named", async () => {

@@ -1,6 +1,6 @@
-import { defaultLimits } from "../../operation/index.ts";
+import { defaultLimits, isCallError, mapError } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { documentTooLarge } from "./document-error.ts";
+import { badConfig, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import { loadExternals } from "./externals.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import { importDocument, importOpenAPI } from "./import-openapi.ts";
@@ -27,8 +27,8 @@ export async function FromOpenAPIFile(
   config: HTTPServiceConfig,
   fs?: OpenAPIFS,
 ): Promise<ImportedOperation[]> {
-  const files = fs ?? (await nodeFiles(config.limits?.documentBytes ?? defaultLimits.documentBytes));
-  const spec = await parseOpenAPI(await files.readFile(path), config.limits);
+  const files = fs ?? nodeFiles(config.limits?.documentBytes ?? defaultLimits.documentBytes);
+  const spec = await parseOpenAPI(await readText(files, path), config.limits);
   const located = { ...config, documentUrl: config.documentUrl ?? fileUrl(path) };
   const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));
   return importDocument(spec, located, externals).operations;
@@ -48,14 +48,26 @@ export async function FromOpenAPIUrl(
   return importDocument(spec, located, await loadExternals(spec, located)).operations;
 }
 
-async function nodeFiles(limit: number): Promise<OpenAPIFS> {
-  const { readFile, stat } = await import("node:fs/promises");
+/** Asked for at run time: an import would reach the bundles of browsers. */
+function nodeFiles(limit: number): OpenAPIFS {
+  const files = globalThis.process?.getBuiltinModule?.("node:fs/promises");
+  if (files === undefined) throw badConfig("There is no file system here; give one as the third argument, `fs`.");
+  const { readFile, stat } = files;
   return {
     async readFile(path) {
       if ((await stat(path)).size > limit) throw documentTooLarge(limit);
       return readFile(path, "utf8");
     },
   };
+}
+
+async function readText(files: OpenAPIFS, path: string): Promise<string> {
+  try {
+    return await files.readFile(path);
+  } catch (error) {
+    if (isCallError(error)) throw error;
+    throw unreadableDocument(mapError(error).message, error);
+  }
 }
 
 /** Only ever compared, never opened; a relative path hangs on the root then. */

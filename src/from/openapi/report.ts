@@ -1,10 +1,10 @@
-import { getLogger } from "@logtape/logtape";
+import { logger as createLogger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
 import type { SourceReport } from "../source.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 
 /** Where this folder logs. Silent until the application configures it. */
-export const logger = getLogger(["alkdev", "operations", "openapi"]);
+export const logger = createLogger("from", "openapi");
 
 // One document can be wrong in as many places as it has lines.
 const longestReason = 500;
