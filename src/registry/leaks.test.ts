@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Type } from "typebox";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { OperationContext } from "../operation/index.ts";
 import { OperationRegistry } from "./operation-registry.ts";
 import { subscribe } from "./subscribe.ts";
@@ -88,4 +88,25 @@ test.each<[name: string, count: number, load: () => unknown]>([
   const after = await heapAfter(load, count);
 
   expect(after - before).toBeLessThan(1_000_000);
+});
+
+test("a call makes no controller or timer that nobody asks for", async () => {
+  const made: string[] = [];
+  class CountedController extends AbortController {
+    constructor() {
+      super();
+      made.push("controller");
+    }
+  }
+  vi.stubGlobal("AbortController", CountedController);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation((() => made.push("timer")) as never);
+
+  await registry.execute("test.echo", {});
+  await registry.execute("test.echo", {}, { signal: shared });
+  expect(made).toEqual([]);
+
+  await registry.execute("test.signal", {}, { deadline: inAnHour() });
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  expect(made).toEqual(["timer", "controller"]);
 });
