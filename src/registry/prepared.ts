@@ -19,7 +19,6 @@ import {
   createDefaultFiller,
   createNormaliser,
   type Normalised,
-  type Normaliser,
   type StandardValidate,
 } from "../schema/index.ts";
 import type { Entry } from "./entry.ts";
@@ -52,7 +51,8 @@ export class Prepared {
   readonly handler: OperationHandler | SubscriptionHandler;
   /** Whether input can be accepted in one synchronous step. */
   readonly isPlain: boolean;
-  readonly input: CompiledSchema;
+  readonly #input: CompiledSchema;
+  readonly #fits: (value: unknown) => boolean;
   readonly fill: ((value: unknown) => unknown) | undefined;
   readonly validate: StandardValidate | undefined;
   /** Turns what the handler gave into the envelope of the call. Throws `OUTPUT_INVALID` under `strict`. */
@@ -63,7 +63,8 @@ export class Prepared {
   constructor(entry: Entry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
     this.entry = entry;
     this.handler = handler;
-    this.input = use(entry, "inputSchema", compileInput);
+    this.#input = compileSchema(use(entry, "inputSchema", (schema) => schema));
+    this.#fits = use(entry, "inputSchema", () => this.#input.unguarded);
     this.fill = entry.fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined;
     this.validate = entry.validate;
     this.isPlain = this.validate === undefined && !entry.demandsResource;
@@ -79,8 +80,13 @@ export class Prepared {
   /** Checks input that can be checked in one step, and gives it with its defaults. */
   accept(value: unknown): unknown {
     const input = this.fill === undefined ? value : this.fill(value);
-    if (this.input.check(input)) return input;
-    const { errors, total } = this.input.errors(input);
+    try {
+      if (this.#fits(input)) return input;
+    } catch {
+      // Nested too deeply, or it throws when it is read: looking closer tells which.
+    }
+    const { errors, total } = this.#input.errors(input);
+    if (total === 0) return input;
     throw raise(this.entry.id, validationError(inputLabel(this.entry), errors, total));
   }
 
@@ -105,12 +111,6 @@ function use<T>({ id, spec }: Entry, which: "inputSchema" | "outputSchema", make
   }
 }
 
-function compileInput(schema: TSchema): CompiledSchema {
-  const compiled = compileSchema(schema);
-  compiled.check(undefined); // compiles it
-  return compiled;
-}
-
 function inputLabel(entry: Entry): string {
   return `input of "${entry.id}"`;
 }
@@ -123,13 +123,22 @@ function toPointer(path: IssuePath): string {
 }
 
 /** Wrap, check and normalise in one function, with the schema's part chosen once. */
-function createEnveloper(entry: Entry, step: OutputStep): (value: unknown) => ResponseEnvelope {
+function createEnveloper(entry: Entry, { fits, isTidy, repair }: OutputStep): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
+  const isClean = (value: unknown) => {
+    try {
+      return fits(value) && isTidy(value);
+    } catch {
+      return false; // nested too deeply, or it throws when it is read: looking closer tells which
+    }
+  };
   return (value) => {
     try {
-      if (isResponseEnvelope(value)) return finishEnvelope(entry, step, value);
-      if (step.accepts.clean(value)) return localEnvelope(value, id);
-      const { data, drift, driftTotal } = step.repair(value);
+      if (isResponseEnvelope(value)) {
+        return isExempt(value) || isClean(value.data) ? value : finishEnvelope(entry, repair, value);
+      }
+      if (isClean(value)) return localEnvelope(value, id);
+      const { data, drift, driftTotal } = repair(value);
       const envelope = localEnvelope(data, id);
       return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
     } catch (error) {
@@ -138,31 +147,30 @@ function createEnveloper(entry: Entry, step: OutputStep): (value: unknown) => Re
   };
 }
 
+/** What a policy does with data: `repair` is asked for what does not fit, or fits and is not tidy. */
 interface OutputStep {
-  readonly accepts: Pick<Normaliser, "clean">;
+  readonly fits: (value: unknown) => boolean;
+  readonly isTidy: (value: unknown) => boolean;
   readonly repair: (value: unknown) => Normalised;
 }
 
 function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
-  if (compiled.isUnknown) return { accepts: { clean: always }, repair: (data) => ({ data }) };
+  if (compiled.isUnknown) return { fits: always, isTidy: always, repair: (data) => ({ data }) };
   if (policy === "strict") {
-    const accepts = { clean: (value: unknown) => compiled.check(value) };
     const repair = (value: unknown): never => {
       const { errors, total } = compiled.errors(value);
       throw raise(entry.id, outputInvalid(entry.id, errors, total));
     };
-    return { accepts, repair };
+    return { fits: (value) => compiled.check(value), isTidy: always, repair };
   }
   const normaliser = createNormaliser(schema);
-  normaliser.clean(undefined); // compiles it
-  const repair = policy === "check" ? normaliser.inspect : normaliser.normalise;
-  return { accepts: normaliser, repair: (value) => repair.call(normaliser, value) };
+  const repair = (value: unknown) => (policy === "check" ? normaliser.inspect(value) : normaliser.normalise(value));
+  return { ...normaliser.unguarded, repair };
 }
 
-function finishEnvelope(entry: Entry, step: OutputStep, envelope: ResponseEnvelope): ResponseEnvelope {
-  if (isExempt(envelope) || step.accepts.clean(envelope.data)) return envelope;
-  const repaired = step.repair(envelope.data);
+function finishEnvelope(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {
+  const repaired = repair(envelope.data);
   if (repaired.drift === undefined && repaired.data === envelope.data) return envelope;
   return withDrift(entry, envelope, repaired);
 }

@@ -35,6 +35,11 @@ export interface CompiledSchema {
   readonly isUnknown: boolean;
   /** Tells whether a value fits. Compiles on the first call. Values that are nested too deeply do not fit. */
   check(value: unknown): boolean;
+  /**
+   * The check as the engine made it, which throws for values that are nested too deeply. For those who call it often
+   * and ask {@link check} when it throws.
+   */
+  readonly unguarded: CheckFunction;
   /** Says what is wrong with a value. @param limit - how many problems are listed, 20 unless told otherwise */
   errors(value: unknown, limit?: number): ValueErrors;
 }
@@ -68,6 +73,10 @@ class LazySchema implements CompiledSchema {
 
   constructor(schema: TSchema) {
     this.schema = schema;
+  }
+
+  get unguarded(): CheckFunction {
+    return this.#run ?? this.#compile();
   }
 
   check(value: unknown): boolean {

@@ -21,6 +21,11 @@ export interface Normalised {
 export interface Normaliser {
   /** Quickly tells data that fits and needs no change. `false` means "look closer". */
   clean(value: unknown): boolean;
+  /**
+   * The two halves of {@link clean}: whether data fits, and whether data that fits needs no change. They throw for data
+   * that is nested too deeply.
+   */
+  readonly unguarded: { fits: CheckFunction; isTidy: CheckFunction };
   /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
   normalise(value: unknown): Normalised;
   /** Reports what `normalise` would do and leaves the data as it came. */
@@ -50,6 +55,10 @@ class SchemaNormaliser implements Normaliser {
   constructor(schema: TSchema) {
     this.#schema = schema;
     this.#compiled = compileSchema(schema);
+  }
+
+  get unguarded(): { fits: CheckFunction; isTidy: CheckFunction } {
+    return { fits: this.#compiled.unguarded, isTidy: this.#known ?? this.#prepare() };
   }
 
   clean(value: unknown): boolean {
