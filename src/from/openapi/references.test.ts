@@ -59,6 +59,19 @@ test("a reference that leads back to itself is told, not followed for ever", () 
   expect(() => references(root).deref({ value: root.a, pointer: "#/a", base: "" })).toThrow("leads back to itself");
 });
 
+test.each([
+  [{ a: { $ref: "#/a/b" } }, "#/a/b"],
+  [{ a: { $ref: "#/b/x" }, b: { $ref: "#/a/x" } }, "#/a/x"],
+])("a reference whose way leads through itself is told, not followed for ever", (root, reference) => {
+  expect(() => references(root).resolve(reference, here)).toThrow("leads back to itself");
+});
+
+test("a way through very many references is told before the stack ends", () => {
+  const names = Array.from({ length: 20_000 }, (_, index) => [`a${index}`, { $ref: `#/a${index + 1}/x` }]);
+
+  expect(() => references(Object.fromEntries(names), 100_000).resolve("#/a0/x", here)).toThrow("too many references");
+});
+
 test("a chain of 10,000 references is followed", () => {
   const root: JSONObject = { last: { type: "string" } };
   for (let index = 0; index < 10_000; index++)

@@ -23,6 +23,9 @@ export class ReferenceProblem extends Error {
   }
 }
 
+// Each step of a way through other references takes some of the stack.
+const longestWay = 100;
+
 /** Follows the references of one document and of those that an operator allowed beside it. Never fetches. */
 export class References {
   readonly #root: JSONObject;
@@ -30,6 +33,8 @@ export class References {
   readonly #externals: ReadonlyMap<string, unknown>;
   readonly #limit: number;
   readonly #found = new Map<string, Located>();
+  /** References that are being followed: one may lead through another. */
+  readonly #walking = new Set<string>();
   #named: Map<string, Located> | undefined;
 
   constructor(
@@ -48,9 +53,20 @@ export class References {
     const known = this.#found.get(key);
     if (known !== undefined) return known;
     if (this.#found.size >= this.#limit) throw documentLimitExceeded("references", `over ${this.#limit} references`);
-    const found = this.#lookup(reference, from);
-    this.#found.set(key, found);
-    return found;
+    if (this.#walking.has(key)) {
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads back to itself`);
+    }
+    if (this.#walking.size >= longestWay) {
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads through too many references`);
+    }
+    this.#walking.add(key);
+    try {
+      const found = this.#lookup(reference, from);
+      this.#found.set(key, found);
+      return found;
+    } finally {
+      this.#walking.delete(key);
+    }
   }
 
   /** Follows `$ref` after `$ref` until something else is there. @throws ReferenceProblem */
