@@ -61,13 +61,24 @@ function queryWriter({ name, style, explode, allowReserved, contentType }: Param
 // `form` joins exploded cookies with "&" in RFC 6570, which would make one cookie of them: every version gets "; " here.
 function cookieWriter({ name, style, explode, contentType }: ParameterPlan): ParameterWriter {
   const plain = style === "cookie";
-  const encodeValue = plain ? identity : encode;
+  const encodeValue = plain ? cookieText : encode;
   if (contentType !== undefined) return (value) => `${name}=${encode(contentText(value, contentType))}`;
   const rule = { style: "form", explode, encode: encodeValue, encodeDelimiter: !plain };
   return (value) =>
     toPairs(name, value, rule)
-      .map(([key, text]) => `${encodeValue(key)}=${text}`)
+      .map(([key, text]) => `${plain ? cookieName(key) : encode(key)}=${text}`)
       .join("; ");
+}
+
+/** A cookie that is not encoded: nothing in it may begin another one. */
+function cookieText(text: string): string {
+  if (text.includes(";")) throw new TypeError("a cookie ends at a semicolon");
+  return text;
+}
+
+function cookieName(name: string): string {
+  if (name.includes("=")) throw new TypeError("a cookie's name ends at an equals sign");
+  return cookieText(name);
 }
 
 /** The whole query (OpenAPI 3.2): a form of the object's members, or one encoded text in another media type. */

@@ -226,13 +226,18 @@ test("Accept names the declared types; a call without a body has no Content-Type
 
 test("cookies are sent together, and one that would add another is refused", async () => {
   await using server = await startServer();
-  const plan = { baseUrl: server.origin, parameters: [cookie("a"), cookie("b", { style: "cookie" })] };
+  const plan = { baseUrl: server.origin, parameters: [cookie("a"), cookie("b", { style: "cookie", explode: true })] };
 
   await callEndpoint(plan, { a: "1;x=2", b: "y z" }, { headers: { cookie: "op=1" } });
-  const failure = await failureOf(callEndpoint(plan, { b: "y; admin=1;role=2" }));
+  const failures = [
+    await failureOf(callEndpoint(plan, { b: "y; admin=1;role=2" })),
+    await failureOf(callEndpoint(plan, { b: "y; admin=1" })),
+    await failureOf(callEndpoint(plan, { b: { x: "1", "y; admin": "1" } })),
+    await failureOf(callEndpoint(plan, { b: { "admin=1": "1" } })),
+  ];
 
   expect(server.received.map(({ headers }) => headers.cookie)).toEqual(["op=1; a=1%3Bx%3D2; b=y z"]);
-  expect(failure).toMatchObject(refusal);
+  expect(failures).toMatchObject([refusal, refusal, refusal, refusal]);
 });
 
 test("a base URL with a password is refused and not quoted", async () => {
