@@ -160,6 +160,57 @@ test("credentials that a server repeats are taken out of its errors", async () =
   expect(failure).toMatchObject({ details: { body: { got: "[redacted]" } } });
 });
 
+test("a credential is found however its error writes it: escaped, as a key, in the status line, in the type", async () => {
+  const token = 'canary/"12\u00e934';
+  const escaped = '{"got\\u0020canary\\/\\"12\\u00e934":["canary\\/\\"12\\u00e934"]}';
+  const fetch = async () =>
+    new Response(escaped, {
+      status: 400,
+      statusText: "no canary-5678",
+      headers: { "content-type": "application/json; for=canary-5678" },
+    });
+  const config = { fetch, auth: { type: "bearer", token } as const, headers: { "x-api-key": "canary-5678" } };
+
+  const failure = await failureOf(callEndpoint({}, {}, config));
+
+  expect(failure).toMatchObject({
+    message: "HTTP 400: no [redacted]",
+    details: {
+      contentType: "application/json; for=[redacted]",
+      body: { "got [redacted]": ["[redacted]"] },
+    },
+  });
+});
+
+test("a credential that a server repeats in its headers is not in the envelope", async () => {
+  const fetch = async () =>
+    new Response("{}", {
+      headers: {
+        "content-type": "application/json",
+        link: '<https://api.test/?key=canary-1&page=2>; rel="next"',
+        "set-cookie": "token=canary-1",
+      },
+    });
+
+  const { meta } = await callEndpoint(
+    {},
+    {},
+    { fetch, auth: { type: "apiKey", in: "query", name: "key", token: "canary-1" } },
+  );
+
+  expect(meta).toEqual({
+    source: "http",
+    statusCode: 200,
+    contentType: "application/json",
+    headers: {
+      "content-type": "application/json",
+      link: '<https://api.test/?key=[redacted]&page=2>; rel="next"',
+      "set-cookie": "token=[redacted]",
+    },
+    setCookie: ["token=[redacted]"],
+  });
+});
+
 test("text under a JSON type is a bad response with a short excerpt", async () => {
   const failure = await failureOf(call({ headers: type("application/json"), body: `<html>${"x".repeat(1000)}` }));
 

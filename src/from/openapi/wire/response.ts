@@ -4,7 +4,7 @@ import { badResponse, tooLarge } from "./errors.ts";
 import { parseJSON, TooDeep } from "./json.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
 import { BodyTooLarge, readBody } from "./read-body.ts";
-import { redact } from "./redact.ts";
+import { redact, redactDeep } from "./redact.ts";
 import type { WireRequest } from "./request.ts";
 
 /** What reading an answer needs to know. */
@@ -26,7 +26,7 @@ export function compileResponse(
   const declaresJSON = plan.responses.some(({ mediaTypes }) => mediaTypes.some(isJSON));
 
   async function read(response: Response, request: WireRequest): Promise<ResponseEnvelope> {
-    const meta = toMeta(response);
+    const meta = toMeta(response, request.secrets);
     let bytes: Uint8Array<ArrayBuffer>;
     try {
       bytes = await readBody(response, limits.responseBytes);
@@ -72,14 +72,11 @@ export function compileResponse(
 
   async function fail(response: Response, request: WireRequest, problem?: string): Promise<CallError> {
     const { status } = response;
-    const { headers, contentType } = toMeta(response);
-    const safeHeaders = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, redact(value, request.secrets)]),
-    );
+    const { headers, contentType } = toMeta(response, request.secrets);
     const body = await readErrorBody(response, contentType, request);
-    const details: Record<string, unknown> = { status, headers: safeHeaders, contentType, body };
-    if (problem !== undefined) details["location"] = safeHeaders["location"];
-    const message = `HTTP ${status}: ${problem ?? reasonOf(response)}`;
+    const details: Record<string, unknown> = { status, headers, contentType, body };
+    if (problem !== undefined) details["location"] = headers["location"];
+    const message = `HTTP ${status}: ${problem ?? redact(reasonOf(response), request.secrets)}`;
     return new CallError(codeOf(status), message, details, {
       retryable: retryable.has(status),
       mayHaveRun: !notStarted.has(status),
@@ -96,8 +93,11 @@ export function compileResponse(
     }
     if (bytes.byteLength === 0) return undefined;
     if (!isJSON(contentType) && !isText(contentType) && contentType !== "") return toArrayBuffer(bytes);
-    const text = redact(decode(bytes, contentType), request.secrets);
-    if (!isJSON(contentType)) return text;
+    const text = decode(bytes, contentType);
+    return redactDeep(isJSON(contentType) ? parseOrKeep(text) : text, request.secrets);
+  }
+
+  function parseOrKeep(text: string): unknown {
     try {
       return parseJSON(text, limits.jsonDepth);
     } catch {
@@ -119,11 +119,12 @@ export function compileResponse(
 /** Facts of an answer's head. */
 export type HTTPFacts = Omit<HTTPResponseMeta, "source">;
 
-/** Takes down status and headers. */
-export function toMeta(response: Response): HTTPFacts {
+/** Takes down status and headers, without the credentials that some servers repeat in their links. */
+export function toMeta(response: Response, secrets: readonly string[]): HTTPFacts {
   const headers: Record<string, string> = {};
   let setCookie: string[] | undefined;
-  for (const [name, value] of response.headers) {
+  for (const [name, said] of response.headers) {
+    const value = redact(said, secrets);
     if (name !== "set-cookie") {
       headers[name] = value;
       continue;

@@ -156,7 +156,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     scope.stopTimer();
     if (this.#left) return abandon(opened.response.body);
     const { response, request } = opened;
-    const facts = toMeta(response);
+    const facts = toMeta(response, request.secrets);
     this.#facts = facts;
     const kind = this.#kindOf(facts.contentType);
     if (response.status === 204 || response.body === null) return this.#end();
