@@ -49,7 +49,7 @@ test.each([
   ["block YAML", Array.from({ length: 5_000 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n")],
   ["a line of dashes", "- ".repeat(100_000)],
   ["a line of question marks", "? ".repeat(100_000)],
-  ["broken JSON", '{"a":'.repeat(100_000)],
+  ["broken flow YAML", "{a: ".repeat(100_000)],
 ])("%s nested without end is refused", async (_name, text) => {
   await expect(parseOpenAPI(text)).rejects.toMatchObject({ code: "LIMIT_EXCEEDED", details: { limit: "jsonDepth" } });
 });
@@ -67,6 +67,9 @@ test.each([
   ["[]", "it is no object"],
   ["a: 1\n---\nb: 2", "it holds several YAML documents"],
   ["a: [1", "Flow sequence"],
+  ['{"openapi": "3.1.0",\n  "paths": {}\n  "info": 1}', "at line 3, column 3"],
+  ['{"openapi": "3.1.0",\n  "paths": {', "JSON"],
+  ['{"a":'.repeat(100_000), "JSON"],
 ])("%j is no document", async (text, reason) => {
   await expect(parseOpenAPI(text)).rejects.toMatchObject({
     code: "VALIDATION_ERROR",

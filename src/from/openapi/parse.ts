@@ -17,7 +17,7 @@ export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<O
   const { documentBytes, jsonDepth } = { ...defaultLimits, ...limits };
   if (isLonger(text, documentBytes)) throw documentTooLarge(documentBytes);
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-  const document = parseJSON(source) ?? (await parseYAML(source, jsonDepth));
+  const document = isLikeJSON.test(source) ? parseJSON(source) : await parseYAML(source, jsonDepth);
   if (!isObject(document)) throw unreadableDocument("it is no object");
   return document;
 }
@@ -28,13 +28,23 @@ function isLonger(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }
 
-/** `undefined` for what is no JSON: it may be YAML, which can begin with a brace as well. */
+// YAML can begin with a brace as well, but hardly with a quoted key behind it.
+const isLikeJSON = /^\s*\{\s*["}]/;
+
 function parseJSON(text: string): unknown {
   try {
-    return /^\s*\{/.test(text) ? JSON.parse(text) : undefined;
-  } catch {
-    return undefined;
+    return JSON.parse(text);
+  } catch (error) {
+    throw unreadableDocument(truncate(withLine(String((error as Error).message), text), 200), error);
   }
+}
+
+/** Says line and column where the engine counts characters. */
+function withLine(message: string, text: string): string {
+  return message.replace(/at position (\d+).*/, (_, position) => {
+    const lines = text.slice(0, Number(position)).split("\n");
+    return `at line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
+  });
 }
 
 async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
