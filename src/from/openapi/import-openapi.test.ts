@@ -127,7 +127,16 @@ test("a path item may be a reference, and what stands beside it wins", () => {
   expect(report.imported).toEqual(["test.mine", "test.shared"]);
 });
 
-test.each(["//evil.test/x", "https://evil.test/x", "/\\evil.test", "/a\nb"])("the path %j is skipped", (path) => {
+test.each([
+  "//evil.test/x",
+  "https://evil.test/x",
+  "/\\evil.test",
+  "/a\nb",
+  "/a/../b",
+  "/./b",
+  "/a/%2e%2E/b",
+  "/half\ud800",
+])("the path %j is skipped", (path) => {
   const { operations, report } = importQuietly(openAPI({ paths: { [path]: { get: {} }, "/ok": { get: {} } } }));
 
   expect(operations.map(({ name }) => name)).toEqual(["get_ok"]);
@@ -142,6 +151,58 @@ test.each([
   const parameters = [{ name: "id", in: "query", schema: { type: "string" } }];
 
   expect((await sendOne(openAPIWith({ parameters }, {}, path, "get"), input)).url).toBe(expected);
+});
+
+test("what cannot stand on the wire is told, and the others work", () => {
+  const { operations, report } = importQuietly(
+    openAPI({
+      paths: {
+        "/a": {
+          get: {
+            parameters: [
+              { name: "half\ud800", in: "query" },
+              { name: "two words", in: "header" },
+            ],
+            responses: { 200: { content: { "text/plain\r\nX-Admin: 1": {}, "text/\u2603": {}, "text/csv": {} } } },
+          },
+          additionalOperations: { trace: {}, Connect: {}, TRACK: {} },
+        },
+      },
+    }),
+  );
+
+  expect(plain(operations.map(({ inputSchema }) => inputSchema))).toEqual([
+    { type: "object", properties: {}, additionalProperties: false },
+  ]);
+  expect(report.warnings.map(({ where }) => where)).toEqual([
+    "#/paths/~1a/get/parameters/0",
+    "#/paths/~1a/get/responses/200/content/text~1plain\r\nX-Admin: 1",
+    "#/paths/~1a/get/responses/200/content/text~1\u2603",
+    "#/paths/~1a/get/parameters/1",
+  ]);
+  expect(report.skipped.map(({ reason }) => reason)).toEqual([
+    "fetch cannot send trace",
+    "fetch cannot send Connect",
+    "fetch cannot send TRACK",
+  ]);
+});
+
+test("a reference whose way leads through itself skips its operation and no other", () => {
+  const A = { $ref: "#/components/schemas/A/properties/x" };
+  const P = { $ref: "#/components/parameters/P/x" };
+  const { report } = importQuietly(
+    openAPI({
+      components: { schemas: { A }, parameters: { P } },
+      paths: {
+        "/a": { get: { parameters: [{ name: "q", in: "query", schema: { $ref: "#/components/schemas/A" } }] } },
+        "/p": { get: { parameters: [{ $ref: "#/components/parameters/P" }] } },
+        "/ok": { get: {} },
+      },
+    }),
+  );
+
+  expect(report.imported).toEqual(["test.get_ok"]);
+  expect(report.skipped.map(({ where }) => where)).toEqual(["#/paths/~1a/get", "#/paths/~1p/get"]);
 });
 
 test("odd entries are told, and the others work", () => {

@@ -2,6 +2,8 @@ import { quote } from "../../internal/text.ts";
 import type { OpenAPIDocument } from "./document.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
 import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
+import { canSend } from "./wire/request.ts";
+import { pathProblem } from "./wire/url.ts";
 
 /** A method of a path, found but not yet read. */
 export interface MethodEntry {
@@ -31,7 +33,7 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   for (const path of Object.keys(paths)) {
     if (path.startsWith("x-")) continue;
     const pointer = pointerTo("#/paths", path);
-    const reason = refusePath(path);
+    const reason = pathProblem(path);
     if (reason !== undefined) {
       unusable.push({ where: pointer, reason });
       continue;
@@ -40,13 +42,6 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
     if (pathItem !== undefined) readPathItem(path, pathItem, pointer, entries, unusable);
   }
   return { entries, unusable };
-}
-
-/** A path that could be taken for another host or scheme. */
-function refusePath(path: string): string | undefined {
-  if (/^[\\/]{2}|^\/\\|^[A-Za-z][A-Za-z0-9+.-]*:/.test(path)) return "the path names a host; paths stay on the server";
-  if (/[\p{Cc}\\]/u.test(path)) return "the path holds a control character or backslash";
-  return undefined;
 }
 
 /** Follows the path item's own reference; what stands beside the reference wins. */
@@ -81,7 +76,7 @@ function readPathItem(
   const add = (method: string, value: unknown, ...keys: string[]): void => {
     const where = pointerTo(pointer, ...keys);
     if (!isObject(value)) unusable.push({ where, reason: "the operation is no object" });
-    else if (method === "TRACE" || method === "CONNECT") {
+    else if (!canSend(method)) {
       unusable.push({ where, reason: `fetch cannot send ${method}` });
     } else {
       const operation = { value, pointer: pointerTo(pathItem.pointer, ...keys), base: pathItem.base };

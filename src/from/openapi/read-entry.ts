@@ -5,6 +5,7 @@ import type { MethodEntry } from "./method-entries.ts";
 import type { EncodingPlan, ParameterLocation } from "./plan.ts";
 import type { Located } from "./references.ts";
 import { isObject, type JSONObject, own, ownList, ownObject, ownText, pointerTo } from "./values.ts";
+import { isMediaType } from "./wire/media-type.ts";
 
 const locations = new Set(["path", "query", "querystring", "header", "cookie"]);
 
@@ -48,6 +49,7 @@ export function collectParameters(
       const name = ownText(parameter.value, "name");
       if (!isObject(parameter.value) || name === undefined)
         warn(item.pointer, "the parameter has no name; it is left out");
+      else if (/\p{Surrogate}/u.test(name)) warn(item.pointer, "the parameter's name is no text; it is left out");
       else byKey.set(`${String(own(parameter.value, "in"))} ${name}`, parameter as Located<JSONObject>);
     }
   }
@@ -139,7 +141,7 @@ function readContent(document: OpenAPIDocument, content: Located, warn: Warn): M
   const media: MediaEntry[] = [];
   for (const mediaType of isObject(content.value) ? Object.keys(content.value) : []) {
     const located = document.references.deref(within(content, mediaType));
-    if (!mediaType.includes("/") && mediaType !== "*") {
+    if (!isMediaType(mediaType) && mediaType !== "*") {
       warn(pointerTo(content.pointer, mediaType), `${quote(mediaType)} is no media type; it is left out`);
       continue;
     }

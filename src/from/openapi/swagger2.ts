@@ -7,6 +7,7 @@ import type { EncodingPlan, ParameterLocation } from "./plan.ts";
 import { collectParameters, readStatus, within } from "./read-entry.ts";
 import type { Located } from "./references.ts";
 import { isObject, type JSONObject, own, ownText, ownTexts, pointerTo, put } from "./values.ts";
+import { isMediaType } from "./wire/media-type.ts";
 
 /** Reads a method entry of Swagger 2.0 in the words of OpenAPI 3. @throws ReferenceProblem */
 export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry, warn: Warn): Entry {
@@ -43,7 +44,7 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
 
 /** What the method says, else what the document says; an empty list of the method counts as said. */
 function mediaTypes(operation: JSONObject, root: JSONObject, key: "consumes" | "produces"): string[] {
-  return ownTexts(Array.isArray(own(operation, key)) ? operation : root, key).filter((type) => type.includes("/"));
+  return ownTexts(Array.isArray(own(operation, key)) ? operation : root, key).filter(isMediaType);
 }
 
 /** Without schemes the document's own is meant, which a URL that starts with `//` says. */

@@ -4,6 +4,11 @@ export function essence(contentType: string): string {
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
 }
 
+/** Whether a text can stand as a media type in a header, parameters included. */
+export function isMediaType(text: string): boolean {
+  return /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;[\t\x20-\x7e]*)?$/.test(text);
+}
+
 /** Whether a media type is JSON: `application/json`, `text/json`, or one with the `+json` suffix. */
 export function isJSON(contentType: string): boolean {
   if (contentType === "application/json") return true;

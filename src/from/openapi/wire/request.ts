@@ -38,13 +38,18 @@ interface CallerWishes {
 const withoutBody = new Set(["GET", "HEAD"]);
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 
+/** Whether `fetch` sends requests of a method. */
+export function canSend(method: string): boolean {
+  return !forbiddenMethods.has(method.toUpperCase());
+}
+
 /**
  * Compiles how requests of an endpoint are made. What the operator configured wins over the caller: `headers` over parameters and
  * `metadata.http.headers`, credentials over everything.
  */
 export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): RequestBuilder {
   const { operationId, method } = plan;
-  if (forbiddenMethods.has(method)) throw refused(operationId, undefined, `because fetch cannot send ${method}`);
+  if (!canSend(method)) throw refused(operationId, undefined, `because fetch cannot send ${method}`);
   const target = compileTarget(plan);
   const headerSlots = plan.parameters
     .filter(({ location, name }) => location === "header" && isCallerHeader(name))
@@ -153,7 +158,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     for (const { argument, required, write } of cookieSlots) {
       const text = writeArgument(operationId, argument, required, write, argumentOf(input, argument));
       if (text === undefined) continue;
-      if (/[^\x21-\x7e ]/.test(text) || text.split("; ").some((pair) => pair.includes(";"))) {
+      if (/[^\x20-\x7e]/.test(text)) {
         throw refused(operationId, argument, "because it cannot stand in a cookie");
       }
       cookies.push(text);

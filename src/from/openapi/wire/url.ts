@@ -26,9 +26,15 @@ interface Slot {
 
 type Segment = string | Array<string | Slot>;
 
-/** Says why a path of a document cannot be called: it would name another host. `undefined` when it can. */
+/** Says why a path of a document cannot be called: no URL would be read as it is written. `undefined` when it can. */
 export function pathProblem(path: string): string | undefined {
-  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return "the path names a host of its own";
+  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path names a host of its own";
+  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path holds a character that no URL can hold";
+  const [template = ""] = withoutFragment(path).split("?");
+  // URL parsers take these out, encoded or not.
+  if (template.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
+    return "the path has segments of dots";
+  }
   return undefined;
 }
 
