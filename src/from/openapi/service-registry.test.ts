@@ -78,7 +78,12 @@ test.each([
   const { changed: told } = await service.reload();
 
   expect(() => told[0]!.handler({}, context)).toThrow(
-    expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false }),
+    expect.objectContaining({
+      code: "UNAVAILABLE",
+      mayHaveRun: false,
+      message:
+        '"svc.op" is new or changed in the document of openapi:svc. Look at it, then approve("svc.op") to use it again.',
+    }),
   );
   expect(sent).toHaveLength(1);
   const heard: SourceChange[] = [];

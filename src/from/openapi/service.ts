@@ -163,7 +163,7 @@ export class OpenAPIService implements OperationSource {
 
   #guarded(id: string, { operation }: Known): ImportedOperation {
     if (!this.#isBlocked(id)) return operation;
-    const message = `"${id}" is not what was approved: the document of ${this.name} changed. Approve it to use it again.`;
+    const message = `"${id}" is new or changed in the document of ${this.name}. Look at it, then approve("${id}") to use it again.`;
     const refuse = () => {
       throw new CallError("UNAVAILABLE", message, undefined, { mayHaveRun: false });
     };
