@@ -1,0 +1,152 @@
+import type { CallErrorJSON, Identity, OperationSpec, Progress, ResponseEnvelope } from "../operation/index.ts";
+
+/** Asks for one run of an operation; `call.responded`, `call.completed` or `call.error` ends it. */
+export interface CallRequested {
+  type: "call.requested";
+  /** Chosen by the asker, with at least 122 random bits. Two askers may by accident or malice use the same. */
+  requestId: string;
+  operationId: string;
+  input: unknown;
+  /** The call whose handler made this one. */
+  parentRequestId?: string;
+  /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
+  timeout?: number;
+  /** What `authenticate` of the serving side maps to an identity. */
+  token?: string;
+  /** A claim. Believed only by a serving side that was told to trust the bus. */
+  identity?: Identity;
+  metadata?: Record<string, unknown>;
+  /** For subscriptions: how many values may be sent before `call.credited` allows more. Absent for one answer. */
+  credit?: number;
+}
+
+/** One answer. With `seq`, which counts from 0, one of many; without it the only one, and the end. */
+export interface CallResponded {
+  type: "call.responded";
+  requestId: string;
+  output: ResponseEnvelope;
+  seq?: number;
+}
+
+/** How far a call has come. */
+export interface CallProgressed {
+  type: "call.progressed";
+  requestId: string;
+  progress: Progress;
+}
+
+/** The consumer of a subscription can take `count` more values. */
+export interface CallCredited {
+  type: "call.credited";
+  requestId: string;
+  count: number;
+}
+
+/** The producer of a subscription is done. */
+export interface CallCompleted {
+  type: "call.completed";
+  requestId: string;
+}
+
+/** The asker has given up: no reply will be read. Also what a transport tells the serving side when the asker is gone. */
+export interface CallAborted {
+  type: "call.aborted";
+  requestId: string;
+  /** For the log. */
+  reason?: string;
+}
+
+/** The call failed. */
+export interface CallFailed extends CallErrorJSON {
+  type: "call.error";
+  requestId: string;
+}
+
+/** A peer serves these operations. Takes the place of what it announced before. */
+export interface PeerAnnounced {
+  type: "peer.announced";
+  peerId: string;
+  specs: readonly OperationSpec[];
+}
+
+/** A peer went away, and what it served with it. */
+export interface PeerLeft {
+  type: "peer.left";
+  peerId: string;
+}
+
+/** What an asker sends after its `call.requested`. */
+export type FollowUp = CallCredited | CallAborted;
+/** What the serving side sends. */
+export type ReplyFrame = CallResponded | CallProgressed | CallCompleted | CallFailed;
+/** What peers tell each other about themselves. */
+export type PeerEvent = PeerAnnounced | PeerLeft;
+/** Everything that is said about calls: plain objects, told apart by `type`. */
+export type Frame = CallRequested | FollowUp | ReplyFrame;
+
+/** Takes the later frames of one call. Frames that come after its end are ignored. */
+export type SendFollowUp = (frame: FollowUp) => void;
+
+/**
+ * Sends a frame to the asker. A promise means: wait for it before the next frame. Throws or rejects with a `CallError`
+ * (`PAYLOAD_TOO_LARGE`, `EXECUTION_ERROR`) when the frame cannot travel; nothing was sent then, and another may be.
+ */
+export type Reply = (frame: ReplyFrame) => void | Promise<void>;
+
+/**
+ * Runs one request. What it returns takes the later frames of that call; transports keep it until the call has ended,
+ * for each asker apart, so that nobody can touch the calls of another. `asker` is whom the transport itself has
+ * authenticated, never something out of a frame. Does not throw.
+ */
+export type OnRequest = (frame: CallRequested, reply: Reply, asker?: Identity) => SendFollowUp;
+
+/** Takes no further request, of these operations or of any. Resolves when none can come; replies still go out. */
+export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
+
+/** Ends a subscription to events. Calling it twice is fine. */
+export type Unsubscribe = () => void;
+
+/** Carries call frames between peers. Keeps the order of one call; a lost link fails what is pending. */
+export interface Transport {
+  /** Label for logs and errors, such as `websocket`. */
+  readonly name: string;
+
+  /**
+   * Sends one request and gives what sends later frames of the same call. `onReply` hears the replies in order, up to
+   * the one that ends the call, and a `call.error` with `UNAVAILABLE` when the link is lost meanwhile. Throws or rejects
+   * with `OPERATION_NOT_FOUND` or `UNAVAILABLE` when nobody can take it, `PAYLOAD_TOO_LARGE` when it is too large.
+   */
+  request(
+    operationId: string,
+    frame: CallRequested,
+    onReply: (frame: ReplyFrame) => void,
+  ): SendFollowUp | Promise<SendFollowUp>;
+
+  /** Takes requests for these operations: each request reaches one of all the peers that serve it, once. */
+  serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing>;
+
+  /** Tells other peers what this one serves, in place of what it announced before. `[]` withdraws. */
+  announce(specs: readonly OperationSpec[]): Promise<void>;
+
+  /** Hears of other peers: first those that are there, then what changes. */
+  watchPeers(listener: (event: PeerEvent) => void): Unsubscribe;
+
+  /**
+   * Ends everything: pending requests fail with `UNAVAILABLE`, calls that are served are told `call.aborted`. With a
+   * `reason` the link failed, and that is the cause. Calling it twice is fine.
+   */
+  close(reason?: Error): Promise<void>;
+}
+
+/** Tells whether a reply is the last of its call. */
+export function isLastReply(frame: ReplyFrame): boolean {
+  switch (frame.type) {
+    case "call.responded":
+      return frame.seq === undefined;
+    case "call.completed":
+    case "call.error":
+      return true;
+    case "call.progressed":
+      return false;
+  }
+}
