@@ -10,7 +10,7 @@ export function buildWhenStale(): void {
   const built = statSync(join(root, "dist/index.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (newestSource() < built) return;
   console.log("building dist …");
-  const { status } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], {
+  const { status } = spawnSync(join(root, "node_modules/.bin/tsx"), ["scripts/build.ts"], {
     cwd: root,
     stdio: "inherit",
     shell: process.platform === "win32",
