@@ -29,7 +29,7 @@ export async function FromOpenAPIFile(
 ): Promise<ImportedOperation[]> {
   const files = fs ?? nodeFiles(config.limits?.documentBytes ?? defaultLimits.documentBytes);
   const spec = await parseOpenAPI(await readText(files, path), config.limits);
-  const located = { ...config, documentUrl: config.documentUrl ?? fileUrl(path) };
+  const located = locate(config, { file: path });
   const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));
   return importDocument(spec, located, externals).operations;
 }
@@ -44,8 +44,15 @@ export async function FromOpenAPIUrl(
   options: { signal?: AbortSignal } = {},
 ): Promise<ImportedOperation[]> {
   const spec = await fetchDocument(url, config, options);
-  const located = { ...config, documentUrl: config.documentUrl ?? new URL(url).href };
+  const located = locate(config, { url });
   return importDocument(spec, located, await loadExternals(spec, located)).operations;
+}
+
+/** Says in a configuration where the document is. One that says it already is given back: its limits belong to it. */
+export function locate(config: HTTPServiceConfig, { url, file }: { url?: string; file?: string }): HTTPServiceConfig {
+  if (config.documentUrl !== undefined) return config;
+  if (url !== undefined) return URL.canParse(url) ? { ...config, documentUrl: new URL(url).href } : config;
+  return file === undefined ? config : { ...config, documentUrl: fileUrl(file) };
 }
 
 /** Asked for at run time: an import would reach the bundles of browsers. */

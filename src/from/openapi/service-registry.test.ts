@@ -45,6 +45,28 @@ test("a reload tells what was added, changed and removed, with hashes", async ()
   expect(change.hashes["svc.goes"]).toEqual({ before: hashes["svc.goes"] });
 });
 
+test.each([
+  ["spec", { spec: openAPI }],
+  ["url", { url: "https://api.test/openapi.json" }],
+  ["file", { file: "openapi.json", fs: { readFile: async () => JSON.stringify(openAPI()) } }],
+])("operations of all loads of a %s share the limit on concurrency", async (_name, place) => {
+  const log: string[] = [];
+  const fetch: typeof globalThis.fetch = async (url) => {
+    if (String(url).endsWith("openapi.json")) return Response.json(openAPI());
+    log.push("sent");
+    await new Promise(setImmediate);
+    log.push("answered");
+    return Response.json([]);
+  };
+  const service = new OpenAPIService({ namespace: "svc", fetch, concurrency: 1, onReport: () => {}, ...place });
+  const [first] = await service.load();
+  const [second] = await service.load();
+
+  await Promise.all([first!.handler({}, context), second!.handler({}, context)]);
+
+  expect(log).toEqual(["sent", "answered", "sent", "answered"]);
+});
+
 test("a document that was only rearranged has not changed", async () => {
   const { service, exchange } = changingService(before);
   await service.load();

@@ -2,7 +2,7 @@ import { CallError, type IOperationDefinition } from "../../operation/index.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../source.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, type OpenAPIFS } from "./from-openapi.ts";
+import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, locate, type OpenAPIFS } from "./from-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 import { logger } from "./report.ts";
 import type { OpenAPISpec } from "./spec.ts";
@@ -51,7 +51,7 @@ export class OpenAPIService implements OperationSource {
   constructor(options: OpenAPIServiceOptions) {
     const { spec, url, file, fs, refresh, pinned, ...config } = options;
     this.#options = options;
-    this.#config = config;
+    this.#config = locate(config, options);
     this.name = `openapi:${options.namespace}`;
     if (typeof options.pinned === "object") this.#pins = new Map(Object.entries(options.pinned));
   }
