@@ -8,7 +8,8 @@ type Loose = Record<string, unknown>;
 
 /**
  * Throws `VALIDATION_ERROR` unless a value has everything an operation needs, naming every field that is wrong and
- * what to do. Asks only whether the schemas are there: sources make them when they are first read.
+ * what to do. Asks only whether the schemas are there, and reads no errors or meta behind a getter: sources make them
+ * when they are first read.
  */
 export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
   const problems = specProblems(spec);
@@ -40,14 +41,16 @@ function specProblems(spec: unknown): ValueProblem[] {
   expect("outputSchema" in spec, "/outputSchema", "is missing; use Type.Unknown() when the output can be anything");
   expect(isOptional(spec["idempotent"], "boolean"), "/idempotent", "must be true or false");
   expect(isPolicy(spec["outputPolicy"]), "/outputPolicy", 'must be "cast", "check" or "strict"');
-  expect(spec["_meta"] === undefined || isObject(spec["_meta"]), "/_meta", "must be an object");
+  const meta = madeAlready(spec, "_meta");
+  expect(meta === undefined || isObject(meta), "/_meta", "must be an object");
   expect(
     spec["handler"] === undefined || typeof spec["handler"] === "function",
     "/handler",
     "must be a function; leave it out to register it later",
   );
   checkAccessControl(spec["accessControl"], expect);
-  if (spec["errorSchemas"] !== undefined) checkErrors(spec["errorSchemas"], expect);
+  const errors = madeAlready(spec, "errorSchemas");
+  if (errors !== undefined) checkErrors(errors, expect);
   return problems;
 }
 
@@ -106,6 +109,11 @@ function checkErrors(errors: unknown, expect: Expect): void {
     expect(isOptional(description, "string"), `${at}/description`, "must be a string");
     expect(isOptionalStatus(httpStatus), `${at}/httpStatus`, "must be a status from 100 to 599");
   }
+}
+
+/** A property that can be read without making it. */
+function madeAlready(spec: Loose, key: string): unknown {
+  return Object.getOwnPropertyDescriptor(spec, key)?.get === undefined ? spec[key] : undefined;
 }
 
 function isObject(value: unknown): value is Loose {

@@ -17,7 +17,7 @@ export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "ha
 /** What few operations have. */
 interface Extras {
   fillDefaults: boolean | undefined;
-  nextPage: IOperationDefinition["nextPage"];
+  nextPage?: IOperationDefinition["nextPage"];
   validate: StandardValidate | undefined;
 }
 
@@ -49,9 +49,7 @@ export class Entry {
       this.spec = toSpec(definition, access, input.schema, output.schema);
       validate = input.validate;
     }
-    const { fillDefaults, nextPage } = definition;
-    const isOrdinary = fillDefaults === undefined && nextPage === undefined && validate === undefined;
-    this.#extras = isOrdinary ? undefined : { fillDefaults, nextPage, validate };
+    this.#extras = toExtras(definition, validate);
   }
 
   get isSubscription(): boolean {
@@ -86,22 +84,40 @@ export class Entry {
 
   /** The operation as `list()` and `get()` show it. Reads no schema that has not been read. */
   describe(): Registrable {
-    const { spec, handler, nextPage } = this;
+    const { spec, handler } = this;
+    const pages = this.#extras && Object.getOwnPropertyDescriptor(this.#extras, "nextPage");
     const shown: Registrable = Object.create(null, Object.getOwnPropertyDescriptors(spec));
     Object.setPrototypeOf(shown, Object.prototype);
     if (handler !== undefined) Object.defineProperty(shown, "handler", { value: handler, enumerable: true });
     if (!this.fillsDefaults) Object.defineProperty(shown, "fillDefaults", { value: false, enumerable: true });
-    if (nextPage !== undefined) Object.defineProperty(shown, "nextPage", { value: nextPage, enumerable: true });
+    if (pages !== undefined) Object.defineProperty(shown, "nextPage", pages);
     return shown;
   }
 }
 
 /** Sources make their schemas on first access: getters, which must not be read before they are needed. */
 function isLazy(definition: Registrable): boolean {
-  return (
-    Object.getOwnPropertyDescriptor(definition, "inputSchema")?.get !== undefined ||
-    Object.getOwnPropertyDescriptor(definition, "outputSchema")?.get !== undefined
-  );
+  return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
+}
+
+function hasGetter(definition: Registrable, key: keyof Registrable): boolean {
+  return Object.getOwnPropertyDescriptor(definition, key)?.get !== undefined;
+}
+
+function toExtras(definition: Registrable, validate: StandardValidate | undefined): Extras | undefined {
+  const { fillDefaults } = definition;
+  const isLate = hasGetter(definition, "nextPage");
+  const nextPage = isLate ? undefined : definition.nextPage;
+  if (fillDefaults === undefined && nextPage === undefined && validate === undefined && !isLate) return undefined;
+  const extras: Extras = { fillDefaults, validate };
+  if (isLate) passOn(definition, "nextPage", extras);
+  else if (nextPage !== undefined) extras.nextPage = nextPage;
+  return extras;
+}
+
+/** Lets a property be made when it is read here, as it would be there. */
+function passOn(definition: Registrable, key: keyof Registrable, target: object): void {
+  Object.defineProperty(target, key, { get: () => definition[key], enumerable: true, configurable: true });
 }
 
 function toSpec(definition: Registrable, accessControl: AccessControl, inputSchema: TSchema, outputSchema: TSchema) {
@@ -132,14 +148,16 @@ function toLazySpec(definition: Registrable, accessControl: AccessControl): Oper
 function addOptional(spec: OperationSpec, definition: Registrable): OperationSpec {
   if (definition.title !== undefined) spec.title = definition.title;
   if (definition.tags !== undefined) spec.tags = Object.freeze([...definition.tags]) as string[];
-  if (definition.errorSchemas !== undefined) {
+  if (hasGetter(definition, "errorSchemas")) passOn(definition, "errorSchemas", spec);
+  else if (definition.errorSchemas !== undefined) {
     spec.errorSchemas = Object.freeze(
       definition.errorSchemas.map((one) => Object.freeze({ ...one })),
     ) as ErrorDefinition[];
   }
   if (definition.idempotent !== undefined) spec.idempotent = definition.idempotent;
   if (definition.outputPolicy !== undefined) spec.outputPolicy = definition.outputPolicy;
-  if (definition._meta !== undefined) spec._meta = Object.freeze({ ...definition._meta });
+  if (hasGetter(definition, "_meta")) passOn(definition, "_meta", spec);
+  else if (definition._meta !== undefined) spec._meta = Object.freeze({ ...definition._meta });
   return Object.freeze(spec);
 }
 

@@ -138,6 +138,7 @@ describe("registering", () => {
 
   test("schemas that are made on first access stay unmade until a call needs them", async () => {
     const made = vi.fn(() => Type.Unknown());
+    const read = vi.fn();
     const { inputSchema: _i, outputSchema: _o, ...rest } = operation();
     const registry = new OperationRegistry();
     registry.register({
@@ -148,15 +149,32 @@ describe("registering", () => {
       get outputSchema() {
         return made();
       },
+      get errorSchemas() {
+        read("errorSchemas");
+        return [{ code: "HTTP_404", schema: Type.Unknown() }];
+      },
+      get _meta() {
+        read("_meta");
+        return { from: "elsewhere" };
+      },
+      get nextPage() {
+        read("nextPage");
+        return undefined;
+      },
     });
 
     registry.list();
     registry.get("test.echo");
     registry.search("echo");
     expect(made).not.toHaveBeenCalled();
+    expect(read).not.toHaveBeenCalled();
 
     expect((await registry.execute("test.echo", 1)).data).toBe(1);
     expect(made).toHaveBeenCalled();
+    expect(registry.getSpec("test.echo")).toMatchObject({
+      errorSchemas: [{ code: "HTTP_404" }],
+      _meta: { from: "elsewhere" },
+    });
   });
 
   test("search ranks names above descriptions and filters by tag and namespace", () => {

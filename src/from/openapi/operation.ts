@@ -54,7 +54,7 @@ export function toOperation(parts: OperationParts): ImportedOperation {
   const details = once(() => readDetails(document, found, ignore));
   const schemas = toSchemas(parts, details);
   const endpoint = once(() => createEndpointHandler(toPlan(parts, details(), schemas.output), config));
-  const meta = once(() => ({ openapi: toMeta(parts, details(), endpoint().pagination) }));
+  const meta = once(() => Object.freeze({ openapi: toMeta(parts, details(), endpoint().pagination) }));
   const title = ownText(operation.value, "summary");
   const tags = ownTexts(operation.value, "tags");
   const type = reading.has(method) ? OperationType.QUERY : OperationType.MUTATION;
@@ -161,18 +161,19 @@ function toAccept(media: MediaEntry[]): string[] {
 }
 
 function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Entry, id: string): ErrorDefinition[] {
-  return errorResponses(entry.responses).map((response): ErrorDefinition => {
+  const definitions = errorResponses(entry.responses).map((response): ErrorDefinition => {
     const { status, description } = response;
     const schema = errorSchemaOf(document, response, !unreadable.has(status), id);
-    return {
+    return Object.freeze({
       code: errorCode(status),
       ...(description !== "" && { description }),
       get schema() {
         return schema();
       },
       ...(!status.endsWith("XX") && { httpStatus: Number(status) }),
-    };
+    });
   });
+  return Object.freeze(definitions) as ErrorDefinition[];
 }
 
 function errorSchemaOf(
