@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { CallError, type Progress } from "../../operation/index.ts";
+import type { MCPRequestOptions } from "./connection/index.ts";
+import { context, FakeConnection, rawTool, sdkError, wrap } from "./testing.ts";
+
+async function setUp(tool: Record<string, unknown> = {}) {
+  const connection = new FakeConnection();
+  connection.tools = [rawTool(tool)];
+  const wrapper = await wrap(connection);
+  const { handler } = wrapper.tools[0]!;
+  return { connection, wrapper, call: async (input: unknown, of = context()) => handler(input, of) };
+}
+
+function failing(error: unknown) {
+  return () => {
+    throw error;
+  };
+}
+
+describe("a call", () => {
+  test("sends name, arguments and the tool as it was listed", async () => {
+    const { connection, call } = await setUp({ outputSchema: { type: "object" } });
+    let sent: unknown;
+    connection.call = (params, { tool }) => {
+      sent = { params, tool };
+      return { content: [], structuredContent: { ok: true } };
+    };
+
+    const envelope = await call({ text: "hi" });
+
+    expect(sent).toEqual({
+      params: { name: "echo", arguments: { text: "hi" } },
+      tool: rawTool({ outputSchema: { type: "object" } }),
+    });
+    expect(envelope).toEqual({
+      data: { ok: true },
+      meta: { source: "mcp", isError: false, content: [], structuredContent: { ok: true } },
+    });
+  });
+
+  test.each([[undefined], [null], ["text"], [[1]]])("without an object, %j, sends no arguments", async (input) => {
+    const { connection, call } = await setUp();
+    let sent: unknown;
+    connection.call = (params) => {
+      sent = params;
+      return { content: [] };
+    };
+
+    await call(input);
+
+    expect(sent).toEqual({ name: "echo", arguments: {} });
+  });
+
+  test("passes on the signal, what is left of the time, and progress", async () => {
+    const { connection, call } = await setUp();
+    const { signal } = new AbortController();
+    const heard: Progress[] = [];
+    let options: MCPRequestOptions = {};
+    connection.call = (_, given) => {
+      options = given;
+      given.onprogress?.({ progress: 1, total: 2, message: "half" });
+      given.onprogress?.({ progress: 2 });
+      return { content: [] };
+    };
+
+    const deadline = Date.now() + 5_000;
+    await call({}, context({ signal, abortable: true, deadline, progress: (progress) => heard.push(progress) }));
+
+    expect(options.signal).toBe(signal);
+    expect(options.timeout).toBeGreaterThan(0);
+    expect(options.timeout).toBeLessThanOrEqual(5_000);
+    expect(heard).toEqual([{ progress: 1, total: 2, message: "half" }, { progress: 2 }]);
+  });
+
+  test("makes no signal when nothing can abort it", async () => {
+    const { connection, call } = await setUp();
+    let options: MCPRequestOptions = {};
+    connection.call = (_, given) => {
+      options = given;
+      return { content: [] };
+    };
+
+    await call({}); // this context throws when its signal is read
+
+    expect(options).toMatchObject({ signal: undefined, timeout: undefined });
+  });
+});
+
+describe("what goes wrong", () => {
+  test("with the connection passes as it is", async () => {
+    const { connection, call } = await setUp();
+    const error = new CallError("UNAVAILABLE", "gone", undefined, { retryable: true });
+    connection.call = failing(error);
+
+    await expect(call({})).rejects.toBe(error);
+  });
+
+  test("with arguments is VALIDATION_ERROR while the server has the tool", async () => {
+    const { connection, call } = await setUp();
+    const cause = sdkError(-32602, "text is missing", { path: "text" });
+    connection.call = failing(cause);
+
+    const error = await call({}).catch((thrown: unknown) => thrown);
+
+    expect(error).toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: '"fake.echo" was refused: text is missing',
+      details: { operationId: "fake.echo", mcp: { code: -32602, data: { path: "text" } } },
+      retryable: false,
+      mayHaveRun: false,
+      cause,
+    });
+  });
+
+  test("with a tool that is gone is OPERATION_NOT_FOUND, and the tool goes", async () => {
+    const { connection, call, wrapper } = await setUp();
+    connection.call = failing(sdkError(-32602, "Unknown tool"));
+    connection.tools = [];
+    const changes: unknown[] = [];
+    wrapper.onChange((change) => changes.push(change));
+
+    await expect(call({})).rejects.toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+      details: { operationId: "fake.echo" },
+      retryable: false,
+      mayHaveRun: false,
+    });
+    expect(changes).toEqual([{ added: [], changed: [], removed: ["fake.echo"] }]);
+  });
+
+  test("is taken for the arguments when the list cannot be had", async () => {
+    const { connection, call } = await setUp();
+    connection.call = failing(sdkError(-32602, "odd"));
+    connection.tools = async () => {
+      throw new CallError("UNAVAILABLE", "gone");
+    };
+
+    await expect(call({})).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  });
+
+  test.each([
+    [-32601, {}, { code: "OPERATION_NOT_FOUND", retryable: false, mayHaveRun: false }],
+    [-32603, {}, { code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true }],
+    [-32000, {}, { code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true }],
+    [42, {}, { code: "EXECUTION_ERROR", message: '"fake.echo" failed: no', retryable: false, mayHaveRun: true }],
+    [-32021, { requiredCapabilities: { elicitation: {} } }, { code: "INPUT_REQUIRED", retryable: false }],
+    [-32042, { elicitations: [] }, { code: "INPUT_REQUIRED", retryable: false }],
+    ["INVALID_RESULT", {}, { code: "BAD_RESPONSE", retryable: false, mayHaveRun: true }],
+    ["UNSUPPORTED_RESULT_TYPE", { resultType: "task" }, { code: "BAD_RESPONSE" }],
+    ["UNSUPPORTED_RESULT_TYPE", { resultType: "input_required" }, { code: "INPUT_REQUIRED" }],
+    ["INPUT_REQUIRED_ROUNDS_EXCEEDED", {}, { code: "INPUT_REQUIRED" }],
+    ["SOMETHING_ELSE", {}, { code: "EXECUTION_ERROR", message: "no" }],
+  ])("as the server says with %j %j", async (code, data, expected) => {
+    const { connection, call } = await setUp();
+    connection.call = failing(sdkError(code, "no", data));
+
+    await expect(call({})).rejects.toMatchObject(expected);
+  });
+
+  test("never carries more foreign text than fits a log", async () => {
+    const { connection, call } = await setUp();
+    connection.call = failing(sdkError(-32603, "x".repeat(100_000), { much: "y".repeat(100_000) }));
+
+    const error = (await call({}).catch((thrown: unknown) => thrown)) as CallError;
+
+    expect(error.message.length).toBeLessThan(1_200);
+    expect(error.details).toEqual({ operationId: "fake.echo", mcp: { code: -32603 } });
+  });
+});

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { createToolFilter, toNamespace } from "./names.ts";
+
+test.each([
+  ["github", "github"],
+  ["my server", "my server"],
+  ["com.example/server", "com_example/server"],
+  ["a\nb\u0000c", "a_b_c"],
+  ["", "mcp"],
+  ["...", "___"],
+  ["\ud800", "_"],
+  ["x".repeat(70), "x".repeat(64)],
+  ["😀".repeat(70), "😀".repeat(64)],
+])("the server %j has the namespace %j", (server, namespace) => {
+  expect(toNamespace(server)).toBe(namespace);
+});
+
+test.each([
+  [{}, "any", true],
+  [{ include: [] }, "any", false],
+  [{ include: ["a*"] }, "abc", true],
+  [{ include: ["a*"] }, "bac", false],
+  [{ include: ["a*c*e"] }, "abcde", true],
+  [{ include: ["ab*ba"] }, "aba", false],
+  [{ include: ["a*a*a"] }, "aa", false],
+  [{ exclude: ["*"] }, "any", false],
+  [{ include: ["a"], exclude: ["a"] }, "a", false],
+  [{ include: ["a.c"] }, "abc", false],
+])("%j takes %j: %j", (filter, name, taken) => {
+  expect(createToolFilter(filter)(name)).toBe(taken);
+});

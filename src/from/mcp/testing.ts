@@ -1,0 +1,99 @@
+import { CallError, type OperationContext } from "../../operation/index.ts";
+import { MCPClientWrapper } from "./client.ts";
+import type { MCPClientConfig } from "./config.ts";
+import type { MCPConnection, MCPRequestOptions, MCPServerState, RawResult, RawTool } from "./connection/index.ts";
+
+/** A tool with overrides. */
+export function rawTool(tool: Record<string, unknown> = {}): RawTool {
+  return { name: "echo", description: "Says it again", inputSchema: { type: "object" }, ...tool };
+}
+
+type Call = (
+  params: { name: string; arguments?: Record<string, unknown> },
+  options: MCPRequestOptions & { tool: RawTool },
+) => RawResult | Promise<RawResult>;
+
+/** A connection without a server. Its parts can be exchanged at any time. */
+export class FakeConnection implements MCPConnection {
+  readonly name: string;
+  state: MCPServerState = {
+    status: "ready",
+    stderr: [],
+    restarts: 0,
+    protocol: { era: "modern", version: "2026-07-28" },
+    server: { name: "fake", version: "1.2.3" },
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+  };
+  tools: RawTool[] | (() => Promise<RawTool[]>) = [rawTool()];
+  call: Call = () => ({ content: [] });
+  answer: (method: string, params?: Record<string, unknown>) => unknown = () => ({});
+  lists = 0;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(name = "fake") {
+    this.name = name;
+  }
+
+  async listTools(): Promise<RawTool[]> {
+    this.lists += 1;
+    return typeof this.tools === "function" ? this.tools() : this.tools;
+  }
+
+  async callTool(...call: Parameters<Call>): Promise<RawResult> {
+    return this.call(...call);
+  }
+
+  async request(method: string, params?: Record<string, unknown>): Promise<unknown> {
+    return this.answer(method, params);
+  }
+
+  onToolsChanged(listener: () => void) {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  onStateChange() {
+    return () => {};
+  }
+
+  async reconnect(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.state = { ...this.state, status: "closed" };
+  }
+
+  /** Exchanges the tools and says so. */
+  announce(...tools: RawTool[]): void {
+    this.tools = tools;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** A wrapper that was loaded from a fake connection. */
+export async function wrap(connection: FakeConnection, config: MCPClientConfig = {}): Promise<MCPClientWrapper> {
+  const wrapper = new MCPClientWrapper(connection, { onReport: () => {}, ...config });
+  await wrapper.refresh();
+  return wrapper;
+}
+
+/** An error as the SDK throws it. */
+export function sdkError(code: number | string, message: string, data?: unknown): Error {
+  return Object.assign(new Error(message), { code, data });
+}
+
+/** A context of a call that nothing can abort. */
+export function context(overrides: Partial<OperationContext> = {}): OperationContext {
+  return {
+    requestId: "1",
+    abortable: false,
+    metadata: {},
+    env: {},
+    progress() {},
+    get signal(): AbortSignal {
+      throw new CallError("EXECUTION_ERROR", "Nobody needs this signal.");
+    },
+    ...overrides,
+  };
+}

@@ -1,0 +1,203 @@
+import { Type } from "typebox";
+import { describe, expect, test } from "vitest";
+import { compileSchema } from "../../schema/index.ts";
+import { FakeConnection, rawTool, wrap } from "./testing.ts";
+
+async function importTools(tools: Array<Record<string, unknown>>, config = {}, connection = new FakeConnection()) {
+  connection.tools = tools;
+  const { tools: operations, report } = await wrap(connection, config);
+  return { operations, report, operation: operations[0]! };
+}
+
+describe("a tool", () => {
+  test("becomes a mutation with everything that the server says about it", async () => {
+    const { operation } = await importTools([
+      {
+        name: "add.numbers v2",
+        title: "Add",
+        description: "Adds",
+        inputSchema: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
+        outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+        annotations: { readOnlyHint: true, idempotentHint: true },
+        icons: [{ src: "https://example.com/i.png" }],
+        _meta: { "a/b": 1 },
+      },
+    ]);
+
+    const { handler, inputSchema, outputSchema, ...spec } = operation;
+    expect(spec).toEqual({
+      namespace: "fake",
+      name: "add.numbers v2",
+      version: "1.2.3",
+      type: "mutation",
+      title: "Add",
+      description: "Adds",
+      accessControl: { requiredScopes: [] },
+      fillDefaults: false,
+      _meta: {
+        mcp: {
+          server: { name: "fake", info: { name: "fake", version: "1.2.3" }, protocol: "2026-07-28" },
+          tool: "add.numbers v2",
+          title: "Add",
+          annotations: { readOnlyHint: true, idempotentHint: true },
+          icons: [{ src: "https://example.com/i.png" }],
+          _meta: { "a/b": 1 },
+        },
+      },
+    });
+    expect(handler).toBeTypeOf("function");
+    expect(compileSchema(inputSchema).check({ a: 1 })).toBe(true);
+    expect(compileSchema(inputSchema).check({ a: "1" })).toBe(false);
+    expect(compileSchema(outputSchema).check({ sum: 1 })).toBe(true);
+    expect(compileSchema(outputSchema).check({})).toBe(false);
+  });
+
+  test("that says little still is an operation", async () => {
+    const connection = new FakeConnection();
+    connection.state = { status: "ready", stderr: [], restarts: 0 };
+    const { operation } = await importTools([{ name: "bare", inputSchema: {} }], {}, connection);
+
+    expect(operation).toMatchObject({ version: "0.0.0", description: "The tool bare of the MCP server fake." });
+    expect(operation.outputSchema).toEqual(Type.Unknown());
+    expect(compileSchema(operation.inputSchema).check({})).toBe(true);
+    expect(compileSchema(operation.inputSchema).check("text")).toBe(false);
+  });
+
+  test("takes its title from the annotations when it has none", async () => {
+    const { operation } = await importTools([rawTool({ annotations: { title: "Echo" }, description: undefined })]);
+
+    expect(operation).toMatchObject({ title: "Echo", description: "Echo" });
+  });
+
+  test("is a query, or idempotent, where the configuration trusts the server", async () => {
+    const { operations } = await importTools(
+      [
+        rawTool({ name: "reads", annotations: { readOnlyHint: true } }),
+        rawTool({ name: "sets", annotations: { idempotentHint: true } }),
+        rawTool({ name: "odd", annotations: { readOnlyHint: "yes" } }),
+      ],
+      { trustAnnotations: true },
+    );
+
+    expect(operations.map(({ name, type, idempotent }) => ({ name, type, idempotent }))).toEqual([
+      { name: "reads", type: "query", idempotent: undefined },
+      { name: "sets", type: "mutation", idempotent: true },
+      { name: "odd", type: "mutation", idempotent: undefined },
+    ]);
+  });
+
+  test("gets access rules and policy from the configuration only", async () => {
+    const { operation } = await importTools([rawTool({ accessControl: { requiredScopes: ["evil"] } })], {
+      accessControl: { requiredScopes: ["tools"] },
+      outputPolicy: "strict",
+    });
+
+    expect(operation).toMatchObject({ accessControl: { requiredScopes: ["tools"] }, outputPolicy: "strict" });
+  });
+});
+
+describe("a tool that cannot be used is left out, and the others stay", () => {
+  const cyclic: Record<string, unknown> = { type: "object" };
+  cyclic["properties"] = { self: cyclic };
+  let deep: unknown = {};
+  for (let level = 0; level < 100; level++) deep = { type: "object", properties: { deeper: deep } };
+
+  test.each([
+    ["no input schema", rawTool({ inputSchema: null }), "it has no input schema."],
+    ["input that is no object", rawTool({ inputSchema: { type: "array" } }), "its input is not an object."],
+    ["a schema that is none", rawTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
+    ["a cyclic schema", rawTool({ inputSchema: cyclic }), "it is nested too deeply, or contains itself."],
+    ["a schema that is too deep", rawTool({ inputSchema: deep }), /limits\.schemaDepth/],
+    [
+      "too long a description",
+      rawTool({ inputSchema: { type: "object", description: "x".repeat(10_000_000) } }),
+      "its description is longer than 1048576 characters.",
+    ],
+    [
+      "a reference into the network",
+      rawTool({ inputSchema: { type: "object", properties: { a: { $ref: "http://localhost:1/schema.json" } } } }),
+      /nothing is fetched/,
+    ],
+    ["a need for tasks", rawTool({ execution: { taskSupport: "required" } }), /as a task/],
+  ])("%s", async (_, tool, reason) => {
+    const { operations, report } = await importTools([tool, rawTool({ name: "good" })]);
+
+    expect(operations.map(({ name }) => name)).toEqual(["good"]);
+    expect(report).toEqual({
+      imported: ["fake.good"],
+      skipped: [{ where: 'tool "echo"', reason: typeof reason === "string" ? reason : expect.stringMatching(reason) }],
+      warnings: [],
+    });
+  });
+
+  test.each(["", "a\nb", "x".repeat(257)])("the name %j", async (name) => {
+    const { operations, report } = await importTools([rawTool({ name }), rawTool({ name: "good" })]);
+
+    expect(operations.map((operation) => operation.name)).toEqual(["good"]);
+    expect(report.skipped).toEqual([{ where: expect.any(String), reason: expect.stringContaining("/name") }]);
+  });
+
+  test.each([[{}], [{ name: 1 }]])("%j instead of a tool", async (tool) => {
+    const { operations, report } = await importTools([tool, rawTool()]);
+
+    expect(operations.map(({ name }) => name)).toEqual(["echo"]);
+    expect(report.skipped).toEqual([{ where: "tool 0", reason: "it has no name." }]);
+  });
+
+  test("the second of a name", async () => {
+    const { operations, report } = await importTools([rawTool(), rawTool({ description: "Another" })]);
+
+    expect(operations.map(({ description }) => description)).toEqual(["Says it again"]);
+    expect(report.skipped).toEqual([{ where: 'tool "echo"', reason: "an earlier tool has the same name." }]);
+  });
+
+  test("what the configuration does not want", async () => {
+    const names = ["read_file", "read_dir", "write_file", "stat"];
+    const { operations, report } = await importTools(
+      names.map((name) => rawTool({ name })),
+      { tools: { include: ["read_*", "stat"], exclude: ["*_d*r"] } },
+    );
+
+    expect(operations.map(({ name }) => name)).toEqual(["read_file", "stat"]);
+    expect(report.skipped).toEqual([
+      { where: 'tool "read_dir"', reason: "the configuration leaves it out." },
+      { where: 'tool "write_file"', reason: "the configuration leaves it out." },
+    ]);
+  });
+});
+
+describe("an output schema", () => {
+  test.each([
+    ["malformed", { type: "object", required: 1 }],
+    ["of the network", { $ref: "https://example.com/schema.json" }],
+    ["no schema", "text"],
+  ])("that is %s makes the output unknown, with a warning", async (_, outputSchema) => {
+    const { operation, report } = await importTools([rawTool({ outputSchema })]);
+
+    expect(operation.outputSchema).toEqual(Type.Unknown());
+    expect(report).toEqual({
+      imported: ["fake.echo"],
+      skipped: [],
+      warnings: [{ where: 'tool "echo"', reason: expect.stringContaining("its output schema cannot be used") }],
+    });
+  });
+
+  const wrapped = { type: "object", properties: { result: { type: "number" } }, required: ["result"] };
+
+  test("loses its wrapper on a legacy server", async () => {
+    const connection = new FakeConnection();
+    connection.state = { ...connection.state, protocol: { era: "legacy", version: "2025-11-25" } };
+
+    const { operation } = await importTools([rawTool({ outputSchema: wrapped })], {}, connection);
+    expect(operation.outputSchema).toEqual({ type: "number" });
+
+    const kept = await importTools([rawTool({ outputSchema: wrapped })], { unwrapResults: false }, connection);
+    expect(kept.operation.outputSchema).toEqual(wrapped);
+  });
+
+  test("was meant so on a modern server", async () => {
+    const { operation } = await importTools([rawTool({ outputSchema: wrapped })]);
+
+    expect(operation.outputSchema).toEqual(wrapped);
+  });
+});
