@@ -2,7 +2,7 @@ export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
-export type { HandlerOf, IdOf, KnownFrom, OperationDefinition } from "./define.ts";
+export type { KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
 export type {
   Drift,

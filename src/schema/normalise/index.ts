@@ -1,2 +1,2 @@
 export { createDefaultFiller } from "./default-filler.ts";
-export { createNormaliser, type Normalised, type Normaliser } from "./normaliser.ts";
+export { createNormaliser, type Normalised } from "./normaliser.ts";
