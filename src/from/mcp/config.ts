@@ -67,6 +67,14 @@ export interface MCPElicitAnswer {
   content?: Record<string, string | number | boolean | string[]>;
 }
 
+/** Bounds on what one server may cost, beside the general ones. */
+export interface MCPLimits extends Limits {
+  /** Longest message of a stdio server, in bytes. @default 10 MiB */
+  lineBytes?: number;
+  /** Most pages of one list. @default 64 */
+  pages?: number;
+}
+
 /** Which tools are taken, by name; `*` stands for any run of characters. */
 export interface MCPToolFilter {
   /** @default all */
@@ -107,7 +115,7 @@ export interface MCPClientConfig {
   timeouts?: MCPTimeouts;
   /** `false` leaves a server that went away alone. @default true */
   restart?: boolean | MCPRestart;
-  limits?: Limits;
+  limits?: MCPLimits;
   /** Answers what the server asks its user for. @default such requests are refused */
   onElicit?: (
     request: MCPElicitRequest,
@@ -117,8 +125,13 @@ export interface MCPClientConfig {
   /** Believes the server's hints: `readOnlyHint` makes a query, `idempotentHint` sets `idempotent`. @default false */
   trustAnnotations?: boolean;
   tools?: MCPToolFilter;
-  /** Holds changed tools back until they are approved. @default false */
-  pinned?: boolean;
+  /**
+   * Holds tools back that are not what was approved: what the first load found with `true`, else what has its hash
+   * here, by tool name. They fail with `UNAVAILABLE`, new ones are not there, until they are approved. @default false
+   */
+  pinned?: boolean | Record<string, string>;
+  /** Whether the `{ result }` that servers wrap around what is no object, for older clients, is taken off. @default true */
+  unwrapResults?: boolean;
   /** Offers the server's resources as operations too. @default false */
   resources?: boolean;
   /** Offers the server's prompts as operations too. @default false */

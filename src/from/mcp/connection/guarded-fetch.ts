@@ -1,0 +1,110 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { CallError } from "../../../operation/index.ts";
+import type { MCPClientConfig } from "../config.ts";
+import { boundBody } from "./bounded-body.ts";
+import { guardEventStream } from "./event-stream.ts";
+import type { MessageTap } from "./message-tap.ts";
+import { addHeaders } from "./secrets.ts";
+
+/** What the fetch of one connection is made of. */
+export interface GuardedFetchOptions {
+  url: URL;
+  headers: MCPClientConfig["headers"];
+  fetch: typeof fetch;
+  /** Largest decoded answer, and largest event of a stream, in bytes. */
+  maxBytes: number;
+  secrets: Set<string>;
+  tap(): MessageTap | undefined;
+  /** The server does not know the session any more. */
+  onSessionLost(): void;
+}
+
+const longestErrorPage = 64 * 1024;
+
+/** A fetch that bounds what comes back, ends calls whose stream broke off, and tells when the session is gone. */
+export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
+  const { url, fetch, maxBytes, secrets } = options;
+  return async (target, init) => {
+    const request = await prepare(options, new URL(target), init);
+    const response = await fetch(target, request);
+    if (!response.ok) {
+      if (isSessionLost(response, request)) options.onSessionLost();
+      return replaceBody(response, boundBody(response, Math.min(maxBytes, longestErrorPage), "cut"));
+    }
+    if (response.body === null) return response;
+    if (!isEventStream(response)) return replaceBody(response, boundBody(response, maxBytes, "fail"));
+    if (new URL(target).origin !== url.origin) return response;
+    return replaceBody(
+      response,
+      guardEventStream(response.body, {
+        maxBytes,
+        requestId: request.method === "POST" ? requestIdOf(request.body) : undefined,
+        tap: options.tap(),
+        signal: request.signal ?? undefined,
+        secrets,
+      }),
+    );
+  };
+}
+
+async function prepare(options: GuardedFetchOptions, target: URL, init: RequestInit = {}): Promise<RequestInit> {
+  const { headers: configured, url, secrets } = options;
+  if (init.signal) allowManyListeners(init.signal);
+  // Only to the server itself: token endpoints and the like may be anywhere.
+  if (configured === undefined || target.origin !== url.origin) return init;
+  const own = typeof configured === "function" ? await configured() : configured;
+  if (typeof configured === "function") addHeaders(secrets, own);
+  const headers = new Headers(init.headers);
+  for (const [name, value] of Object.entries(own)) if (!headers.has(name)) setHeader(headers, name, value);
+  return { ...init, headers };
+}
+
+function setHeader(headers: Headers, name: string, value: string): void {
+  try {
+    headers.set(name, value);
+  } catch {
+    // The platform's message shows the value, which may be a secret.
+    throw new CallError("VALIDATION_ERROR", `The header ${JSON.stringify(name)} cannot be sent.`, undefined, {
+      mayHaveRun: false,
+    });
+  }
+}
+
+function isSessionLost(response: Response, request: RequestInit): boolean {
+  if (request.method === "DELETE" || !new Headers(request.headers).has("mcp-session-id")) return false;
+  return response.status === 404;
+}
+
+function isEventStream(response: Response): boolean {
+  return /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
+}
+
+/** The id of the one request in a body that waits for an answer on this stream; a subscription waits for none. */
+function requestIdOf(body: RequestInit["body"]): string | number | undefined {
+  if (typeof body !== "string") return undefined;
+  const message = JSON.parse(body) as { id?: string | number; method?: string };
+  return message.method === undefined || message.method === "subscriptions/listen" ? undefined : message.id;
+}
+
+function replaceBody(response: Response, body: ReadableStream<Uint8Array> | null): Response {
+  const copy = new Response(body, {
+    status: response.status,
+    statusText: response.statusText,
+    headers: response.headers,
+  });
+  // Redirects are judged by where the answer came from.
+  Object.defineProperty(copy, "url", { value: response.url });
+  Object.defineProperty(copy, "type", { value: response.type });
+  return copy;
+}
+
+type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };
+
+const events = (
+  globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+).process?.getBuiltinModule?.("node:events") as Events | undefined;
+
+/** The SDK hands one signal to every request of a connection, and Node warns about that. */
+function allowManyListeners(signal: AbortSignal): void {
+  events?.setMaxListeners?.(0, signal);
+}

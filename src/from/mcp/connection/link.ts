@@ -1,0 +1,141 @@
+import type { Client, RequestOptions, StandardSchemaV1, Transport } from "@modelcontextprotocol/client";
+import { logger } from "../../../internal/log.ts";
+import type { MCPClientConfig } from "../config.ts";
+import type { RawResult, RawTool } from "./connection.ts";
+import { createElicitHandler } from "./elicit.ts";
+import type { SDK } from "./load-sdk.ts";
+import { type MessageTap, rawResultOf } from "./message-tap.ts";
+import type { MCPServerState } from "./state.ts";
+
+const log = logger("mcp");
+
+/** How this package names itself to servers. */
+const clientInfo = { name: "@alkdev/operations", version: "0.1.0" };
+
+/** Takes a result as it is; ours are looked at elsewhere. */
+const anyResult: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "alkdev", validate: (value) => ({ value }) },
+};
+
+/** What the SDK calls a way to find the protocol version. */
+export type Negotiation = "auto" | "legacy" | { pin: string };
+
+/** A transport with what belongs to it. */
+export interface Wire {
+  transport: Transport;
+  tap: MessageTap;
+  kind: "stdio" | "http" | "sse" | "custom";
+  /** Tells the server that it is left, where it wants to know. */
+  leave?(): Promise<void>;
+}
+
+/** What a link tells about itself. */
+export interface LinkListener {
+  /** It ended without being closed. Told once. */
+  onLost(link: Link): void;
+  onToolsChanged(): void;
+}
+
+/** One connected client of the SDK. Ends once and is then replaced by another. */
+export class Link {
+  readonly kind: Wire["kind"];
+  readonly client: Client;
+  /** Set when the server has forgotten the session; nothing that was asked in it has run. */
+  sessionLost = false;
+  /** Set when nothing can be asked any more. */
+  ended = false;
+  readonly #wire: Wire;
+  readonly #mirrorsArguments: boolean;
+
+  private constructor(client: Client, wire: Wire) {
+    this.client = client;
+    this.#wire = wire;
+    this.kind = wire.kind;
+    this.#mirrorsArguments = client.getProtocolEra() === "modern" && wire.kind !== "stdio";
+  }
+
+  /** Connects. On failure the wire is closed, and what it started is gone. */
+  static async open(
+    sdk: SDK,
+    name: string,
+    config: MCPClientConfig,
+    wire: Wire,
+    mode: Negotiation,
+    listener: LinkListener,
+    options: { signal: AbortSignal; timeout: number },
+  ): Promise<Link> {
+    const { onElicit } = config;
+    const client = new sdk.Client(clientInfo, {
+      versionNegotiation: { mode },
+      capabilities: onElicit === undefined ? {} : { elicitation: { form: {}, url: {} } },
+      inputRequired: { autoFulfill: onElicit !== undefined },
+    });
+    if (onElicit !== undefined) client.setRequestHandler("elicitation/create", createElicitHandler(name, onElicit));
+    client.setNotificationHandler("notifications/tools/list_changed", () => listener.onToolsChanged());
+    // Noise that harms no request: an unknown id, progress that came too late.
+    client.onerror = (error) => log.debug("{name}: {error}", { name, error });
+
+    const { transport } = wire;
+    // The SDK does not look at the signal while it finds out the version.
+    const abort = () => void transport.close();
+    options.signal.addEventListener("abort", abort, { once: true });
+    try {
+      await client.connect(transport, options);
+      options.signal.throwIfAborted();
+    } catch (error) {
+      await transport.close().catch(ignore);
+      throw error;
+    } finally {
+      options.signal.removeEventListener("abort", abort);
+    }
+    const link = new Link(client, wire);
+    client.onclose = () => {
+      if (link.ended) return;
+      link.ended = true;
+      listener.onLost(link);
+    };
+    // It may have ended in the very moment before.
+    if (client.transport === undefined) client.onclose();
+    return link;
+  }
+
+  async callTool(
+    params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
+    tool: RawTool,
+    options: RequestOptions,
+  ): Promise<RawResult> {
+    if (!this.#mirrorsArguments) return this.request("tools/call", params, options) as Promise<RawResult>;
+    // Marked arguments go into headers too, which only this way of calling does.
+    const { outputSchema: _, ...toolDefinition } = tool;
+    const result = await this.client.callTool(params, { ...options, toolDefinition: toolDefinition as never });
+    return rawResultOf(result) as RawResult;
+  }
+
+  async request(method: string, params: Record<string, unknown>, options: RequestOptions): Promise<unknown> {
+    return rawResultOf(await this.client.request({ method, params }, anyResult, options));
+  }
+
+  /** What the server said about itself. */
+  describe(): Pick<MCPServerState, "protocol" | "server" | "capabilities" | "instructions"> {
+    const { client } = this;
+    return {
+      protocol: {
+        era: client.getProtocolEra() ?? "legacy",
+        version: client.getNegotiatedProtocolVersion() ?? "",
+      },
+      server: client.getServerVersion(),
+      capabilities: client.getServerCapabilities(),
+      instructions: client.getInstructions(),
+    };
+  }
+
+  async close(): Promise<void> {
+    const lost = this.ended;
+    this.ended = true;
+    if (!lost && !this.sessionLost) await this.#wire.leave?.().catch(ignore);
+    await this.client.close().catch(ignore);
+    await this.#wire.transport.close().catch(ignore);
+  }
+}
+
+function ignore(): void {}

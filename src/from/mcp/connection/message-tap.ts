@@ -1,0 +1,114 @@
+import type { JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, Transport } from "@modelcontextprotocol/client";
+import { CallError } from "../../../operation/index.ts";
+import { isObject } from "../values.ts";
+
+/** Where a result that was set aside is found in the stand-in. */
+const rawKey = "dev.alkdev/operations/raw";
+
+/**
+ * What the SDK checks in results of 2026-07-28 before anybody sees them, all or nothing: one odd tool or block would
+ * lose the rest. These pass in the place of the real ones.
+ */
+const standIns: Readonly<Record<string, Record<string, unknown>>> = {
+  "tools/call": { content: [] },
+  "tools/list": { tools: [], ttlMs: 0, cacheScope: "private" },
+  "resources/list": { resources: [], ttlMs: 0, cacheScope: "private" },
+  "resources/templates/list": { resourceTemplates: [], ttlMs: 0, cacheScope: "private" },
+  "resources/read": { contents: [], ttlMs: 0, cacheScope: "private" },
+  "prompts/list": { prompts: [], ttlMs: 0, cacheScope: "private" },
+  "prompts/get": { messages: [] },
+};
+
+/** Requests that were given up over HTTP are never answered, and must not fill the memory. */
+const mostPending = 20_000;
+
+type Id = string | number;
+
+/** Sits between a transport and the SDK: knows which requests are open, and keeps their results as they came. */
+export class MessageTap {
+  readonly #pending = new Map<Id, string>();
+  readonly #failures = new Map<Id, CallError>();
+  readonly #maxDepth: number;
+
+  /** Must be made before the SDK connects to the transport. */
+  constructor(transport: Transport, maxDepth: number) {
+    this.#maxDepth = maxDepth;
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      if ("method" in message) this.#sent(message);
+      return send(message, options);
+    };
+    const previous = transport.onmessage;
+    transport.onmessage = (message, extra) => {
+      previous?.(message, extra);
+      this.#receive(message);
+    };
+  }
+
+  /** Whether the request has no answer yet. */
+  isPending(id: Id): boolean {
+    return this.#pending.has(id);
+  }
+
+  /** Gives the error that comes next for the request its meaning. */
+  explain(id: Id, error: CallError): void {
+    this.#failures.set(id, error);
+  }
+
+  #sent(message: JSONRPCRequest | JSONRPCNotification): void {
+    if ("id" in message && message.id !== undefined) {
+      this.#pending.set(message.id, message.method);
+      if (this.#pending.size > mostPending) this.#pending.delete(this.#pending.keys().next().value!);
+    } else if (message.method === "notifications/cancelled") {
+      const id = message.params?.["requestId"];
+      if (typeof id === "number" || typeof id === "string") this.#pending.delete(id);
+    }
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if ("method" in message || !("id" in message) || message.id === undefined) return;
+    const { id } = message;
+    const method = this.#pending.get(id);
+    if (method === undefined) return;
+    this.#pending.delete(id);
+    if ("error" in message) {
+      const failure = this.#failures.get(id);
+      if (failure === undefined) return;
+      this.#failures.delete(id);
+      message.error.data = failure;
+      return;
+    }
+    const { result } = message;
+    if (isDeeperThan(result, this.#maxDepth)) {
+      const error = new CallError("BAD_RESPONSE", `The answer is nested more than ${this.#maxDepth} deep.`, {
+        limit: "jsonDepth",
+        allowed: this.#maxDepth,
+      });
+      const answer = message as unknown as Record<string, unknown>;
+      delete answer["result"];
+      answer["error"] = { code: -31007, message: error.message, data: error };
+      return;
+    }
+    if (!isObject(result) || result["resultType"] !== "complete" || !Object.hasOwn(standIns, method)) return;
+    message.result = { ...standIns[method], resultType: "complete", _meta: { [rawKey]: result } };
+  }
+}
+
+/** The result as the server sent it, out of what the SDK made of it. */
+export function rawResultOf(result: unknown): unknown {
+  const meta = isObject(result) ? result["_meta"] : undefined;
+  return isObject(meta) && Object.hasOwn(meta, rawKey) ? meta[rawKey] : result;
+}
+
+function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (limit <= 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (isDeeperThan(item, limit - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    if (isDeeperThan((value as Record<string, unknown>)[key], limit - 1)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,87 @@
+import { CallError, defaultLimits } from "../../../operation/index.ts";
+import { createAuthProvider } from "./auth.ts";
+import { createEnvironment } from "./environment.ts";
+import { createGuardedFetch } from "./guarded-fetch.ts";
+import type { Wire } from "./link.ts";
+import { MessageTap } from "./message-tap.ts";
+import type { Setup } from "./setup.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+/** Longest wait for a server to hear that its session is over. */
+const leaveTimeout = 2_000;
+
+/** A transport to a program that is not started yet. */
+export function stdioWire(setup: Setup): Wire & { transport: StdioTransport } {
+  const { config, lines, timeouts } = setup;
+  const transport = new StdioTransport({
+    command: config.command!,
+    args: config.args ?? [],
+    env: createEnvironment(process.env, config.inheritEnv, config.env),
+    cwd: config.cwd,
+    lines,
+    maxLine: setup.lineBytes,
+    timeouts,
+  });
+  return { transport, tap: tapOf(setup, transport), kind: "stdio" };
+}
+
+/** A transport to `url`. `onSessionLost` hears when the server has forgotten the session. */
+export function httpWire(setup: Setup, kind: "http" | "sse", onSessionLost: () => void): Wire {
+  const { sdk, config, secrets } = setup;
+  const url = new URL(config.url!);
+  setup.authProvider ??= createAuthProvider(sdk, config.auth, secrets);
+  let tap: MessageTap | undefined;
+  const options = {
+    authProvider: setup.authProvider,
+    fetch: createGuardedFetch({
+      url,
+      headers: config.headers,
+      fetch: config.fetch ?? ((input, init) => fetch(input, init)),
+      maxBytes: config.limits?.responseBytes ?? defaultLimits.responseBytes,
+      secrets,
+      tap: () => tap,
+      onSessionLost,
+    }),
+  };
+  if (kind === "sse") {
+    const transport = new sdk.SSEClientTransport(url, options);
+    tap = tapOf(setup, transport);
+    return { transport, tap, kind };
+  }
+  const transport = new sdk.StreamableHTTPClientTransport(url, {
+    ...options,
+    // The stream that tells of changes is opened again for as long as the connection lives.
+    reconnectionOptions: {
+      initialReconnectionDelay: 1_000,
+      maxReconnectionDelay: 30_000,
+      reconnectionDelayGrowFactor: 2,
+      maxRetries: Number.MAX_SAFE_INTEGER,
+    },
+  });
+  tap = tapOf(setup, transport);
+  return {
+    transport,
+    tap,
+    kind,
+    async leave() {
+      if (transport.sessionId === undefined) return;
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const tooLong = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, leaveTimeout);
+      });
+      await Promise.race([transport.terminateSession(), tooLong]).finally(() => clearTimeout(timer));
+    },
+  };
+}
+
+/** A transport that the configuration makes. */
+export async function customWire(setup: Setup): Promise<Wire> {
+  const { transport: make } = setup.config;
+  if (typeof make !== "function") throw new CallError("VALIDATION_ERROR", "No transport is configured.");
+  const transport = await make();
+  return { transport, tap: tapOf(setup, transport), kind: "custom" };
+}
+
+function tapOf(setup: Setup, transport: Wire["transport"]): MessageTap {
+  return new MessageTap(transport, setup.config.limits?.jsonDepth ?? defaultLimits.jsonDepth);
+}

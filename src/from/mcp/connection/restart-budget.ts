@@ -1,0 +1,31 @@
+import type { MCPRestart } from "../config.ts";
+
+/** Says how long to wait before the next restart, and when there were too many. */
+export class RestartBudget {
+  readonly limit: number;
+  readonly window: number;
+  readonly #delay: number;
+  readonly #maxDelay: number;
+  #times: number[] = [];
+
+  constructor({ limit = 5, window = 60_000, delay = 250, maxDelay = 10_000 }: MCPRestart) {
+    this.limit = limit;
+    this.window = window;
+    this.#delay = delay;
+    this.#maxDelay = maxDelay;
+  }
+
+  /** Takes one restart at the time `now`, in ms. Gives the wait before it; `undefined` when there were too many. */
+  take(now: number): number | undefined {
+    this.#times = this.#times.filter((time) => now - time < this.window);
+    const recent = this.#times.length;
+    if (recent >= this.limit) return undefined;
+    this.#times.push(now);
+    return recent === 0 ? 0 : Math.min(this.#delay * 2 ** (recent - 1), this.#maxDelay);
+  }
+
+  /** Forgets what was taken. */
+  reset(): void {
+    this.#times = [];
+  }
+}

@@ -1,0 +1,279 @@
+import { Emitter } from "../../../internal/emitter.ts";
+import { logger } from "../../../internal/log.ts";
+import { quote } from "../../../internal/text.ts";
+import { CallError, isCallError, limitExceeded } from "../../../operation/index.ts";
+import type { Unsubscribe } from "../../source.ts";
+import { isObject } from "../values.ts";
+import { ChangeWatch } from "./change-watch.ts";
+import type { MCPConnection, MCPRequestOptions, RawResult, RawTool } from "./connection.ts";
+import type { Link } from "./link.ts";
+import { toLinkError } from "./link-error.ts";
+import { openLink } from "./open-link.ts";
+import { RestartBudget } from "./restart-budget.ts";
+import { clampTimeout, type Setup } from "./setup.ts";
+import type { MCPServerState } from "./state.ts";
+import { waitFor } from "./wait-for.ts";
+
+const log = logger("mcp");
+
+type Asking = (link: Link, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
+
+/** A connection that replaces its link whenever that is lost, within a budget. */
+export class ServerConnection implements MCPConnection {
+  readonly name: string;
+  readonly #setup: Setup;
+  readonly #budget: RestartBudget | undefined;
+  readonly #states = new Emitter<MCPServerState>(failed);
+  readonly #changes = new Emitter<void>(failed);
+  readonly #watch: ChangeWatch;
+  readonly #closing = new AbortController();
+  #state: Omit<MCPServerState, "stderr"> = { status: "starting", restarts: 0 };
+  #link: Link | undefined;
+  /** The next link, while there is none. */
+  #opening: Promise<Link> | undefined;
+  #closed: Promise<void> | undefined;
+  /** Links that were lost and are not gone yet. */
+  readonly #leaving = new Set<Promise<void>>();
+
+  constructor(setup: Setup) {
+    const { restart = true } = setup.config;
+    this.name = setup.name;
+    this.#setup = setup;
+    this.#budget = restart === false ? undefined : new RestartBudget(restart === true ? {} : restart);
+    this.#watch = new ChangeWatch(() => this.#changes.emit());
+  }
+
+  get state(): MCPServerState {
+    return { ...this.#state, stderr: this.#setup.lines.lines };
+  }
+
+  /** Opens the first link. Rejects where that fails, and then nothing is left. */
+  async start(): Promise<void> {
+    try {
+      await this.#open();
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<RawTool[]> {
+    const { pages, config } = this.#setup;
+    const most = config.limits?.operations ?? 10_000;
+    const tools: RawTool[] = [];
+    let cursor: unknown;
+    for (let page = 0; page < pages; page++) {
+      const what = "the list of tools";
+      const result = await this.#ask(what, options, async (link, requestOptions) => {
+        if (link.describe().capabilities?.["tools"] === undefined) return { tools: [] };
+        return link.request("tools/list", cursor === undefined ? {} : { cursor }, requestOptions);
+      });
+      if (!isObject(result) || !Array.isArray(result["tools"])) throw this.#badList();
+      for (const tool of result["tools"]) tools.push(isObject(tool) ? tool : {});
+      if (tools.length > most) {
+        throw limitExceeded(`MCP server ${quote(this.name)} has too many tools`, "operations", most);
+      }
+      cursor = result["nextCursor"];
+      if (typeof cursor !== "string") return tools;
+    }
+    throw limitExceeded(`The list of tools of MCP server ${quote(this.name)} does not end`, "pages", pages);
+  }
+
+  callTool(
+    params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
+    options: MCPRequestOptions & { tool: RawTool },
+  ): Promise<RawResult> {
+    const { tool, onprogress } = options;
+    return this.#ask(`tool ${quote(params.name)}`, options, (link, requestOptions) =>
+      link.callTool(params, tool, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
+    ) as Promise<RawResult>;
+  }
+
+  request(method: string, params: Record<string, unknown> = {}, options: MCPRequestOptions = {}): Promise<unknown> {
+    const { onprogress } = options;
+    return this.#ask(quote(method), options, (link, requestOptions) =>
+      link.request(method, params, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
+    );
+  }
+
+  onToolsChanged(listener: () => void): Unsubscribe {
+    return this.#changes.on(listener);
+  }
+
+  onStateChange(listener: (state: MCPServerState) => void): Unsubscribe {
+    return this.#states.on(listener);
+  }
+
+  async reconnect(): Promise<void> {
+    this.#assertOpen();
+    this.#budget?.reset();
+    const old = this.#link;
+    this.#link = undefined;
+    if (old !== undefined) await old.close();
+    if (this.#opening === undefined) this.#replace({ immediately: true });
+    await this.#opening;
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort();
+    this.#watch.stop();
+    const link = this.#link;
+    this.#link = undefined;
+    if (this.#state.status !== "failed" || link !== undefined) this.#setState({ status: "closed" });
+    await link?.close();
+    await this.#opening?.catch(() => {});
+    await Promise.all(this.#leaving);
+    this.#setState({ status: "closed" });
+  }
+
+  /** Runs one request on the present link, once more where the server had forgotten the session. */
+  async #ask(what: string, options: MCPRequestOptions, ask: Asking): Promise<unknown> {
+    const { signal } = options;
+    const timeout = options.timeout === undefined ? this.#setup.timeouts.request : clampTimeout(options.timeout);
+    if (signal?.aborted) throw this.#error("ABORTED", `${what} was aborted before it was asked for`, signal.reason);
+    if (timeout === 0) throw this.#error("TIMEOUT", `no time was left for ${what}`);
+    const requestOptions = { signal, timeout };
+    let link = this.#link ?? (await this.#waitForLink(what, requestOptions));
+    try {
+      return await ask(link, requestOptions);
+    } catch (error) {
+      if (!link.sessionLost) throw this.#explain(error, what, requestOptions);
+    }
+    link = await this.#waitForLink(what, requestOptions);
+    try {
+      return await ask(link, requestOptions);
+    } catch (error) {
+      throw this.#explain(error, what, requestOptions);
+    }
+  }
+
+  async #waitForLink(what: string, options: { signal?: AbortSignal; timeout: number }): Promise<Link> {
+    if (this.#link !== undefined) return this.#link;
+    this.#assertOpen();
+    // A server that is only reached, not run, may be back at any time.
+    if (this.#opening === undefined && this.#setup.config.command === undefined) this.#replace({ immediately: true });
+    if (this.#opening === undefined) {
+      throw this.#error("UNAVAILABLE", `it was given up: ${this.#state.error?.message ?? "it went away"}`);
+    }
+    return waitFor(this.#opening, options, (code) => this.#error(code, `${what} waited for it to come back`));
+  }
+
+  async #open(): Promise<Link> {
+    const link = await openLink(
+      this.#setup,
+      { onLost: (lost) => this.#lost(lost), onToolsChanged: () => this.#watch.changed() },
+      this.#closing.signal,
+    );
+    this.#link = link;
+    this.#watch.follow(link);
+    this.#setState({ status: "ready", error: undefined, ...link.describe() });
+    return link;
+  }
+
+  /** A link ended by itself: its requests have failed already. */
+  #lost(link: Link): void {
+    const gone = link.close().finally(() => this.#leaving.delete(gone));
+    this.#leaving.add(gone);
+    if (this.#link === link) this.#link = undefined;
+    if (this.#closing.signal.aborted || this.#opening !== undefined) return;
+    const error = this.#error("UNAVAILABLE", link.sessionLost ? "it forgot the session" : "it went away");
+    this.#state = { ...this.#state, error };
+    this.#replace({ immediately: link.sessionLost });
+  }
+
+  /** Opens links until one holds. */
+  #replace(options: { immediately: boolean }): void {
+    const opening = this.#reopen(options);
+    this.#opening = opening;
+    opening.then(
+      () => {
+        this.#changes.emit();
+      },
+      (error: CallError) => {
+        if (this.#closing.signal.aborted) return;
+        log.warn("MCP server {name} was given up: {message}", { name: this.name, message: error.message });
+      },
+    );
+  }
+
+  async #reopen({ immediately }: { immediately: boolean }): Promise<Link> {
+    try {
+      for (let attempt = 0; ; attempt++) {
+        const wait =
+          this.#budget === undefined && !immediately ? undefined : (this.#budget?.take(performance.now()) ?? undefined);
+        if (wait === undefined && !(immediately && attempt === 0)) throw this.#giveUp();
+        this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
+        // What the old one held, such as a port, must be free for the new one.
+        await Promise.all(this.#leaving);
+        if (!immediately || attempt > 0) await pause(wait ?? 0, this.#closing.signal);
+        try {
+          return await this.#open();
+        } catch (error) {
+          if (this.#closing.signal.aborted) throw error;
+          this.#setState({ error: isCallError(error) ? error : undefined });
+          if (isCallError(error) && !error.retryable) throw this.#giveUp();
+          if (this.#setup.config.command === undefined && immediately) throw this.#giveUp();
+        }
+      }
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  #giveUp(): CallError {
+    const error = this.#state.error ?? this.#error("UNAVAILABLE", "it went away");
+    this.#setState({ status: "failed", error });
+    return error;
+  }
+
+  #setState(change: Partial<MCPServerState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#states.emit(this.state);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing.signal.aborted) throw this.#error("UNAVAILABLE", "its connection was closed", undefined, false);
+  }
+
+  #explain(error: unknown, what: string, options: { signal?: AbortSignal; timeout: number }): unknown {
+    const { sdk, name, secrets } = this.#setup;
+    return toLinkError(error, { sdk, name, secrets, what, ...options });
+  }
+
+  #badList(): CallError {
+    return new CallError("BAD_RESPONSE", `MCP server ${quote(this.name)}: the list of tools is no list.`, {
+      server: this.name,
+    });
+  }
+
+  /** An error of a request that was never sent. */
+  #error(code: string, message: string, cause?: unknown, retryable = code !== "ABORTED"): CallError {
+    return new CallError(
+      code,
+      `MCP server ${quote(this.name)}: ${message}.`,
+      { server: this.name },
+      { cause, retryable, mayHaveRun: false },
+    );
+  }
+}
+
+function failed(error: unknown): void {
+  log.error("A listener to an MCP connection failed: {error}", { error });
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}
