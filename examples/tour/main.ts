@@ -1,6 +1,7 @@
 /** The tour that `npm start` gives: what the package does, in one program that checks itself. */
 import assert from "node:assert/strict";
 import { type CallError, createRegistry, subscribe } from "@alkdev/operations";
+import { tourHTTP } from "./http.ts";
 import { countdown, createTask, greet, welcome } from "./local.ts";
 import { chapter, show } from "./print.ts";
 
@@ -41,5 +42,8 @@ for await (const envelope of subscribe(registry, "clock.countdown", { from: 3 })
   show("clock.countdown", envelope);
   if (envelope.data === 1) break;
 }
+
+// Operations from elsewhere, one file each.
+await tourHTTP(registry);
 
 console.log("\nThat was the tour. Read on in docs/, or change examples/tour/ and run it again.");
