@@ -1,7 +1,5 @@
 import { fork } from "node:child_process";
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { median } from "./measure.ts";
 import type { Imported } from "./openapi-import-child.ts";
@@ -11,11 +9,7 @@ const rounds = 7;
 
 /** What importing GitHub's document (12.7 MB, 1,223 operations) costs in a fresh process. */
 export async function run(): Promise<Row[]> {
-  const document = findDocument();
-  if (document === undefined) {
-    const note = "needs @octokit/openapi, or the path of its api.github.com.json in GITHUB_OPENAPI";
-    return [{ work: "importing GitHub's OpenAPI document", ratio: Number.NaN, note }];
-  }
+  const document = createRequire(import.meta.url).resolve("@octokit/openapi/generated/api.github.com.json");
   const results: Imported[] = [];
   for (let round = 0; round < rounds; round++) results.push(await importInChild(document));
   const of = (figure: (result: Imported) => number) => median(results.map(figure));
@@ -40,18 +34,6 @@ export async function run(): Promise<Row[]> {
       bar: 0,
     },
   ];
-}
-
-function findDocument(): string | undefined {
-  const given = process.env["GITHUB_OPENAPI"];
-  if (given !== undefined) return given;
-  try {
-    const manifest = createRequire(import.meta.url).resolve("@octokit/openapi/package.json");
-    const file = join(dirname(manifest), "generated/api.github.com.json");
-    return existsSync(file) ? file : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function importInChild(document: string): Promise<Imported> {
