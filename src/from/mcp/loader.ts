@@ -6,6 +6,7 @@ import type { MCPServerState } from "./connection/index.ts";
 import { toNamespace } from "./names.ts";
 import { log } from "./report.ts";
 import type { MCPOperation } from "./tool-operation.ts";
+import { isObject } from "./values.ts";
 
 /** What a loader asks of a registry. */
 export interface FollowingRegistry {
@@ -124,7 +125,8 @@ export class MCPClientLoader implements AsyncDisposable {
 }
 
 function toFailedState(error: CallError): MCPServerState {
-  return { status: "failed", error, stderr: [], restarts: 0 };
+  const lines = isObject(error.details) ? error.details["stderr"] : undefined;
+  return { status: "failed", error, stderr: Array.isArray(lines) ? lines : [], restarts: 0 };
 }
 
 function refused(message: string): CallError {
