@@ -1,0 +1,177 @@
+import { InMemoryTransport } from "@modelcontextprotocol/client";
+import { Server } from "@modelcontextprotocol/server";
+import { afterEach, describe, expect, test } from "vitest";
+import { OperationRegistry } from "../../registry/index.ts";
+import type { MCPClientConfig } from "./config.ts";
+import { MCPClientLoader } from "./loader.ts";
+
+const loader = new MCPClientLoader();
+afterEach(() => loader.closeAll());
+
+function deferred() {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** A server in this process that has one tool for each name. */
+function server(names: string[], { before = Promise.resolve() as Promise<unknown> } = {}) {
+  const tools = new Set(names);
+  const running = new Set<Server>();
+  const started = deferred();
+  const config: MCPClientConfig = {
+    onReport: () => {},
+    restart: false,
+    transport: async () => {
+      started.resolve();
+      await before;
+      const [ours, theirs] = InMemoryTransport.createLinkedPair();
+      const one = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: { listChanged: true } } });
+      one.setRequestHandler("tools/list", () => ({
+        tools: [...tools].map((name) => ({ name, description: name, inputSchema: { type: "object" as const } })),
+      }));
+      one.setRequestHandler("tools/call", ({ params }) => ({ content: [{ type: "text", text: params.name }] }));
+      one.onclose = () => running.delete(one);
+      running.add(one);
+      await one.connect(theirs);
+      return ours;
+    },
+  };
+  const add = async (name: string) => {
+    tools.add(name);
+    await Promise.all([...running].map((one) => one.sendToolListChanged()));
+  };
+  return { config, running, add, started: started.promise };
+}
+
+const broken: MCPClientConfig = {
+  transport: () => {
+    throw new Error("no such thing");
+  },
+  restart: false,
+};
+
+describe("load", () => {
+  test("gives what worked, in order, and tells what did not", async () => {
+    const wrappers = await loader.load({ a: server(["one"]).config, b: broken, c: server(["two", "three"]).config });
+
+    expect(wrappers.map(({ name }) => name)).toEqual(["a", "c"]);
+    expect(loader.getAllWrappers()).toEqual(wrappers);
+    expect(loader.getClient("a")).toBe(wrappers[0]);
+    expect(loader.getClient("b")).toBe(undefined);
+    expect(loader.getAllOperations().map(({ namespace, name }) => `${namespace}.${name}`)).toEqual([
+      "a.one",
+      "c.two",
+      "c.three",
+    ]);
+    expect(loader.getStates()).toMatchObject({
+      a: { status: "ready", server: { name: "test", version: "1.0.0" } },
+      b: { status: "failed", error: { name: "CallError", mayHaveRun: false }, stderr: [], restarts: 0 },
+      c: { status: "ready" },
+    });
+  });
+
+  test("starts all servers before it waits for one", async () => {
+    const gate = deferred();
+    const servers = [1, 2, 3, 4].map(() => server(["tool"], { before: gate.promise }));
+
+    const loading = loader.load(Object.fromEntries(servers.map(({ config }, index) => [`s${index}`, config])));
+    await Promise.all(servers.map(({ started }) => started));
+    gate.resolve();
+
+    expect((await loading).map(({ name }) => name)).toEqual(["s0", "s1", "s2", "s3"]);
+  });
+
+  test("keeps the last lines that a program wrote before it failed", async () => {
+    const args = ["-e", "console.error('no licence'); process.exit(1)"];
+
+    await loader.load({ a: { command: process.execPath, args, restart: false } });
+
+    expect(loader.getStates()).toMatchObject({ a: { status: "failed", stderr: ["no licence"] } });
+  });
+
+  test("tries a server again that failed before", async () => {
+    await loader.load({ a: broken });
+    await loader.load({ a: server(["one"]).config });
+
+    expect(loader.getStates()).toMatchObject({ a: { status: "ready" } });
+  });
+
+  test("refuses a second server of a namespace, and keeps the first", async () => {
+    const wrappers = await loader.load({ "a.b": server(["one"]).config, a_b: server(["two"]).config });
+    const again = await loader.load({ "a.b": server(["three"]).config });
+
+    expect(wrappers.map(({ name, namespace }) => [name, namespace])).toEqual([["a.b", "a_b"]]);
+    expect(again).toEqual([]);
+    expect(loader.getAllOperations().map(({ name }) => name)).toEqual(["one"]);
+    expect(loader.getStates()).toMatchObject({
+      "a.b": { status: "ready" },
+      a_b: { status: "failed", error: { code: "VALIDATION_ERROR" } },
+    });
+  });
+});
+
+describe("registerAll", () => {
+  test("follows every server, also those that are loaded later", async () => {
+    const registry = new OperationRegistry();
+    const first = server(["one"]);
+    await loader.load({ a: first.config });
+    await loader.registerAll(registry);
+    await loader.load({ b: server(["two"]).config });
+    const added = new Promise((resolve) => registry.on("change", ({ operationId }) => resolve(operationId)));
+    await first.add("three");
+
+    expect(await added).toBe("a.three");
+    expect(registry.list().map(({ namespace, name }) => `${namespace}.${name}`)).toEqual(["a.one", "b.two", "a.three"]);
+    expect((await registry.execute("a.three", {})).data).toEqual([{ type: "text", text: "three" }]);
+  });
+
+  test("lets a closing registry close the servers", async () => {
+    const registry = new OperationRegistry();
+    const { config, running } = server(["one"]);
+    await loader.load({ a: config });
+    await loader.registerAll(registry);
+    expect(running.size).toBe(1);
+
+    await registry.close();
+
+    expect(running.size).toBe(0);
+    expect(registry.list()).toEqual([]);
+  });
+
+  test("and approve offer what a pinned server changed", async () => {
+    const registry = new OperationRegistry();
+    const { config, add } = server(["one"]);
+    await loader.load({ a: { ...config, pinned: true } });
+    await loader.registerAll(registry);
+    await add("two");
+    await expect.poll(() => loader.getClient("a")?.held.map(({ tool }) => tool)).toEqual(["two"]);
+    expect(registry.has("a.two")).toBe(false);
+
+    loader.approve("a", "two");
+
+    expect(registry.has("a.two")).toBe(true);
+    expect(() => loader.approve("nobody")).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+  });
+});
+
+describe("closeAll", () => {
+  test("closes what is connected and what is being connected", async () => {
+    const gate = deferred();
+    const [ready, slow] = [server(["one"]), server(["two"], { before: gate.promise })];
+    await loader.load({ a: ready.config });
+    const loading = loader.load({ b: slow.config });
+    await slow.started;
+
+    const closing = loader.closeAll();
+    gate.resolve();
+    await closing;
+
+    expect(await loading).toEqual([]);
+    expect([ready.running.size, slow.running.size]).toEqual([0, 0]);
+    expect(loader.getStates()).toEqual({});
+    expect((await loader.load({ a: server(["one"]).config })).map(({ name }) => name)).toEqual(["a"]);
+  });
+});
