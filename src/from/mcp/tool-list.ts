@@ -1,5 +1,5 @@
 import { quote } from "../../internal/text.ts";
-import type { RawTool } from "./connection/index.ts";
+import { type RawTool, refusalKey } from "./connection/index.ts";
 import { canonical, fingerprint } from "./fingerprint.ts";
 import { createToolFilter } from "./names.ts";
 import type { ReportBook } from "./report.ts";
@@ -65,6 +65,8 @@ async function tryRead(
 }
 
 async function readTool(tool: RawTool, host: ToolHost, before: ListedTool | undefined): Promise<ListedTool> {
+  const refusal = tool[refusalKey];
+  if (typeof refusal === "string") throw new Error(refusal);
   const { server, protocol } = host.connection.state;
   const text = tryCanonical({ tool, server, protocol });
   if (text === undefined) throw new Error("it is nested too deeply, or contains itself.");

@@ -4,6 +4,9 @@ import type { MCPServerState } from "./state.ts";
 /** A tool as the server described it. Nothing in it has been checked; an item that was no object is an empty one. */
 export type RawTool = Readonly<Record<string, unknown>>;
 
+/** Where a tool says why it cannot be used, when that was found while it was read. It has its name besides. */
+export const refusalKey = "dev.alkdev/operations/refusal";
+
 /** A result of `tools/call` as the server sent it. Nothing in it has been checked, unknown blocks and keys included. */
 export interface RawResult {
   readonly content?: unknown;

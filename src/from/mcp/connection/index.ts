@@ -1,3 +1,10 @@
-export type { MCPConnection, MCPProgress, MCPRequestOptions, RawResult, RawTool } from "./connection.ts";
+export {
+  type MCPConnection,
+  type MCPProgress,
+  type MCPRequestOptions,
+  type RawResult,
+  type RawTool,
+  refusalKey,
+} from "./connection.ts";
 export { openConnection } from "./open-connection.ts";
 export type { MCPServerInfo, MCPServerState, MCPServerStatus } from "./state.ts";

@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, Transport } from "@modelcontextprotocol/client";
 import { CallError } from "../../../operation/index.ts";
 import { isObject } from "../values.ts";
+import { refusalKey } from "./connection.ts";
 
 /** Where a result that was set aside is found in the stand-in. */
 const rawKey = "dev.alkdev/operations/raw";
@@ -71,27 +72,59 @@ export class MessageTap {
     const method = this.#pending.get(id);
     if (method === undefined) return;
     this.#pending.delete(id);
-    if ("error" in message) {
+    if ("error" in message && message.error != null) {
       const failure = this.#failures.get(id);
-      if (failure === undefined) return;
       this.#failures.delete(id);
-      message.error.data = failure;
+      if (failure !== undefined) refuse(message, failure);
+      else if (!isRPCError(message.error)) refuse(message, noAnswer());
       return;
     }
-    const { result } = message;
-    if (isDeeperThan(result, this.#maxDepth)) {
-      const error = new CallError("BAD_RESPONSE", `The answer is nested more than ${this.#maxDepth} deep.`, {
-        limit: "jsonDepth",
-        allowed: this.#maxDepth,
-      });
-      const answer = message as unknown as Record<string, unknown>;
-      delete answer["result"];
-      answer["error"] = { code: -31007, message: error.message, data: error };
-      return;
-    }
-    if (!isObject(result) || result["resultType"] !== "complete" || !Object.hasOwn(standIns, method)) return;
-    message.result = { ...standIns[method], resultType: "complete", _meta: { [rawKey]: result } };
+    // Some say both, as JSON-RPC 1.0 did.
+    if ("error" in message) delete (message as { error?: unknown }).error;
+    const { result } = message as { result?: unknown };
+    // The SDK drops what is no message, and its caller would wait until the time is up.
+    if (!isObject(result)) return refuse(message, noAnswer());
+    if (method === "tools/list") dropDeep(result["tools"], this.#maxDepth - 2);
+    if (isDeeperThan(result, this.#maxDepth)) return refuse(message, tooDeep(this.#maxDepth));
+    if (result["resultType"] !== "complete" || !Object.hasOwn(standIns, method)) return;
+    (message as { result?: unknown }).result = {
+      ...standIns[method],
+      resultType: "complete",
+      _meta: { [rawKey]: result },
+    };
   }
+}
+
+/** One tool that cannot be read must not hide the others. */
+function dropDeep(tools: unknown, maxDepth: number): void {
+  if (!Array.isArray(tools)) return;
+  for (const [index, tool] of tools.entries()) {
+    if (!isDeeperThan(tool, maxDepth)) continue;
+    const name = isObject(tool) ? tool["name"] : undefined;
+    tools[index] = { name: typeof name === "string" ? name : "", [refusalKey]: "it is nested too deeply." };
+  }
+}
+
+/** Makes the answer to a request an error that carries ours. */
+function refuse(message: JSONRPCMessage, data: CallError): void {
+  const answer = message as unknown as Record<string, unknown>;
+  delete answer["result"];
+  answer["error"] = { code: -31007, message: data.message, data };
+}
+
+function isRPCError(error: unknown): boolean {
+  return isObject(error) && Number.isInteger(error["code"]) && typeof error["message"] === "string";
+}
+
+function noAnswer(): CallError {
+  return new CallError("BAD_RESPONSE", "The answer is neither a result nor an error.");
+}
+
+function tooDeep(allowed: number): CallError {
+  return new CallError("BAD_RESPONSE", `The answer is nested more than ${allowed} deep.`, {
+    limit: "jsonDepth",
+    allowed,
+  });
 }
 
 /** The result as the server sent it, out of what the SDK made of it. */

@@ -58,7 +58,9 @@ async function openStdio(setup: Setup, mode: Negotiation, listener: LinkListener
   try {
     return await open(setup, wire, mode, listener, options);
   } catch (error) {
-    throw isCallError(error) || options.signal.aborted || wire.transport.ended === undefined
+    // A program that refused the handshake was ended by us.
+    const isAnswer = isCallError(error) || isRefusal(error, setup);
+    throw isAnswer || options.signal.aborted || wire.transport.ended === undefined
       ? error
       : endedEarly(wire.transport, setup);
   }

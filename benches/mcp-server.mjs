@@ -1,0 +1,42 @@
+/** One tool, `sum`, on the SDK's own server: over stdio, or with `http` on a free port that it prints. */
+import { createServer } from "node:http";
+import { createMcpHandler, Server } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+
+const number = { type: "number" };
+const tool = {
+  name: "sum",
+  description: "Adds two numbers",
+  inputSchema: { type: "object", properties: { a: number, b: number }, required: ["a", "b"] },
+  outputSchema: { type: "object", properties: { sum: number }, required: ["sum"] },
+};
+
+/** A fresh server, as the SDK wants one for every connection or request. */
+export function buildServer() {
+  const server = new Server({ name: "bench", version: "1.0.0" }, { capabilities: { tools: {} } });
+  server.setRequestHandler("tools/list", () => ({ tools: [tool] }));
+  server.setRequestHandler("tools/call", ({ params }) => {
+    const structuredContent = { sum: params.arguments.a + params.arguments.b };
+    return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent };
+  });
+  return server;
+}
+
+if (process.argv[2] === "stdio") serveStdio(buildServer);
+if (process.argv[2] === "http") {
+  const handler = createMcpHandler(buildServer);
+  const server = createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const answer = await handler.fetch(
+      new Request(`http://${request.headers.host}${request.url}`, {
+        method: request.method,
+        headers: request.headers,
+        ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+      }),
+    );
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  });
+  server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
+}

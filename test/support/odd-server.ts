@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import {
+  type CallError,
+  type CallOptions,
+  isCallError,
+  OperationRegistry,
+  type ResponseEnvelope,
+  type SourceReport,
+} from "@alkdev/operations";
+import {
+  closeMCPClient,
+  createMCPClient,
+  type MCPClientConfig,
+  type MCPClientWrapper,
+} from "@alkdev/operations/from-mcp";
+import { onTestFinished } from "vitest";
+
+/** How one of the programs in `test/fixtures/mcp-servers` is started. */
+export function oddServer(file: string, ...args: string[]): MCPClientConfig {
+  const path = fileURLToPath(new URL(`../fixtures/mcp-servers/${file}.mjs`, import.meta.url));
+  return { command: process.execPath, args: [path, ...args] };
+}
+
+/** An odd server whose tools are registered below `odd`. Closed when the test ends. */
+export interface OddServer {
+  client: MCPClientWrapper;
+  registry: OperationRegistry;
+  /** What was reported so far. */
+  reports: SourceReport[];
+  call(tool: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
+}
+
+/** Imports an odd server as an application would. */
+export async function openOdd(config: MCPClientConfig): Promise<OddServer> {
+  const reports: SourceReport[] = [];
+  const client = await createMCPClient("odd", { onReport: (report) => reports.push(report), ...config });
+  onTestFinished(() => closeMCPClient(client));
+  const registry = new OperationRegistry();
+  registry.registerAll(client.tools);
+  return {
+    client,
+    registry,
+    reports,
+    call: (tool, input = {}, options) => registry.execute(`odd.${tool}`, input, options),
+  };
+}
+
+/** The `CallError` that a call fails with. Anything else fails the test. */
+export async function failureOf(call: Promise<unknown>): Promise<CallError> {
+  const outcome = await call.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if ("error" in outcome && isCallError(outcome.error)) return outcome.error;
+  throw new Error(`Expected a CallError, got ${JSON.stringify(outcome)}`, { cause: outcome });
+}
+
+/** Tells whether a process runs. One that ended and that nobody has collected yet does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
