@@ -24,16 +24,22 @@ const longestErrorPage = 64 * 1024;
 /** A fetch that bounds what comes back, ends calls whose stream broke off, and tells when the session is gone. */
 export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
   const { url, fetch, maxBytes, secrets } = options;
+  // A server without a stream of its own may answer 404 to the request for one; a lost session shows only later.
+  let streamed = false;
   return async (target, init) => {
     const request = await prepare(options, new URL(target), init);
     const response = await fetch(target, request);
     if (!response.ok) {
-      if (isSessionLost(response, request)) options.onSessionLost();
+      if (response.type === "opaqueredirect") return response;
+      if (response.status === 404 && isInSession(request) && (streamed || request.method === "POST")) {
+        options.onSessionLost();
+      }
       return replaceBody(response, boundBody(response, Math.min(maxBytes, longestErrorPage), "cut"));
     }
     if (response.body === null) return response;
     if (!isEventStream(response)) return replaceBody(response, boundBody(response, maxBytes, "fail"));
     if (new URL(target).origin !== url.origin) return response;
+    if (request.method === "GET") streamed = true;
     return replaceBody(
       response,
       guardEventStream(response.body, {
@@ -70,9 +76,8 @@ function setHeader(headers: Headers, name: string, value: string): void {
   }
 }
 
-function isSessionLost(response: Response, request: RequestInit): boolean {
-  if (request.method === "DELETE" || !new Headers(request.headers).has("mcp-session-id")) return false;
-  return response.status === 404;
+function isInSession({ method, headers }: RequestInit): boolean {
+  return method !== "DELETE" && new Headers(headers).has("mcp-session-id");
 }
 
 function isEventStream(response: Response): boolean {

@@ -46,8 +46,10 @@ export class Link {
   ended = false;
   readonly #wire: Wire;
   readonly #mirrorsArguments: boolean;
+  readonly #listener: LinkListener;
 
-  private constructor(client: Client, wire: Wire) {
+  private constructor(client: Client, wire: Wire, listener: LinkListener) {
+    this.#listener = listener;
     this.client = client;
     this.#wire = wire;
     this.kind = wire.kind;
@@ -88,15 +90,24 @@ export class Link {
     } finally {
       options.signal.removeEventListener("abort", abort);
     }
-    const link = new Link(client, wire);
-    client.onclose = () => {
-      if (link.ended) return;
-      link.ended = true;
-      listener.onLost(link);
-    };
+    const link = new Link(client, wire, listener);
+    client.onclose = () => link.#lose();
     // It may have ended in the very moment before.
     if (client.transport === undefined) client.onclose();
     return link;
+  }
+
+  /** The server does not know the session any more: another is needed. */
+  forget(): void {
+    if (this.kind !== "http" || this.ended) return;
+    this.sessionLost = true;
+    this.#lose();
+  }
+
+  #lose(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.#listener.onLost(this);
   }
 
   async callTool(

@@ -100,13 +100,7 @@ async function openHTTP(
   options: Options,
 ): Promise<Link> {
   let link: Link | undefined;
-  const lose = () => {
-    if (link === undefined || link.ended) return;
-    link.sessionLost = true;
-    link.ended = true;
-    listener.onLost(link);
-  };
-  const wire = httpWire(setup, kind, lose);
+  const wire = httpWire(setup, kind, () => link?.forget());
   // The stream of the older transport is the session: without it no answer can come.
   if (kind === "sse") {
     wire.transport.onerror = (error) => {

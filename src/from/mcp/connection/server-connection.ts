@@ -124,11 +124,10 @@ export class ServerConnection implements MCPConnection {
     this.#watch.stop();
     const link = this.#link;
     this.#link = undefined;
-    if (this.#state.status !== "failed" || link !== undefined) this.#setState({ status: "closed" });
+    this.#setState({ status: "closed" });
     await link?.close();
     await this.#opening?.catch(() => {});
     await Promise.all(this.#leaving);
-    this.#setState({ status: "closed" });
   }
 
   /** Runs one request on the present link, once more where the server had forgotten the session. */
@@ -138,15 +137,16 @@ export class ServerConnection implements MCPConnection {
     if (signal?.aborted) throw this.#error("ABORTED", `${what} was aborted before it was asked for`, signal.reason);
     if (timeout === 0) throw this.#error("TIMEOUT", `no time was left for ${what}`);
     const requestOptions = { signal, timeout };
-    let link = this.#link ?? (await this.#waitForLink(what, requestOptions));
+    const link = this.#link ?? (await this.#waitForLink(what, requestOptions));
     try {
       return await ask(link, requestOptions);
     } catch (error) {
+      if (isForgottenSession(error)) link.forget();
       if (!link.sessionLost) throw this.#explain(error, what, requestOptions);
     }
-    link = await this.#waitForLink(what, requestOptions);
+    const next = await this.#waitForLink(what, requestOptions);
     try {
-      return await ask(link, requestOptions);
+      return await ask(next, requestOptions);
     } catch (error) {
       throw this.#explain(error, what, requestOptions);
     }
@@ -169,6 +169,7 @@ export class ServerConnection implements MCPConnection {
       { onLost: (lost) => this.#lost(lost), onToolsChanged: () => this.#watch.changed() },
       this.#closing.signal,
     );
+    if (link.ended) throw this.#error("UNAVAILABLE", "it went away as soon as it was ready");
     this.#link = link;
     this.#watch.follow(link);
     this.#setState({ status: "ready", error: undefined, ...link.describe() });
@@ -192,36 +193,35 @@ export class ServerConnection implements MCPConnection {
     this.#opening = opening;
     opening.then(
       () => {
+        this.#opening = undefined;
         this.#changes.emit();
       },
       (error: CallError) => {
+        this.#opening = undefined;
         if (this.#closing.signal.aborted) return;
         log.warn("MCP server {name} was given up: {message}", { name: this.name, message: error.message });
       },
     );
   }
 
+  /** With `immediately` the first attempt needs no leave, and where nothing is run it is the only one. */
   async #reopen({ immediately }: { immediately: boolean }): Promise<Link> {
-    try {
-      for (let attempt = 0; ; attempt++) {
-        const wait =
-          this.#budget === undefined && !immediately ? undefined : (this.#budget?.take(performance.now()) ?? undefined);
-        if (wait === undefined && !(immediately && attempt === 0)) throw this.#giveUp();
-        this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
-        // What the old one held, such as a port, must be free for the new one.
-        await Promise.all(this.#leaving);
-        if (!immediately || attempt > 0) await pause(wait ?? 0, this.#closing.signal);
-        try {
-          return await this.#open();
-        } catch (error) {
-          if (this.#closing.signal.aborted) throw error;
-          this.#setState({ error: isCallError(error) ? error : undefined });
-          if (isCallError(error) && !error.retryable) throw this.#giveUp();
-          if (this.#setup.config.command === undefined && immediately) throw this.#giveUp();
-        }
+    for (let attempt = 0; ; attempt++) {
+      const granted = this.#budget?.take(performance.now());
+      const wait = immediately && attempt === 0 ? 0 : granted;
+      if (wait === undefined) throw this.#giveUp();
+      this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
+      // What the old one held, such as a port, must be free for the new one.
+      await Promise.all(this.#leaving);
+      if (wait > 0) await pause(wait, this.#closing.signal);
+      try {
+        return await this.#open();
+      } catch (error) {
+        if (this.#closing.signal.aborted) throw error;
+        this.#setState({ error: isCallError(error) ? error : undefined });
+        const once = immediately && this.#setup.config.command === undefined;
+        if (once || (isCallError(error) && !error.retryable)) throw this.#giveUp();
       }
-    } finally {
-      this.#opening = undefined;
     }
   }
 
@@ -260,6 +260,12 @@ export class ServerConnection implements MCPConnection {
       { cause, retryable, mayHaveRun: false },
     );
   }
+}
+
+/** Some servers say so with 400, and only in words. */
+function isForgottenSession(error: unknown): boolean {
+  const { status, data } = error as { status?: unknown; data?: { text?: unknown } };
+  return status === 400 && typeof data?.text === "string" && /session/i.test(data.text);
 }
 
 function failed(error: unknown): void {
