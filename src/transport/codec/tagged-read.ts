@@ -1,0 +1,132 @@
+import { CallError, type CallErrorJSON } from "../../operation/index.ts";
+import { fromBase64 } from "./base64.ts";
+import { makeBinary } from "./binary.ts";
+import { badFrame, tooDeep } from "./errors.ts";
+import { tag } from "./tags.ts";
+
+/**
+ * Gives parsed JSON the values back that its tagged lists stand for. Changes what it is given. The levels of the values
+ * count, not those of the text: a map is one, and its entries are lists in a list.
+ */
+export function fromTagged(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const first = Array.isArray(value) ? value[0] : undefined;
+  const name = typeof first === "string" && first.startsWith(tag.list) ? first : undefined;
+  if (depth <= 0 && name !== tag.undefined && name !== tag.number && name !== tag.bigint) throw tooDeep();
+  if (name !== undefined) return readTagged(name, value as unknown[], depth - 1);
+  if (Array.isArray(value)) return readItems(value, 0, depth - 1);
+  return readProperties(value as Record<string, unknown>, depth - 1);
+}
+
+function readProperties<T extends Record<string, unknown>>(object: T, depth: number): T {
+  for (const key of Object.keys(object) as Array<keyof T>) {
+    const before = object[key];
+    const after = fromTagged(before, depth);
+    // An own `__proto__` is assigned like any other property, because it hides the accessor.
+    if (after !== before) object[key] = after as T[keyof T];
+  }
+  return object;
+}
+
+function readItems(list: unknown[], from: number, depth: number): unknown[] {
+  for (let index = from; index < list.length; index++) list[index] = fromTagged(list[index], depth);
+  return list;
+}
+
+function readTagged(name: string, list: unknown[], depth: number): unknown {
+  switch (name) {
+    case tag.list:
+      return readItems(list, 1, depth).slice(1);
+    case tag.undefined:
+      return undefined;
+    case tag.number:
+      return readNumber(list[1]);
+    case tag.bigint:
+      return readBigInt(list[1]);
+    case tag.date:
+      return readDate(list[1]);
+    case tag.bytes:
+      return readBytes(list[1], list[2]);
+    case tag.map:
+      return readMap(list, depth);
+    case tag.set:
+      return new Set(readItems(list, 1, depth).slice(1));
+    case tag.error:
+      return readError(list[1], depth);
+    default:
+      throw badFrame("it has an unknown tag");
+  }
+}
+
+const numbers: ReadonlyMap<unknown, number> = new Map([
+  ["-0", -0],
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+]);
+
+function readNumber(text: unknown): number {
+  const value = numbers.get(text);
+  if (value === undefined) throw badFrame("a tagged number is none of those that JSON lacks");
+  return value;
+}
+
+/** Reading digits takes time that grows with their square, so a million of them would stop the process. */
+const maxDigits = 100_000;
+
+function readBigInt(text: unknown): bigint {
+  if (typeof text !== "string" || text.length > maxDigits || !/^-?\d+$/.test(text)) {
+    throw badFrame("a tagged bigint has no digits, or too many");
+  }
+  return BigInt(text);
+}
+
+function readDate(time: unknown): Date {
+  if (time !== null && typeof time !== "number") throw badFrame("a tagged date has no time");
+  return new Date(time ?? Number.NaN);
+}
+
+function readBytes(kind: unknown, text: unknown): unknown {
+  const bytes = typeof text === "string" ? fromBase64(text) : undefined;
+  const value = bytes === undefined || typeof kind !== "string" ? undefined : makeBinary(kind, bytes);
+  if (value === undefined) throw badFrame("tagged bytes have no known kind, or are not base64 of whole elements");
+  return value;
+}
+
+function readMap(list: unknown[], depth: number): Map<unknown, unknown> {
+  const map = new Map<unknown, unknown>();
+  for (let index = 1; index < list.length; index++) {
+    const entry = list[index];
+    if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is no pair");
+    map.set(fromTagged(entry[0], depth), fromTagged(entry[1], depth));
+  }
+  return map;
+}
+
+const errorClasses: ReadonlyMap<unknown, new (message: string) => Error> = new Map(
+  [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((Class) => [Class.name, Class]),
+);
+
+function readError(content: unknown, depth: number): Error {
+  if (typeof content !== "object" || content === null || Array.isArray(content))
+    throw badFrame("a tagged error is empty");
+  const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);
+  if (typeof name !== "string" || typeof message !== "string") throw badFrame("a tagged error has no name or message");
+  if (name === "CallError") return CallError.fromJSON({ ...rest, message } as CallErrorJSON);
+  const Class = errorClasses.get(name);
+  const error = name === "AggregateError" ? new AggregateError([], message) : new (Class ?? Error)(message);
+  // The stack of this function would tell the reader nothing, and the sender's own stays where it happened.
+  hide(error, "stack", `${name}: ${message}`);
+  if (error.name !== name) hide(error, "name", name);
+  for (const key of Object.keys(rest)) {
+    if (key === "cause" || key === "errors") hide(error, key, rest[key]);
+    else if (key !== "stack") Object.defineProperty(error, key, { ...hidden, value: rest[key], enumerable: true });
+  }
+  return error;
+}
+
+const hidden = { enumerable: false, configurable: true, writable: true };
+
+function hide(error: Error, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { ...hidden, value });
+}
