@@ -1,5 +1,4 @@
 import { fork } from "node:child_process";
-import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { median } from "./measure.ts";
 import type { Imported } from "./openapi-import-child.ts";
@@ -9,7 +8,7 @@ const rounds = 7;
 
 /** What importing GitHub's document (12.7 MB, 1,223 operations) costs in a fresh process. */
 export async function run(): Promise<Row[]> {
-  const document = createRequire(import.meta.url).resolve("@octokit/openapi/generated/api.github.com.json");
+  const document = fileURLToPath(import.meta.resolve("@octokit/openapi/generated/api.github.com.json"));
   const results: Imported[] = [];
   for (let round = 0; round < rounds; round++) results.push(await importInChild(document));
   const of = (figure: (result: Imported) => number) => median(results.map(figure));
