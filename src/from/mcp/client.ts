@@ -11,16 +11,29 @@ import { toResourceOperations } from "./resources.ts";
 import { type ListedTool, readTools } from "./tool-list.ts";
 import type { MCPOperation, ToolHost } from "./tool-operation.ts";
 
-/** Connects to a server and reads its tools. Rejects with a `CallError`, and then nothing is left running. */
-export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
-  const connection = await openConnection(name, config);
+/**
+ * Connects to a server and reads its tools. Rejects with a `CallError`, also when the signal fires before that is done,
+ * and then nothing is left running.
+ */
+export async function createMCPClient(
+  name: string,
+  config: MCPClientConfig,
+  options: { signal?: AbortSignal } = {},
+): Promise<MCPClientWrapper> {
+  const { signal } = options;
+  const connection = await openConnection(name, config, options);
+  const abort = () => void connection.close();
+  signal?.addEventListener("abort", abort, { once: true });
   try {
     const wrapper = new MCPClientWrapper(connection, config);
     await wrapper.refresh();
+    if (signal?.aborted) throw closed(name);
     return wrapper;
   } catch (error) {
     await connection.close();
     throw error;
+  } finally {
+    signal?.removeEventListener("abort", abort);
   }
 }
 

@@ -1,4 +1,4 @@
-import { CallError, isCallError, mapError } from "../../operation/index.ts";
+import { CallError, mapError } from "../../operation/index.ts";
 import type { OperationSource } from "../source.ts";
 import { createMCPClient, type MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
@@ -22,7 +22,8 @@ export class MCPClientLoader implements AsyncDisposable {
   readonly #registries = new Set<FollowingRegistry>();
   /** Servers that are being connected. */
   readonly #opening = new Set<Promise<unknown>>();
-  #generation = 0;
+  /** Stops servers that are being connected. */
+  #closing = new AbortController();
 
   /**
    * Connects to all servers at a time and gives those that worked, in the order of the configuration. The others are
@@ -73,13 +74,15 @@ export class MCPClientLoader implements AsyncDisposable {
 
   /** Closes all servers, also those that are still being connected. Resolves when no process is left. */
   async closeAll(): Promise<void> {
-    this.#generation += 1;
+    this.#closing.abort();
+    this.#closing = new AbortController();
     const wrappers = this.getAllWrappers();
     this.#wrappers.clear();
     this.#failures.clear();
     this.#registries.clear();
-    const outcomes = await Promise.allSettled([...wrappers.map((wrapper) => wrapper.close()), ...this.#opening]);
-    this.#taken.clear();
+    const opening = [...this.#opening];
+    const outcomes = await Promise.allSettled([...wrappers.map((wrapper) => wrapper.close()), ...opening]);
+    for (const { namespace } of wrappers) this.#taken.delete(namespace);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
@@ -94,32 +97,33 @@ export class MCPClientLoader implements AsyncDisposable {
   }
 
   async #tryOpen(name: string, config: MCPClientConfig): Promise<MCPClientWrapper | undefined> {
-    const generation = this.#generation;
+    const { signal } = this.#closing;
     const namespace = toNamespace(name);
     const holder = this.#taken.get(namespace);
     if (holder !== undefined) {
       const error = refused(`The namespace "${namespace}" of the MCP server "${name}" is taken by "${holder}".`);
-      return this.#fail(name, error, generation);
+      return this.#fail(name, error, signal);
     }
     this.#taken.set(namespace, name);
     this.#failures.delete(name);
     try {
-      const wrapper = await createMCPClient(name, config);
-      if (generation !== this.#generation) {
+      const wrapper = await createMCPClient(name, config, { signal });
+      if (signal.aborted) {
         await wrapper.close();
         return undefined;
       }
       this.#wrappers.set(name, wrapper);
       return wrapper;
     } catch (error) {
-      if (generation === this.#generation) this.#taken.delete(namespace);
-      return this.#fail(name, isCallError(error) ? error : mapError(error), generation);
+      this.#taken.delete(namespace);
+      return this.#fail(name, mapError(error), signal);
     }
   }
 
-  #fail(name: string, error: CallError, generation: number): undefined {
+  #fail(name: string, error: CallError, signal: AbortSignal): undefined {
+    if (signal.aborted) return undefined;
     log.error("{server}: it could not be connected: {error}", { server: name, error });
-    if (generation === this.#generation && !this.#wrappers.has(name)) this.#failures.set(name, error);
+    if (!this.#wrappers.has(name)) this.#failures.set(name, error);
     return undefined;
   }
 }

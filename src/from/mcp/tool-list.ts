@@ -1,6 +1,7 @@
 import { quote } from "../../internal/text.ts";
 import { type RawTool, refusalKey } from "./connection/index.ts";
 import { canonical, fingerprint } from "./fingerprint.ts";
+import { headerProblem } from "./header-arguments.ts";
 import { createToolFilter } from "./names.ts";
 import type { ReportBook } from "./report.ts";
 import { type MCPOperation, type ToolHost, toToolOperation } from "./tool-operation.ts";
@@ -76,9 +77,16 @@ async function readTool(tool: RawTool, host: ToolHost, before: ListedTool | unde
   if (isObject(execution) && execution["taskSupport"] === "required") {
     throw new Error("it can only be called as a task, which is not supported.");
   }
+  const problem = hasHeaders(host) ? headerProblem(tool["inputSchema"]) : undefined;
+  if (problem !== undefined) throw new Error(problem);
   const warnings: string[] = [];
   const operation = toToolOperation(tool, host, (reason) => warnings.push(reason));
   return { operation, hash: await fingerprint(tool), text, warnings };
+}
+
+/** Whether arguments of this server go into HTTP headers. */
+function hasHeaders({ config, connection }: ToolHost): boolean {
+  return config.command === undefined && connection.state.protocol?.era === "modern";
 }
 
 function tryCanonical(value: unknown): string | undefined {

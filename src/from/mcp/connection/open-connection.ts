@@ -10,10 +10,21 @@ import { createSetup } from "./setup.ts";
  * Starts or reaches a server and resolves when it is ready. Rejects with a `CallError`, and then nothing is left
  * running; `details.stderr` holds the last lines that a program wrote.
  */
-export async function openConnection(name: string, config: MCPClientConfig): Promise<MCPConnection> {
+export async function openConnection(
+  name: string,
+  config: MCPClientConfig,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<MCPConnection> {
   assertUsable(name, config);
   const connection = new ServerConnection(createSetup(await loadSDK(), name, config));
-  await connection.start();
+  const abort = () => void connection.close();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    if (signal?.aborted) abort();
+    await connection.start();
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
   return connection;
 }
 

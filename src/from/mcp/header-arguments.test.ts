@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { headerProblem } from "./header-arguments.ts";
+
+const region = { type: "string", "x-mcp-header": "Region" };
+
+function input(properties: Record<string, unknown>, more: object = {}) {
+  return { type: "object", properties, ...more };
+}
+
+test.each([
+  ["no header", input({ a: { type: "string" } })],
+  ["an argument", input({ region })],
+  ["an argument inside another", input({ a: input({ region }) })],
+  ["an argument of that name", input({ "x-mcp-header": { type: "string" } })],
+  ["a value of that name", input({ a: { const: { "x-mcp-header": 1 } } })],
+  [
+    "several",
+    input({ region, dry: { type: "boolean", "x-mcp-header": "Dry" }, n: { type: "integer", "x-mcp-header": "N" } }),
+  ],
+])("%s is right", (_, schema) => {
+  expect(headerProblem(schema)).toBe(undefined);
+});
+
+test.each([
+  ["a list's items", input({ a: { type: "array", items: region } }), "x-mcp-header stands where no argument is."],
+  ["an alternative", input({}, { anyOf: [input({ region })] }), "x-mcp-header stands where no argument is."],
+  ["a definition", input({}, { $defs: { region } }), "x-mcp-header stands where no argument is."],
+  ["the whole", { ...input({}), "x-mcp-header": "All" }, "x-mcp-header stands where no argument is."],
+  ["a line break", input({ a: { type: "string", "x-mcp-header": "A\r\nB" } }), "x-mcp-header is no name of a header."],
+  ["nothing", input({ a: { type: "string", "x-mcp-header": "" } }), "x-mcp-header is no name of a header."],
+  [
+    "a number",
+    input({ a: { type: "number", "x-mcp-header": "A" } }),
+    "x-mcp-header is for texts, integers and booleans only.",
+  ],
+  [
+    "a name twice",
+    input({ region, other: { type: "string", "x-mcp-header": "REGION" } }),
+    "x-mcp-header names one header twice.",
+  ],
+])("a header on %s is wrong", (_, schema, problem) => {
+  expect(headerProblem(schema)).toBe(problem);
+});

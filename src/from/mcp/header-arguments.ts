@@ -1,0 +1,48 @@
+import { isObject } from "./values.ts";
+
+const keyword = "x-mcp-header";
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const allowedTypes = new Set<unknown>(["string", "integer", "boolean"]);
+
+/**
+ * Says what is wrong with the arguments that a tool wants in HTTP headers as well; `undefined` when nothing is. A
+ * client over HTTP must not offer a tool that gets this wrong (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
+ */
+export function headerProblem(inputSchema: unknown): string | undefined {
+  if (!JSON.stringify(inputSchema ?? null).includes(`"${keyword}"`)) return undefined;
+  const names = new Set<string>();
+  const visit = (schema: unknown, isArgument: boolean): string | undefined => {
+    if (Array.isArray(schema)) return first(schema, (item) => visit(item, false));
+    if (!isObject(schema)) return undefined;
+    const { properties, ...others } = schema;
+    const problem = Object.hasOwn(schema, keyword) ? problemOf(schema, isArgument, names) : undefined;
+    if (problem !== undefined) return problem;
+    const isReachable = isArgument || schema === inputSchema;
+    return (
+      first(isObject(properties) ? Object.values(properties) : [], (child) => visit(child, isReachable)) ??
+      first(Object.entries(others), ([key, child]) => (dataKeywords.has(key) ? undefined : visit(child, false)))
+    );
+  };
+  return visit(inputSchema, false);
+}
+
+/** Keywords that hold values, not schemas. */
+const dataKeywords = new Set(["const", "enum", "default", "examples", keyword]);
+
+function problemOf(schema: Record<string, unknown>, isArgument: boolean, names: Set<string>): string | undefined {
+  const name = schema[keyword];
+  if (!isArgument) return `${keyword} stands where no argument is.`;
+  if (typeof name !== "string" || !token.test(name)) return `${keyword} is no name of a header.`;
+  if (!allowedTypes.has(schema["type"])) return `${keyword} is for texts, integers and booleans only.`;
+  if (names.has(name.toLowerCase())) return `${keyword} names one header twice.`;
+  names.add(name.toLowerCase());
+  return undefined;
+}
+
+function first<T>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
