@@ -1,0 +1,36 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { root } from "../subpaths.ts";
+
+const execute = promisify(execFile);
+
+/**
+ * Installs one package, `name@version`, into a folder of its own below `.cache`, unless it is there already, and gives
+ * the folder. Install scripts do not run.
+ */
+export async function installPackage(folder: string, specifier: string): Promise<string> {
+  const home = join(root, ".cache", folder);
+  const manifest = join(home, "package.json");
+  if (readInstalled(manifest) !== specifier) {
+    mkdirSync(home, { recursive: true });
+    writeFileSync(manifest, JSON.stringify({ private: true }));
+    // Some of them say that they need a later Node, and run all the same.
+    const flags = ["--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+    await execute("npm", ["install", ...flags, specifier], { cwd: home, timeout: 300_000 });
+    const written = JSON.parse(readFileSync(manifest, "utf8")) as object;
+    writeFileSync(manifest, JSON.stringify({ ...written, installed: specifier }, undefined, 2));
+  }
+  return home;
+}
+
+/** Where a program of an installed package is. */
+export function binOf(home: string, bin: string): string {
+  return join(home, "node_modules", ".bin", bin);
+}
+
+function readInstalled(manifest: string): string | undefined {
+  if (!existsSync(manifest)) return undefined;
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { installed?: string }).installed;
+}
