@@ -4,6 +4,8 @@ import type { Link } from "./link.ts";
 const togetherWithin = 50;
 const firstDelay = 500;
 const longestDelay = 30_000;
+/** How long a new connection waits for the server to say that it will tell of changes, in ms. */
+const patience = 1_000;
 
 /**
  * Tells when the tools of a server may have changed. Servers of 2026-07-28 tell it on a stream that the client opens,
@@ -27,13 +29,21 @@ export class ChangeWatch {
     }, togetherWithin);
   }
 
-  /** Listens on a new link in the place of the one before. */
-  follow(link: Link): void {
+  /** Listens on a new link in the place of the one before. Resolves when it does, or when that takes long. */
+  async follow(link: Link): Promise<void> {
     this.#link = link;
     clearTimeout(this.#waiting);
     const { protocol, capabilities } = link.describe();
     const tools = capabilities?.["tools"] as { listChanged?: boolean } | undefined;
-    if (protocol?.era === "modern" && tools?.listChanged) void this.#listen(link, firstDelay);
+    if (protocol?.era !== "modern" || !tools?.listChanged) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, patience);
+      const listening = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#listen(link, firstDelay, listening).then(listening);
+    });
   }
 
   stop(): void {
@@ -42,19 +52,20 @@ export class ChangeWatch {
     clearTimeout(this.#waiting);
   }
 
-  async #listen(link: Link, delay: number, again = false): Promise<void> {
+  async #listen(link: Link, delay: number, onListening: () => void): Promise<void> {
     let next = Math.min(delay * 2, longestDelay);
     try {
       const subscription = await link.client.listen({ toolsListChanged: true });
-      // What changed while nobody listened was not told.
-      if (again) this.changed();
+      onListening();
       await subscription.closed;
       next = firstDelay;
     } catch (error) {
       if (isRefused(error)) return;
     }
     if (this.#link !== link || link.ended) return;
-    this.#waiting = setTimeout(() => void this.#listen(link, next, true), delay);
+    // What changed while nobody listened was not told.
+    const again = () => void this.#listen(link, next, () => this.changed());
+    this.#waiting = setTimeout(again, delay);
     // Listening alone must not keep the process alive.
     if (typeof this.#waiting === "object") this.#waiting.unref();
   }

@@ -47,6 +47,8 @@ export class Link {
   readonly #wire: Wire;
   readonly #mirrorsArguments: boolean;
   readonly #listener: LinkListener;
+  #active = 0;
+  #onIdle: (() => void) | undefined;
 
   private constructor(client: Client, wire: Wire, listener: LinkListener) {
     this.#listener = listener;
@@ -97,6 +99,15 @@ export class Link {
     return link;
   }
 
+  /** Whether the server answered that it does not know the session, so that the request has not run. */
+  isForgotten(error: unknown): boolean {
+    if (this.kind !== "http") return false;
+    const { status, data } = error as { status?: unknown; data?: { text?: unknown } };
+    // Some servers say so with 400, and only in words.
+    if (status === 400 && typeof data?.text === "string" && /session/i.test(data.text)) this.forget();
+    return this.sessionLost && (status === 404 || status === 400);
+  }
+
   /** The server does not know the session any more: another is needed. */
   forget(): void {
     if (this.kind !== "http" || this.ended) return;
@@ -118,12 +129,26 @@ export class Link {
     if (!this.#mirrorsArguments) return this.request("tools/call", params, options) as Promise<RawResult>;
     // Marked arguments go into headers too, which only this way of calling does.
     const { outputSchema: _, ...toolDefinition } = tool;
-    const result = await this.client.callTool(params, { ...options, toolDefinition: toolDefinition as never });
-    return rawResultOf(result) as RawResult;
+    this.#active++;
+    try {
+      const result = await this.client.callTool(params, { ...options, toolDefinition: toolDefinition as never });
+      return rawResultOf(result) as RawResult;
+    } finally {
+      this.#settled();
+    }
   }
 
   async request(method: string, params: Record<string, unknown>, options: RequestOptions): Promise<unknown> {
-    return rawResultOf(await this.client.request({ method, params }, anyResult, options));
+    this.#active++;
+    try {
+      return rawResultOf(await this.client.request({ method, params }, anyResult, options));
+    } finally {
+      this.#settled();
+    }
+  }
+
+  #settled(): void {
+    if (--this.#active === 0) this.#onIdle?.();
   }
 
   /** What the server said about itself. */
@@ -138,6 +163,16 @@ export class Link {
       capabilities: client.getServerCapabilities(),
       instructions: client.getInstructions(),
     };
+  }
+
+  /** Closes when the last request has its answer. */
+  async closeWhenIdle(): Promise<void> {
+    if (this.#active > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await this.close();
   }
 
   async close(): Promise<void> {

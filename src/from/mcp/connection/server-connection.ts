@@ -33,7 +33,7 @@ export class ServerConnection implements MCPConnection {
   #opening: Promise<Link> | undefined;
   #closed: Promise<void> | undefined;
   /** Links that were lost and are not gone yet. */
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving = new Set<{ link: Link; gone: Promise<void> }>();
 
   constructor(setup: Setup) {
     const { restart = true } = setup.config;
@@ -127,7 +127,7 @@ export class ServerConnection implements MCPConnection {
     this.#setState({ status: "closed" });
     await link?.close();
     await this.#opening?.catch(() => {});
-    await Promise.all(this.#leaving);
+    await Promise.all(Array.from(this.#leaving, ({ link: old }) => old.close()));
   }
 
   /** Runs one request on the present link, once more where the server had forgotten the session. */
@@ -141,8 +141,7 @@ export class ServerConnection implements MCPConnection {
     try {
       return await ask(link, requestOptions);
     } catch (error) {
-      if (isForgottenSession(error)) link.forget();
-      if (!link.sessionLost) throw this.#explain(error, what, requestOptions);
+      if (!link.isForgotten(error)) throw this.#explain(error, what, requestOptions);
     }
     const next = await this.#waitForLink(what, requestOptions);
     try {
@@ -169,22 +168,28 @@ export class ServerConnection implements MCPConnection {
       { onLost: (lost) => this.#lost(lost), onToolsChanged: () => this.#watch.changed() },
       this.#closing.signal,
     );
+    await this.#watch.follow(link);
     if (link.ended) throw this.#error("UNAVAILABLE", "it went away as soon as it was ready");
     this.#link = link;
-    this.#watch.follow(link);
     this.#setState({ status: "ready", error: undefined, ...link.describe() });
     return link;
   }
 
   /** A link ended by itself: its requests have failed already. */
   #lost(link: Link): void {
-    const gone = link.close().finally(() => this.#leaving.delete(gone));
-    this.#leaving.add(gone);
+    this.#leave(link);
     if (this.#link === link) this.#link = undefined;
     if (this.#closing.signal.aborted || this.#opening !== undefined) return;
     const error = this.#error("UNAVAILABLE", link.sessionLost ? "it forgot the session" : "it went away");
     this.#state = { ...this.#state, error };
     this.#replace({ immediately: link.sessionLost });
+  }
+
+  /** Requests of a forgotten session that are still being answered are let finish. */
+  #leave(link: Link): void {
+    const leaving = { link, gone: link.sessionLost ? link.closeWhenIdle() : link.close() };
+    this.#leaving.add(leaving);
+    leaving.gone.finally(() => this.#leaving.delete(leaving));
   }
 
   /** Opens links until one holds. */
@@ -212,7 +217,7 @@ export class ServerConnection implements MCPConnection {
       if (wait === undefined) throw this.#giveUp();
       this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
       // What the old one held, such as a port, must be free for the new one.
-      await Promise.all(this.#leaving);
+      if (this.#setup.config.command !== undefined) await Promise.all(Array.from(this.#leaving, ({ gone }) => gone));
       if (wait > 0) await pause(wait, this.#closing.signal);
       try {
         return await this.#open();
@@ -260,12 +265,6 @@ export class ServerConnection implements MCPConnection {
       { cause, retryable, mayHaveRun: false },
     );
   }
-}
-
-/** Some servers say so with 400, and only in words. */
-function isForgottenSession(error: unknown): boolean {
-  const { status, data } = error as { status?: unknown; data?: { text?: unknown } };
-  return status === 400 && typeof data?.text === "string" && /session/i.test(data.text);
 }
 
 function failed(error: unknown): void {

@@ -108,3 +108,31 @@ export async function stopHTTP(server: Server): Promise<void> {
   server.closeAllConnections();
   await closed;
 }
+
+/** Serves a web-standard handler over a socket. An answer that nobody waits for any more aborts its request. */
+export function serveWeb(
+  handle: (request: Request) => Promise<Response>,
+  see: (request: IncomingMessage, body: string) => void = () => {},
+): Promise<{ url: string; server: Server }> {
+  return serveHTTP(async (incoming, outgoing, body) => {
+    see(incoming, body);
+    const gone = new AbortController();
+    outgoing.once("close", () => gone.abort());
+    const answer = await handle(
+      new Request(`http://${incoming.headers.host}${incoming.url}`, {
+        method: incoming.method,
+        headers: incoming.headers as Record<string, string>,
+        body: body === "" ? undefined : body,
+        signal: gone.signal,
+      }),
+    );
+    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
+    outgoing.flushHeaders();
+    try {
+      for await (const chunk of answer.body ?? []) outgoing.write(chunk);
+    } catch {
+      // The client has left.
+    }
+    outgoing.end();
+  });
+}

@@ -1,0 +1,411 @@
+import { randomUUID } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  ProtocolError,
+  Server,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { expect, onTestFinished, test } from "vitest";
+import { openConnection } from "./index.ts";
+import { call, connect, serveHTTP, serveWeb, stopHTTP } from "./testing.ts";
+
+/** A server of the SDK with a few tools. `tools` may grow. */
+function buildServer(names: string[] = ["echo", "hang", "odd"]): Server {
+  const server = new Server({ name: "web", version: "2.0.0" }, { capabilities: { tools: { listChanged: true } } });
+  server.setRequestHandler("tools/list", () => ({
+    tools: names.map((name) => ({ name, inputSchema: { type: "object" as const } })),
+  }));
+  server.setRequestHandler("tools/call", async (request, context) => {
+    const { name, arguments: args } = request.params;
+    if (name === "hang") {
+      await new Promise((_, reject) =>
+        context.mcpReq.signal.addEventListener("abort", () => reject(new Error("left"))),
+      );
+    }
+    if (name !== "echo") throw new ProtocolError(-32602, `Unknown tool: ${name}`);
+    return { content: [{ type: "text", text: JSON.stringify(args ?? {}) }] };
+  });
+  return server;
+}
+
+/** A server that keeps sessions, as those before 2026-07-28 do. `forget` loses them all. */
+function sessions() {
+  const known = new Map<string, { server: Server; transport: WebStandardStreamableHTTPServerTransport }>();
+  async function handle(request: Request): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    if (id !== null) {
+      const session = known.get(id);
+      if (session !== undefined) return session.transport.handleRequest(request);
+      return Response.json(
+        { jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } },
+        { status: 404 },
+      );
+    }
+    const body = await request.clone().json();
+    if (!isInitializeRequest(body)) return new Response("no session", { status: 400 });
+    const server = buildServer();
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: (session) => void known.set(session, { server, transport }),
+      onsessionclosed: (session) => void known.delete(session),
+    });
+    await server.connect(transport);
+    return transport.handleRequest(request);
+  }
+  return { handle, known };
+}
+
+test.each([
+  ["auto" as const, "modern", "2026-07-28"],
+  ["2026-07-28" as const, "modern", "2026-07-28"],
+  ["legacy" as const, "legacy", "2025-11-25"],
+])("with protocol %s a server of both generations is spoken to as %s", async (protocol, era, version) => {
+  const handler = createMcpHandler(() => buildServer());
+  const { url } = await serveWeb((request) => handler.fetch(request));
+
+  const connection = await connect({ url, protocol });
+
+  expect(connection.state).toMatchObject({
+    status: "ready",
+    protocol: { era, version },
+    server: { name: "web", version: "2.0.0" },
+  });
+  expect((await connection.listTools()).map(({ name }) => name)).toEqual(["echo", "hang", "odd"]);
+  expect(await call(connection, "echo", { a: 1 })).toBe('{"a":1}');
+  await expect(call(connection, "nothing")).rejects.toMatchObject({ name: "ProtocolError", code: -32602 });
+});
+
+test("headers and tokens are asked for at every request and never shown", async () => {
+  const handler = createMcpHandler(() => buildServer());
+  const seen: unknown[] = [];
+  let refuse = false;
+  const { url } = await serveWeb(
+    async (request) =>
+      refuse
+        ? new Response(`bad token ${request.headers.get("authorization")}`, { status: 418 })
+        : handler.fetch(request),
+    ({ headers }) => seen.push([headers["authorization"], headers["x-tenant"]]),
+  );
+  let count = 0;
+  const connection = await connect({
+    url,
+    auth: { type: "bearer", token: () => `s3cr3t-${++count}` },
+    headers: () => ({ "X-Tenant": "t1", Authorization: "never" }),
+  });
+  seen.length = 0;
+
+  await call(connection, "echo");
+  refuse = true;
+  const error = await call(connection, "echo").catch((reason) => reason);
+
+  expect(seen.at(0)).toEqual([expect.stringMatching(/^Bearer s3cr3t-\d+$/), "t1"]);
+  expect(new Set(seen.map(String)).size).toBe(seen.length);
+  expect(error).toMatchObject({ code: "BAD_RESPONSE", details: { status: 418, body: "bad token Bearer [redacted]" } });
+  expect(`${error.message}${JSON.stringify(error)}`).not.toContain("s3cr3t");
+});
+
+test("a refused token is UPSTREAM_DENIED", async () => {
+  const { url } = await serveHTTP((_, response) => void response.writeHead(401).end());
+
+  const opening = openConnection("locked", { url, auth: { type: "bearer", token: "wrong" } });
+
+  await expect(opening).rejects.toMatchObject({
+    code: "UPSTREAM_DENIED",
+    message: 'MCP server "locked": it asks for credentials, or refused those it got. Check "auth" and "headers".',
+    mayHaveRun: false,
+  });
+});
+
+test("a token function is asked again after a refusal", async () => {
+  const handler = createMcpHandler(() => buildServer());
+  const { url } = await serveWeb(async (request) =>
+    request.headers.get("authorization") === "Bearer fresh"
+      ? handler.fetch(request)
+      : new Response(null, { status: 401 }),
+  );
+  const tokens = ["stale"];
+
+  const connection = await connect({ url, auth: { type: "bearer", token: () => tokens.shift() ?? "fresh" } });
+
+  expect(await call(connection, "echo", {})).toBe("{}");
+});
+
+test("client credentials are exchanged for a token, kept and used", async () => {
+  const handler = createMcpHandler(() => buildServer());
+  const asked: string[] = [];
+  const { url } = await serveWeb(async (request) => {
+    const { pathname, origin } = new URL(request.url);
+    if (pathname.startsWith("/.well-known/oauth-protected-resource")) {
+      return Response.json({ resource: `${origin}/mcp`, authorization_servers: [origin] });
+    }
+    if (pathname.startsWith("/.well-known/oauth-authorization-server")) {
+      return Response.json({
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        response_types_supported: ["code"],
+        grant_types_supported: ["client_credentials"],
+        token_endpoint_auth_methods_supported: ["client_secret_basic"],
+      });
+    }
+    if (pathname === "/token") {
+      asked.push(`${request.headers.get("authorization")} ${request.headers.get("x-tenant")}`);
+      return Response.json({ access_token: "granted", token_type: "Bearer", expires_in: 3600 });
+    }
+    if (request.headers.get("authorization") === "Bearer granted") return handler.fetch(request);
+    return new Response(null, {
+      status: 401,
+      headers: { "www-authenticate": `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"` },
+    });
+  });
+
+  const connection = await connect({
+    url,
+    auth: { type: "clientCredentials", clientId: "machine", clientSecret: "hush" },
+  });
+  await call(connection, "echo");
+  await connection.reconnect();
+
+  expect(await call(connection, "echo", {})).toBe("{}");
+  expect(asked).toEqual([`Basic ${btoa("machine:hush")} null`]);
+});
+
+test("a forgotten session is made anew, and the call is made in it", async () => {
+  const { handle, known } = sessions();
+  const { url } = await serveWeb(handle);
+  const connection = await connect({ url, protocol: "legacy" });
+  await call(connection, "echo");
+  const changed = new Promise<void>((resolve) => void connection.onToolsChanged(resolve));
+
+  known.clear();
+  const answers = await Promise.all([1, 2, 3].map((n) => call(connection, "echo", { n })));
+
+  expect(answers).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
+  await changed;
+  expect(connection.state).toMatchObject({ status: "ready", restarts: 1 });
+  expect(known.size).toBe(1);
+  await connection.close();
+  expect(known.size).toBe(0);
+});
+
+test("a server that answers 404 to everything in a session does not make sessions without end", async () => {
+  let sessionsMade = 0;
+  const { url } = await serveHTTP((request, response, body) => {
+    if (request.method !== "POST" || request.headers["mcp-session-id"] !== undefined) {
+      return void response.writeHead(body.includes("notifications/initialized") ? 202 : 404).end();
+    }
+    sessionsMade++;
+    response.writeHead(200, { "content-type": "application/json", "mcp-session-id": String(sessionsMade) });
+    const { id, params } = JSON.parse(body);
+    const result = {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: "x", version: "1" },
+    };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  });
+  const connection = await connect({ url, protocol: "legacy", transport: "http" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "BAD_RESPONSE", details: { status: 404 } });
+
+  await expect.poll(() => connection.state.status).not.toBe("restarting");
+  expect(sessionsMade).toBeLessThanOrEqual(8);
+});
+
+/** Speaks the handshake of before 2026-07-28 without sessions; `answer` is for everything else. */
+function handshake(
+  answer: (message: { id: number; method: string }, response: import("node:http").ServerResponse) => void,
+) {
+  return serveHTTP((request, response, body) => {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const message = JSON.parse(body);
+    if (message.id === undefined) return void response.writeHead(202).end();
+    if (message.method !== "initialize") return answer(message, response);
+    const result = {
+      protocolVersion: message.params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: "x", version: "1" },
+    };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+  });
+}
+
+test("an answer that breaks off fails at once", async () => {
+  const { url } = await handshake((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: 'MCP server "tiny": The answer broke off before it was complete.',
+    mayHaveRun: true,
+  });
+});
+
+test("an answer whose connection is cut fails at once", async () => {
+  const { url } = await handshake((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('data: {"jsonrpc":"2.0",');
+    setImmediate(() => response.destroy());
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+});
+
+test.each([
+  ["a JSON answer", "application/json", (text: string) => text],
+  ["an event", "text/event-stream", (text: string) => `data: ${text}\n\n`],
+])("%s over the limit is PAYLOAD_TOO_LARGE, also when it came compressed", async (_, type, wrap) => {
+  const { url } = await handshake(({ id }, response) => {
+    const result = { content: [{ type: "text", text: "x".repeat(20_000_000) }] };
+    response.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
+    response.end(gzipSync(wrap(JSON.stringify({ jsonrpc: "2.0", id, result }))));
+  });
+  const connection = await connect({ url, protocol: "legacy", limits: { responseBytes: 1_000_000 } });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({
+    code: "PAYLOAD_TOO_LARGE",
+    message: 'MCP server "tiny": The answer has more than 1000000 bytes.',
+  });
+});
+
+test("an answer that is nested too deeply is BAD_RESPONSE", async () => {
+  const { url } = await handshake(({ id }, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(`{"jsonrpc":"2.0","id":${id},"result":{"content":${"[".repeat(5_000)}${"]".repeat(5_000)}}}`);
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "BAD_RESPONSE" });
+});
+
+test.each([
+  ["HTML", 200, { "content-type": "text/html" }, "<h1>Login</h1>", "BAD_RESPONSE", true],
+  ["broken JSON", 200, { "content-type": "application/json" }, "{", "BAD_RESPONSE", true],
+  ["an error of the server", 500, {}, "oops", "BAD_RESPONSE", true],
+  ["a busy server", 503, {}, "later", "UNAVAILABLE", true],
+  ["too many requests", 429, {}, "later", "UNAVAILABLE", false],
+  ["a refusal", 403, {}, "no", "UPSTREAM_DENIED", false],
+  ["a redirect elsewhere", 307, { location: "http://127.0.0.1:1/mcp" }, "", "BAD_RESPONSE", false],
+])("%s in the place of an answer is told apart", async (_, status, headers, body, code, mayHaveRun) => {
+  const { url } = await handshake((_message, response) => void response.writeHead(status, headers).end(body));
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ name: "CallError", code, mayHaveRun });
+});
+
+test("a redirect within the origin is followed", async () => {
+  const handler = createMcpHandler(() => buildServer());
+  const { url } = await serveWeb(async (request) =>
+    request.url.endsWith("/mcp")
+      ? new Response(null, { status: 307, headers: { location: "/elsewhere" } })
+      : handler.fetch(request),
+  );
+
+  const connection = await connect({ url });
+
+  expect(await call(connection, "echo", {})).toBe("{}");
+});
+
+test("a server that cannot be reached is UNAVAILABLE, and works when it is back", async () => {
+  const { handle } = sessions();
+  const first = await serveWeb(handle);
+  const connection = await connect({ url: first.url, protocol: "legacy" });
+  await stopHTTP(first.server);
+
+  const error = await call(connection, "echo").catch((reason) => reason);
+  expect(error).toMatchObject({
+    code: "UNAVAILABLE",
+    message: 'MCP server "tiny": it cannot be reached (ECONNREFUSED).',
+    retryable: true,
+    mayHaveRun: false,
+  });
+
+  await new Promise<void>((resolve) => first.server.listen(Number(new URL(first.url).port), "127.0.0.1", resolve));
+  expect(await call(connection, "echo", {})).toBe("{}");
+});
+
+test("a server that is not there at all is UNAVAILABLE", async () => {
+  const { url, server } = await serveHTTP(() => {});
+  await stopHTTP(server);
+
+  await expect(openConnection("gone", { url })).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+});
+
+test("an aborted call is ABORTED and reaches the server", async () => {
+  const handler = createMcpHandler(() => buildServer());
+  const arrived = new EventTarget();
+  const started = new Promise((resolve) => arrived.addEventListener("call", resolve));
+  const { url } = await serveWeb(
+    (request) => handler.fetch(request),
+    (_, body) => {
+      if (body.includes('"hang"')) arrived.dispatchEvent(new Event("call"));
+    },
+  );
+  const connection = await connect({ url });
+  const leaving = new AbortController();
+
+  const hanging = connection.callTool({ name: "hang" }, { tool: {}, signal: leaving.signal });
+  await started;
+  leaving.abort("enough");
+
+  await expect(hanging).rejects.toMatchObject({ code: "ABORTED", cause: "enough", mayHaveRun: true });
+  const early = connection.callTool({ name: "hang" }, { tool: {}, signal: leaving.signal });
+  await expect(early).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
+});
+
+test("a call without an answer is a TIMEOUT", async () => {
+  const { url } = await handshake(() => {});
+  const connection = await connect({ url, protocol: "legacy" });
+
+  const late = connection.callTool({ name: "hang" }, { tool: {}, timeout: 30 });
+
+  await expect(late).rejects.toMatchObject({
+    code: "TIMEOUT",
+    message: 'MCP server "tiny": tool "hang" got no answer within 30 ms.',
+    mayHaveRun: true,
+  });
+});
+
+test.each([["auto" as const], ["legacy" as const]])(
+  "with protocol %s changes of the tools are told",
+  async (protocol) => {
+    const names = ["echo"];
+    const { handle, known } = sessions();
+    const modern = createMcpHandler(() => buildServer(names), { legacy: "reject" });
+    onTestFinished(() => modern.close());
+    const { url } = await serveWeb((request) => (protocol === "auto" ? modern.fetch(request) : handle(request)));
+    const connection = await connect({ url, protocol });
+    let told = 0;
+    connection.onToolsChanged(() => void told++);
+
+    await expect
+      .poll(async () => {
+        modern.notify.toolsChanged();
+        for (const { server } of known.values()) await server.sendToolListChanged();
+        return told;
+      })
+      .toBeGreaterThan(0);
+  },
+);
+
+test("a stream of changes that ended is opened again, and what may have changed meanwhile is told", async () => {
+  let modern = createMcpHandler(() => buildServer());
+  const { url } = await serveWeb((request) => modern.fetch(request));
+  const connection = await connect({ url });
+  const changed = new Promise<void>((resolve) => void connection.onToolsChanged(resolve));
+
+  const old = modern;
+  modern = createMcpHandler(() => buildServer());
+  onTestFinished(() => modern.close());
+  await old.close();
+
+  await changed;
+  expect(await call(connection, "echo", {})).toBe("{}");
+});
