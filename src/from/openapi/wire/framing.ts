@@ -7,10 +7,17 @@ export interface Framer {
   end(): void;
 }
 
+/** One whole item as it came. */
+export interface FramedItem {
+  data: string;
+  /** Type and id are those of an event stream. */
+  event?: string | undefined;
+  id?: string | undefined;
+}
+
 /** What a framer tells. */
 export interface FramerEvents {
-  /** One whole item; type and id are those of an event stream. */
-  onItem(text: string, type?: string, id?: string): void;
+  onItem(item: FramedItem): void;
   /** The server's reconnection time, in ms. */
   onRetry(retry: number): void;
   /** More text without an end than the limit allows. */
@@ -28,7 +35,7 @@ const slack = 4096;
 
 function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvents): Framer {
   const parser = createParser({
-    onEvent: ({ data, event, id }) => onItem(data, event, id),
+    onEvent: onItem,
     onRetry,
     onError: (error) => {
       // Unknown fields and bad retry values are to be ignored (WHATWG HTML, 9.2.6).
@@ -58,8 +65,8 @@ function recordFramer(separator: string, limit: number, { onItem, onOverflow }: 
   let rest = "";
   let attempts = 0;
   const give = (record: string) => {
-    const text = record.trim();
-    if (text !== "") onItem(text);
+    const data = record.trim();
+    if (data !== "") onItem({ data });
   };
   return {
     feed(chunk) {

@@ -21,7 +21,7 @@ export function compileItem(plan: EndpointPlan, jsonDepth: number): (text: strin
     mode ??= parsingFor(plan.outputSchema);
     if (mode === "never") return text;
     if (text === "[DONE]") return endOfStream;
-    if (mode === "structures" && !/^\s*[{["]/.test(text)) return text;
+    if (mode === "structures" && !isStructure(text)) return text;
     try {
       return parseJSON(text, jsonDepth);
     } catch (error) {
@@ -42,6 +42,11 @@ export function compileItem(plan: EndpointPlan, jsonDepth: number): (text: strin
   function tooDeep() {
     return badResponse(plan.operationId, `an event nests deeper than ${jsonDepth} levels`);
   }
+}
+
+function isStructure(text: string): boolean {
+  // Most texts begin with a letter, which needs no expression.
+  return !(text.charCodeAt(0) > 0x60 && text.charCodeAt(0) < 0x7b) && /^\s*[{["]/.test(text);
 }
 
 function parsingFor(schema: unknown): "never" | "structures" | "always" {

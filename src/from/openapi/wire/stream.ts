@@ -1,9 +1,10 @@
+import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { CallError, defaultLimits, type OperationContext, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { badResponse, timedOut, tooLarge } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { createFramer, type Framer } from "./framing.ts";
+import { createFramer, type FramedItem, type Framer } from "./framing.ts";
 import { compileItem, endOfStream } from "./item.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
@@ -35,7 +36,7 @@ export function openStream(
   return new HTTPStream(plan, config, exchange, input, context);
 }
 
-class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
+class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<ResponseEnvelope> {
   readonly #plan: EndpointPlan;
   readonly #config: HTTPServiceConfig;
   readonly #exchange: Exchange;
@@ -45,8 +46,15 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   readonly #eventBytes: number;
   readonly #toData: (text: string, kind: "sse" | "ndjson" | "json-seq") => unknown;
 
-  #queue: ResponseEnvelope[] = [];
+  /**
+   * What came and was not taken: items, and reconnection times between them. Made into envelopes when they are taken,
+   * since what lives only until the next one costs the least.
+   */
+  #queue: Array<FramedItem | number> = [];
   #taken = 0;
+  #kind: "sse" | "ndjson" | "json-seq" = "sse";
+  /** An answer that was no stream. */
+  #whole: ResponseEnvelope | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   /** Nothing more will be read. Given items are still delivered. */
@@ -90,10 +98,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
   }
 
   next(): Promise<Result> {
-    if (this.#waiting === 0) {
-      const ready = this.#take();
-      if (ready !== undefined) return Promise.resolve(ready);
-    }
+    const value = this[takeBuffered]();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
     this.#waiting++;
     const turn = this.#turn.then(() => this.#advance());
     this.#turn = turn.then(ignore, ignore);
@@ -102,29 +108,40 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     });
   }
 
+  [takeBuffered](): ResponseEnvelope | undefined {
+    return this.#waiting === 0 ? this.#take() : undefined;
+  }
+
   return(): Promise<Result> {
     this.#left = true;
-    this.#queue = [];
-    this.#taken = 0;
+    this.#clear();
+    this.#whole = undefined;
     this.#end();
     return Promise.resolve(finished);
   }
 
-  #take(): Result | undefined {
-    if (this.#taken === this.#queue.length) return undefined;
-    const value = this.#queue[this.#taken++]!;
-    if (this.#taken === this.#queue.length) {
-      this.#queue = [];
-      this.#taken = 0;
+  #take(): ResponseEnvelope | undefined {
+    while (this.#taken < this.#queue.length) {
+      const item = this.#queue[this.#taken++]!;
+      if (this.#taken === this.#queue.length) this.#clear();
+      if (typeof item === "number") this.#retry = item;
+      else return this.#toEnvelope(item);
     }
-    return { done: false, value };
+    const whole = this.#whole;
+    this.#whole = undefined;
+    return whole;
+  }
+
+  #clear(): void {
+    this.#queue = [];
+    this.#taken = 0;
   }
 
   async #advance(): Promise<Result> {
     for (;;) {
       if (this.#left) return finished;
-      const ready = this.#take();
-      if (ready !== undefined) return ready;
+      const value = this.#take();
+      if (value !== undefined) return { done: false, value };
       if (this.#problem !== undefined) {
         const problem = this.#problem;
         this.#problem = undefined;
@@ -168,15 +185,17 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
           `the answer is "${facts.contentType.slice(0, 100)}" and not a stream`,
         );
       }
-      this.#queue.push(await this.#exchange.reader.read(response, request));
+      this.#whole = await this.#exchange.reader.read(response, request);
       return this.#end();
     }
     this.#decoder = new TextDecoder();
+    this.#kind = kind;
+    const keep = (item: FramedItem | number) => {
+      this.#queue.push(item);
+    };
     this.#framer = createFramer(kind, this.#eventBytes, {
-      onItem: (text, type, id) => this.#push(kind, text, type, id),
-      onRetry: (retry) => {
-        this.#retry = retry;
-      },
+      onItem: keep,
+      onRetry: keep,
       onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes)),
     });
     this.#reader = response.body.getReader();
@@ -196,30 +215,32 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope> {
     if (this.#lastId !== "") request.headers["last-event-id"] = toByteText(this.#lastId);
   }
 
-  #push(kind: "sse" | "ndjson" | "json-seq", text: string, type?: string, id?: string): void {
-    if (this.#ended) return;
+  /** `undefined` for an item that ends the stream, and for one that cannot be read; then `#problem` says why. */
+  #toEnvelope({ data: text, event: type, id }: FramedItem): ResponseEnvelope | undefined {
     if (text.length * 3 > this.#eventBytes && byteLength(text) > this.#eventBytes) {
-      this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes));
-      return;
+      return this.#stop(tooLarge(this.#plan.operationId, "an event", this.#eventBytes));
     }
     if (id !== undefined) this.#lastId = id;
     this.#delivered = true;
     this.#failures = 0;
     let data: unknown;
     try {
-      data = this.#toData(text, kind);
+      data = this.#toData(text, this.#kind);
     } catch (error) {
-      this.#fail(this.#translate(error));
-      return;
+      return this.#stop(this.#translate(error));
     }
-    if (data === endOfStream) {
-      this.#end();
-      return;
-    }
+    if (data === endOfStream) return this.#stop(undefined);
     const { statusCode, headers, contentType } = this.#facts!;
-    const event = kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
+    const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
     // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
-    this.#queue.push({ data, meta: { source: "http", statusCode, headers, contentType, event } });
+    return { data, meta: { source: "http", statusCode, headers, contentType, event } };
+  }
+
+  /** Ends at an item: nothing behind it counts, not even that the connection was lost there. */
+  #stop(problem: CallError | undefined): undefined {
+    this.#clear();
+    this.#problem = problem;
+    this.#end();
   }
 
   /** The event's own fields; the same object as long as they are the same. */
