@@ -17,6 +17,10 @@ export const layers: Record<string, Layer> = {
     packages: ["typebox"],
   },
   "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: ["typebox"] },
+  "from/mcp": {
+    ours: ["internal", "operation", "schema", "from/source.ts"],
+    packages: ["typebox", "@modelcontextprotocol/client"],
+  },
   "from/openapi": {
     ours: ["internal", "operation", "schema", "from/source.ts"],
     packages: ["typebox", "yaml", "eventsource-parser"],
@@ -29,7 +33,7 @@ export const layers: Record<string, Layer> = {
 export const typePackages = ["typebox", "@standard-schema/spec"];
 
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
-export const nodeLayers = ["node"];
+export const nodeLayers = ["node", "from/mcp"];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];
