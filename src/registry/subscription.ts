@@ -1,3 +1,4 @@
+import { type Buffered, isBuffered, takeBuffered } from "../internal/buffered.ts";
 import { isPlainPromise } from "../internal/plain-promise.ts";
 import { aborted, CallError, type CallOptions, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
@@ -29,6 +30,8 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #prepared: Prepared | undefined = undefined;
   #guard: Guard | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
+  /** The source again, when it can give values without a promise for each. */
+  #buffered: Buffered<object> | undefined = undefined;
   #state: "new" | "open" | "closed" = "new";
   /** Whether the handler has been asked for a value and has not answered. */
   #asking = false;
@@ -60,6 +63,10 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   next(): Promise<Result> {
     if (this.#state === "closed") return this.#afterEnd();
+    if (this.#buffered !== undefined && !this.#asking) {
+      const ready = this.#takeBuffered(this.#buffered);
+      if (ready !== undefined) return ready;
+    }
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
       if (this.#state === "new") void this.#open();
@@ -95,6 +102,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       if (core.calls.hasListeners) this.#endObserving = beginObserving(core, this.#context, this.#operationId);
       const source = await this.#start();
       this.#source = source;
+      if (isBuffered(source)) this.#buffered = source;
       this.#asking = false;
       if (this.#isClosed()) return this.#abandon(source);
       this.#ask();
@@ -125,6 +133,22 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   #isClosed(): boolean {
     return this.#state === "closed";
+  }
+
+  /** Answers with what the source has at hand. Nobody else can be waiting, since nothing is being asked for. */
+  #takeBuffered(source: Buffered<object>): Promise<Result> | undefined {
+    let envelope: ResponseEnvelope;
+    try {
+      const value = source[takeBuffered]();
+      if (value === undefined) return undefined;
+      envelope = this.#prepared!.toEnvelope(value);
+    } catch (error) {
+      this.#end(mapError(error));
+      return this.#afterEnd();
+    }
+    if (this.#isClosed()) return this.#afterEnd(); // the data left the subscription while it was read
+    if (this.#endObserving !== undefined) this.#tell(envelope);
+    return Promise.resolve({ done: false, value: envelope });
   }
 
   #ask(): void {
