@@ -9,7 +9,7 @@ import {
   Type,
   unwrap,
 } from "@alkdev/operations";
-import { closeMCPClient, createMCPClient, type MCPClientConfig } from "@alkdev/operations/from-mcp";
+import { closeMCPClient, createMCPClient, type MCPClientConfig, MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { resetShop, serveShop } from "./mcp/shop-server.ts";
 
@@ -131,6 +131,7 @@ describe.each(kinds)("over %s", (kind, config) => {
       }),
     });
     expect(soldOut.meta).not.toHaveProperty("drift");
+    await expect(registry.client()["shop"]!["sold_out"]!({})).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
   });
 
   test("failures are told apart", async () => {
@@ -290,6 +291,57 @@ test("a tool that was removed without a word is not found, and leaves the regist
   });
   expect(registry.has("shop.picky")).toBe(false);
   expect(registry.has("shop.shelf")).toBe(true);
+});
+
+test("many servers are loaded at a time, registered, and leave no process behind", async () => {
+  const registry = new OperationRegistry();
+  const loader = new MCPClientLoader();
+  const missing = { command: "no-such-program-anywhere" };
+  const fails = { command: process.execPath, args: ["-e", "console.error('no licence'); process.exit(1)"] };
+  const quiet = { onReport: () => {} };
+
+  const wrappers = await loader.load({
+    local: { ...stdio, ...quiet },
+    remote: { url: http.url, ...quiet },
+    missing,
+    fails,
+  });
+  await loader.registerAll(registry);
+  registry.register(
+    defineOperation({
+      namespace: "market",
+      name: "cheapest",
+      version: "1.0.0",
+      type: "query",
+      description: "Compares two shops",
+      inputSchema: Type.Object({ article: Type.String() }),
+      outputSchema: Type.Object({ prices: Type.Array(Type.Number()) }),
+      accessControl: { requiredScopes: [] },
+      handler: async ({ article }, { env }) => {
+        const answers = await Promise.all([
+          env["local"]!["price"]!({ article }),
+          env["remote"]!["price"]!({ article }),
+        ]);
+        return { prices: answers.map((answer) => (unwrap(answer) as { price: number }).price) };
+      },
+    }),
+  );
+
+  expect(wrappers.map(({ name }) => name)).toEqual(["local", "remote"]);
+  expect(loader.getStates()).toMatchObject({
+    local: { status: "ready", stderr: ["the shop is open"] },
+    remote: { status: "ready", protocol: { version: "2026-07-28" } },
+    missing: { status: "failed", error: { code: "UNAVAILABLE", mayHaveRun: false } },
+    fails: { status: "failed", stderr: ["no licence"] },
+  });
+  expect((await registry.execute("market.cheapest", { article: "tea" })).data).toEqual({ prices: [2, 2] });
+  const { pid } = (await registry.execute<{ pid: number }>("local.pid", {})).data;
+
+  await loader.closeAll();
+
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(await failureOf(registry.execute("local.price", { article: "tea" }))).toMatchObject({ code: "UNAVAILABLE" });
+  expect(loader.getStates()).toEqual({});
 });
 
 describe("what the seeds ask of the adapter", () => {

@@ -154,6 +154,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
 
   #refreshQuietly(): void {
     this.refresh().catch((error: unknown) => {
+      if (this.state.status === "closed") return;
       log.warn("{server}: its tools could not be read again: {error}", { server: this.name, error });
     });
   }

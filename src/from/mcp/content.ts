@@ -41,8 +41,7 @@ function readBlock(block: unknown): MCPContentBlock | undefined {
   }
 }
 
-/** Reads the content of a resource; `undefined` when it is none. */
-export function readResource(resource: unknown): MCPResourceContent | undefined {
+function readResource(resource: unknown): MCPResourceContent | undefined {
   if (!isFields(resource) || !isText(resource["uri"])) return undefined;
   const { uri, mimeType, text, blob } = resource;
   if (!isText(text) && !isText(blob)) return undefined;

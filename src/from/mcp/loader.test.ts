@@ -141,6 +141,17 @@ describe("registerAll", () => {
     expect(registry.list()).toEqual([]);
   });
 
+  test("leaves a registry alone that was closed", async () => {
+    const registry = new OperationRegistry();
+    await loader.registerAll(registry);
+    await registry.close();
+
+    const wrappers = await loader.load({ a: server(["one"]).config });
+
+    expect(wrappers.map(({ state }) => state.status)).toEqual(["ready"]);
+    expect(registry.list()).toEqual([]);
+  });
+
   test("and approve offer what a pinned server changed", async () => {
     const registry = new OperationRegistry();
     const { config, add } = server(["one"]);

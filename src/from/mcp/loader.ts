@@ -32,7 +32,7 @@ export class MCPClientLoader implements AsyncDisposable {
   async load(config: Record<string, MCPClientConfig>): Promise<MCPClientWrapper[]> {
     const opening = Object.entries(config).map(([name, one]) => this.#open(name, one));
     const wrappers = (await Promise.all(opening)).filter((wrapper) => wrapper !== undefined);
-    await Promise.all([...this.#registries].flatMap((registry) => wrappers.map((one) => registry.follow(one))));
+    await Promise.all([...this.#registries].map((registry) => this.#followLater(registry, wrappers)));
     return wrappers;
   }
 
@@ -88,6 +88,16 @@ export class MCPClientLoader implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.closeAll();
+  }
+
+  /** A registry that was closed meanwhile takes nothing more, and must not keep servers from being loaded. */
+  async #followLater(registry: FollowingRegistry, wrappers: readonly MCPClientWrapper[]): Promise<void> {
+    try {
+      await Promise.all(wrappers.map((wrapper) => registry.follow(wrapper)));
+    } catch (error) {
+      this.#registries.delete(registry);
+      log.error("New MCP servers could not be registered: {error}", { error });
+    }
   }
 
   #open(name: string, config: MCPClientConfig): Promise<MCPClientWrapper | undefined> {

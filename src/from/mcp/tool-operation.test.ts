@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
@@ -164,6 +165,19 @@ describe("a tool that cannot be used is left out, and the others stay", () => {
       { where: 'tool "write_file"', reason: "the configuration leaves it out." },
     ]);
   });
+});
+
+const folder = new URL("../../../test/fixtures/mcp-tools/", import.meta.url);
+
+test.each(readdirSync(folder))("every tool of %s is imported, but for those that must be tasks", async (file) => {
+  const tools: Array<Record<string, unknown>> = JSON.parse(readFileSync(new URL(file, folder), "utf8"));
+  const isTask = ({ execution }: Record<string, unknown>) =>
+    (execution as { taskSupport?: string } | undefined)?.taskSupport === "required";
+
+  const { operations, report } = await importTools(tools);
+
+  expect(operations.map(({ name }) => name)).toEqual(tools.filter((tool) => !isTask(tool)).map(({ name }) => name));
+  expect(report.warnings).toEqual([]);
 });
 
 describe("an output schema", () => {

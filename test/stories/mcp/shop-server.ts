@@ -120,6 +120,10 @@ const tools: Record<string, ShopTool> = {
       return { content: [text(answer.kind === "elicit" ? `${answer.action} ${JSON.stringify(answer.content)}` : "?")] };
     },
   },
+  pid: {
+    description: "Tells which process it is",
+    run: () => ({ content: [], structuredContent: { pid: process.pid } }),
+  },
   crash: { description: "Ends the program", run: () => process.exit(3) },
   open_shelf: {
     description: "Puts another tool, and another description, into the list",
