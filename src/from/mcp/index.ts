@@ -4,12 +4,15 @@ export type {
   MCPClientConfig,
   MCPElicitAnswer,
   MCPElicitRequest,
+  MCPLimits,
   MCPProtocol,
   MCPRestart,
   MCPSecret,
   MCPTimeouts,
   MCPToolFilter,
 } from "./config.ts";
+export { type MCPConfigFile, type MCPConfigInput, type MCPConfigOptions, readMCPConfig } from "./config-files.ts";
+export type { MCPVariables } from "./config-variables.ts";
 export type {
   MCPConnection,
   MCPProgress,

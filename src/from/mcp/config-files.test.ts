@@ -1,0 +1,212 @@
+import { expect, test } from "vitest";
+import { readMCPConfig } from "./config-files.ts";
+
+const env = { HOME: "/home/ada", GITHUB_TOKEN: "s3cr3t", EMPTY: "", API_BASE: "https://api.example.com" };
+const options = { env, workspaceFolder: "/work/space", userHome: "/home/ada" };
+
+test("a file of Claude or Cursor gives its servers, with variables replaced", () => {
+  const text = `{
+    // for all of us
+    "mcpServers": {
+      "github": {
+        "command": "npx",
+        "args": ["-y", "@scope/server", "--root", "\${workspaceFolder}/src", "\${userHome}"],
+        "env": { "TOKEN": "\${GITHUB_TOKEN}", "OTHER": "\${env:GITHUB_TOKEN}", "MODE": "\${MODE:-fast}", "LEVEL": 3 },
+      },
+      "remote": {
+        "type": "http",
+        "url": "\${API_BASE:-https://localhost}/mcp",
+        "headers": { "Authorization": "Bearer \${GITHUB_TOKEN}" },
+      },
+      "old": { "type": "sse", "url": "https://old.example.com/sse" },
+    },
+  }`;
+
+  const file = readMCPConfig(text, options);
+
+  expect(file).toEqual({
+    servers: {
+      github: {
+        command: "npx",
+        args: ["-y", "@scope/server", "--root", "/work/space/src", "/home/ada"],
+        env: { TOKEN: "s3cr3t", OTHER: "s3cr3t", MODE: "fast", LEVEL: "3" },
+      },
+      remote: { url: "https://api.example.com/mcp", headers: { Authorization: "Bearer s3cr3t" } },
+      old: { url: "https://old.example.com/sse", transport: "sse" },
+    },
+    inputs: [],
+    skipped: [],
+    warnings: [],
+  });
+});
+
+test("a file of VS Code gives its servers and what it asks for", () => {
+  const document = {
+    inputs: [
+      { type: "promptString", id: "key", description: "API key", password: true },
+      { type: "pickString", id: "mode", options: ["a", { label: "B", value: "b" }], default: "a" },
+    ],
+    servers: {
+      local: {
+        type: "stdio",
+        command: "node",
+        args: [`\${workspaceFolderBasename}`, `\${input:mode}`, `\${UNPREFIXED}`, `\${env:UNSET}`],
+        cwd: `\${workspaceFolder}`,
+        env: { KEY: `\${input:key}`, GONE: null },
+      },
+    },
+  };
+
+  const asked = readMCPConfig(document, options);
+  const answered = readMCPConfig(document, { ...options, inputs: { key: "s3cr3t" } });
+
+  expect(asked.inputs).toEqual([
+    { id: "key", description: "API key", password: true },
+    { id: "mode", password: false, default: "a", options: ["a", "b"] },
+  ]);
+  expect(asked).toMatchObject({
+    servers: {},
+    skipped: [{ where: "servers.local.env.KEY", reason: 'the input "key" is not set.' }],
+  });
+  expect(answered.servers).toEqual({
+    local: { command: "node", args: ["space", "a", `\${UNPREFIXED}`, ""], cwd: "/work/space", env: { KEY: "s3cr3t" } },
+  });
+});
+
+test("settings of VS Code and the fields of other programs are understood", () => {
+  const { servers } = readMCPConfig({
+    mcp: { servers: { a: { url: "https://a.example.com" } } },
+    mcpServers: {
+      b: { serverUrl: "https://b.example.com" },
+      c: { httpUrl: "https://c.example.com", includeTools: ["x"] },
+    },
+  });
+
+  expect(servers).toEqual({
+    a: { url: "https://a.example.com" },
+    b: { url: "https://b.example.com" },
+    c: { url: "https://c.example.com", tools: { include: ["x"] } },
+  });
+});
+
+test("our own fields can stand in a file", () => {
+  const own = {
+    protocol: "legacy",
+    trustAnnotations: true,
+    pinned: true,
+    restart: { limit: 1 },
+    tools: { exclude: ["rm*"] },
+  };
+  const { servers } = readMCPConfig(
+    {
+      mcpServers: {
+        a: { command: "a", inheritEnv: ["PATH"], ...own },
+        b: { url: "https://b.example.com", auth: { type: "bearer", token: `\${GITHUB_TOKEN}` } },
+      },
+    },
+    options,
+  );
+
+  expect(servers).toEqual({
+    a: { command: "a", inheritEnv: ["PATH"], ...own },
+    b: { url: "https://b.example.com", auth: { type: "bearer", token: "s3cr3t" } },
+  });
+});
+
+test("values are replaced once: what a variable holds is not looked at again", () => {
+  const { servers } = readMCPConfig(
+    { mcpServers: { a: { command: "a", args: [`\${NESTED}`, "$HOME", `\${}`, `\${a b}`, `\${EMPTY:-none}`] } } },
+    { env: { ...env, NESTED: `\${GITHUB_TOKEN}` } },
+  );
+
+  expect(servers["a"]?.args).toEqual([`\${GITHUB_TOKEN}`, "$HOME", `\${}`, `\${a b}`, "none"]);
+});
+
+test("a wrong server is left out with server, field and reason, and the others stay", () => {
+  const file = readMCPConfig(
+    {
+      mcpServers: {
+        good: { command: "good" },
+        none: {},
+        both: { command: "a", url: "https://a.example.com" },
+        unset: { command: "a", env: { TOKEN: `\${NOT_SET_AT_ALL}` } },
+        args: { command: "a", args: "-x s3cr3t" },
+        arg: { command: "a", args: [{ s3cr3t: 1 }] },
+        command: { command: ["s3cr3t"] },
+        url: { url: "s3cr3t" },
+        type: { type: "carrier-pigeon", url: "https://a.example.com" },
+        auth: { url: "https://a.example.com", auth: { type: "bearer", s3cr3t: "x" } },
+        off: { command: "a", disabled: true },
+        file: { command: "a", envFile: ".env" },
+        text: "s3cr3t",
+        constructor: { command: 1 },
+      },
+    },
+    options,
+  );
+
+  expect(file.servers).toEqual({ good: { command: "good" } });
+  expect(file.skipped).toEqual([
+    { where: "mcpServers.none", reason: 'it has neither "command" nor "url".' },
+    { where: "mcpServers.both", reason: 'it has both "command" and "url".' },
+    { where: "mcpServers.unset.env.TOKEN", reason: "the variable NOT_SET_AT_ALL is not set." },
+    { where: "mcpServers.args.args", reason: "it must be a list of texts." },
+    { where: "mcpServers.arg.args[0]", reason: "it must be a text." },
+    { where: "mcpServers.command.command", reason: "it must be a text." },
+    { where: "mcpServers.url.url", reason: "it is not a URL." },
+    { where: "mcpServers.type.type", reason: 'it must be "stdio", "http" or "sse".' },
+    { where: "mcpServers.auth.auth", reason: expect.stringContaining('"type": "bearer"') },
+    { where: "mcpServers.off", reason: "it is disabled." },
+    { where: "mcpServers.file.envFile", reason: "files cannot be read here." },
+    { where: "mcpServers.text", reason: "it must be an object." },
+    { where: "mcpServers.constructor.command", reason: "it must be a text." },
+  ]);
+  expect(JSON.stringify(file)).not.toContain("s3cr3t");
+});
+
+test("fields that mean nothing here are told", () => {
+  const { warnings } = readMCPConfig({ mcpServers: { a: { command: "a", autoApprove: ["x"], commnad: "b" } } });
+
+  expect(warnings).toEqual([
+    { where: "mcpServers.a.autoApprove", reason: "it is not used here." },
+    { where: "mcpServers.a.commnad", reason: "it is not used here." },
+  ]);
+});
+
+test("an environment file is read, and the entry wins over it", () => {
+  const files: Record<string, string> = {
+    "/work/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\nbroken line\r\nE=",
+  };
+  const { servers } = readMCPConfig(
+    { mcpServers: { a: { command: "a", envFile: `\${workspaceFolder}/.env`, env: { A: "own" } } } },
+    { ...options, readFile: (path) => files[path]! },
+  );
+
+  expect(servers["a"]?.env).toEqual({ A: "own", B: "two words", C: "x\ny", D: "four", E: "" });
+});
+
+test("a name that stands twice is taken once", () => {
+  const file = readMCPConfig({ mcpServers: { a: { command: "first" } }, servers: { a: { command: "second" } } });
+
+  expect(file.servers).toEqual({ a: { command: "first" } });
+  expect(file.skipped).toEqual([{ where: "servers.a", reason: "another server has the same name." }]);
+});
+
+test("names such as __proto__ are only names", () => {
+  const { servers } = readMCPConfig('{"mcpServers": {"__proto__": {"command": "a", "env": {"__proto__": "x"}}}}');
+
+  expect(Object.keys(servers)).toEqual(["__proto__"]);
+  expect(Object.keys(Object.values(servers)[0]!.env!)).toEqual(["__proto__"]);
+  expect(({} as { command?: string }).command).toBeUndefined();
+});
+
+test.each([
+  ["no JSON", '{"mcpServers": {"a": {"env": {"T": "s3cr3t"} oops }}}', "it is not valid JSON at line 1, column 46"],
+  ["a list", "[]", "it must be an object"],
+  ["nothing of ours", "{}", 'it has neither "mcpServers" nor "servers"'],
+  ["servers as a list", '{"mcpServers": []}', '"mcpServers" must be an object with one entry for each server'],
+])("%s is an error without values", (_, text, problem) => {
+  expect(() => readMCPConfig(text)).toThrow(
+    expect.objectContaining({ code: "VALIDATION_ERROR", message: `The MCP configuration cannot be read: ${problem}.` }),
+  );
+});
