@@ -1,4 +1,5 @@
 import type { HTTPServiceConfig, OperationFilter } from "./config.ts";
+import { badConfig } from "./document-error.ts";
 
 /** What a filter looks at. */
 export interface FilterSubject {
@@ -13,25 +14,58 @@ export interface FilterSubject {
 
 /** Decides by `include` and `exclude`; `exclude` wins. */
 export function createFilter(config: HTTPServiceConfig): (subject: FilterSubject) => boolean {
-  const included = config.include === undefined ? () => true : createMatcher(config.include);
-  const excluded = config.exclude === undefined ? () => false : createMatcher(config.exclude);
+  const included = config.include === undefined ? () => true : createMatcher(readFilter(config, "include"));
+  const excluded = config.exclude === undefined ? () => false : createMatcher(readFilter(config, "exclude"));
   return (subject) => included(subject) && !excluded(subject);
 }
 
-function createMatcher(filter: string[] | OperationFilter): (subject: FilterSubject) => boolean {
-  const {
-    ids = [],
-    tags = [],
-    paths = [],
-  } = Array.isArray(filter) ? { ids: filter, tags: filter, paths: filter } : filter;
+/** Patterns of `include` and `exclude` that match nothing at all. */
+export function findUnmatched(
+  config: HTTPServiceConfig,
+  subjects: readonly FilterSubject[],
+): Array<{ setting: Setting; pattern: string }> {
+  const settings = (["include", "exclude"] as const).filter((setting) => config[setting] !== undefined);
+  if (settings.length === 0) return [];
+  const texts = {
+    ids: [...new Set(subjects.flatMap(idsOf))],
+    tags: [...new Set(subjects.flatMap(({ tags }) => tags))],
+    paths: [...new Set(subjects.flatMap(pathsOf))],
+  };
+  return settings.flatMap((setting) => {
+    const filter = readFilter(config, setting);
+    const places = new Map<string, string[][]>();
+    for (const kind of ["ids", "tags", "paths"] as const) {
+      for (const pattern of filter[kind]) places.set(pattern, [...(places.get(pattern) ?? []), texts[kind]]);
+    }
+    const unmatched = [...places].filter(([pattern, of]) => !of.some((list) => list.some(createGlobs([pattern]))));
+    return unmatched.map(([pattern]) => ({ setting, pattern }));
+  });
+}
+
+type Setting = "include" | "exclude";
+
+/** One list stands for ids, tags and paths alike. */
+function readFilter(config: HTTPServiceConfig, setting: Setting): Required<OperationFilter> {
+  const given = config[setting] ?? [];
+  const { ids = [], tags = [], paths = [] } = Array.isArray(given) ? { ids: given, tags: given, paths: given } : given;
+  const isUsable =
+    typeof given === "object" &&
+    [ids, tags, paths].every((list) => Array.isArray(list) && list.every((text) => typeof text === "string"));
+  if (!isUsable) throw badConfig(`${setting} must be a list of texts, or { ids, tags, paths } of such lists`);
+  return { ids, tags, paths };
+}
+
+function idsOf({ namespace, name, operationId }: FilterSubject): string[] {
+  return [name, `${namespace}.${name}`, ...(operationId === undefined ? [] : [operationId])];
+}
+
+function pathsOf({ method, path }: FilterSubject): string[] {
+  return [path, `${method} ${path}`];
+}
+
+function createMatcher({ ids, tags, paths }: Required<OperationFilter>): (subject: FilterSubject) => boolean {
   const [isId, isTag, isPath] = [ids, tags, paths].map(createGlobs) as [Test, Test, Test];
-  return ({ namespace, name, operationId, tags: ofSubject, method, path }) =>
-    isId(name) ||
-    (operationId !== undefined && isId(operationId)) ||
-    isId(`${namespace}.${name}`) ||
-    ofSubject.some(isTag) ||
-    isPath(path) ||
-    isPath(`${method} ${path}`);
+  return (subject) => idsOf(subject).some(isId) || subject.tags.some(isTag) || pathsOf(subject).some(isPath);
 }
 
 type Test = (text: string) => boolean;

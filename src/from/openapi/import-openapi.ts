@@ -6,7 +6,7 @@ import { badConfig, documentLimitExceeded } from "./document-error.ts";
 import type { Entry } from "./entry.ts";
 import { type EntryDetails, readDetails } from "./entry-details.ts";
 import { errorResponses, errorSchemasOf } from "./error-schemas.ts";
-import { createFilter } from "./filter.ts";
+import { createFilter, type FilterSubject } from "./filter.ts";
 import { inputSchemasOf } from "./input-schema.ts";
 import { findMethodEntries, type MethodEntry } from "./method-entries.ts";
 import { fitName, NameBook, pathName } from "./names.ts";
@@ -18,6 +18,7 @@ import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import type { OpenAPISpec } from "./spec.ts";
+import { warnOfUnused } from "./unused-settings.ts";
 import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
 
 /** What an import gives. */
@@ -115,19 +116,23 @@ class Importer {
   }
 
   #filter(entries: NamedEntry[]): NamedEntry[] {
-    const { namespace } = this.#config;
     const isWanted = createFilter(this.#config);
-    const taken = entries.filter((entry) => {
-      const { name, method, path, pointer } = entry;
-      const tags = ownTexts(entry.operation.value, "tags");
-      const operationId = ownText(entry.operation.value, "operationId");
-      if (isWanted({ namespace, name, operationId, tags, method, path })) return true;
+    const subjects = entries.map((entry) => this.#toSubject(entry));
+    warnOfUnused(this.#config, subjects, this.#securitySchemes, this.book.warn);
+    const taken = entries.filter(({ pointer }, index) => {
+      if (isWanted(subjects[index]!)) return true;
       this.book.skipped(pointer, "left out by include or exclude", { asked: true });
       return false;
     });
     const limit = this.#document.limits.operations;
     if (taken.length > limit) throw documentLimitExceeded("operations", `${taken.length} operations, over ${limit}`);
     return taken;
+  }
+
+  #toSubject({ name, method, path, operation }: NamedEntry): FilterSubject {
+    const { namespace } = this.#config;
+    const operationId = ownText(operation.value, "operationId");
+    return { namespace, name, operationId, tags: ownTexts(operation.value, "tags"), method, path };
   }
 
   #import(found: NamedEntry): ImportedOperation[] {

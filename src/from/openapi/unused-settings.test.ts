@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { importQuietly, openAPI } from "./testing.ts";
+
+const spec = openAPI({
+  paths: {
+    "/pets": { get: { operationId: "listPets", tags: ["pets"] } },
+    "/pets/{id}": { get: { operationId: "getPet", parameters: [{ name: "id", in: "path", required: true }] } },
+  },
+  components: { securitySchemes: { key: { type: "apiKey", in: "header", name: "key" } } },
+});
+
+test("settings that name what the document has are no reason for a warning", () => {
+  const { report } = importQuietly(spec, {
+    include: ["listPets", "test.getPet", "pets", "GET /pets*"],
+    exclude: { ids: ["*Pet"], tags: ["p*"], paths: ["/pets"] },
+    rename: { listPets: "list" },
+    auth: { schemes: { key: { type: "apiKey", token: "t0k3n" } } },
+    pagination: { operations: { list: { kind: "link" }, "test.getPet": { kind: "link" } } },
+  });
+
+  expect(report.warnings).toEqual([]);
+});
+
+test.each([
+  [{ include: ["listPet", "getPet"] }, "config.include", '"listPet" matches nothing in the document'],
+  [{ include: ["get_pets*"] }, "config.include", '"get_pets*" matches nothing in the document'],
+  [{ exclude: { tags: ["listPets"] } }, "config.exclude", '"listPets" matches nothing in the document'],
+  [{ rename: { listPet: "list" } }, "config.rename", 'the document has no operation "listPet"'],
+  [
+    { auth: { schemes: { bearer: { type: "bearer", token: "t0k3n" } } } },
+    "config.auth.schemes",
+    'the document declares no security scheme "bearer"; it has "key"',
+  ],
+  [
+    { pagination: { operations: { listPet: { kind: "link" } } } },
+    "config.pagination.operations",
+    'the document has no operation "listPet"',
+  ],
+] as const)("what a setting names in vain is told: %j", (config, where, reason) => {
+  const { report } = importQuietly(spec, config as object);
+
+  expect(report.warnings).toEqual([{ where, reason }]);
+});
+
+test.each([{ include: "listPets" }, { exclude: [7] }, { include: { ids: "listPets" } }])(
+  "a filter of another shape is refused: %j",
+  (config) => {
+    expect(() => importQuietly(spec, config as object)).toThrow(
+      expect.objectContaining({
+        code: "VALIDATION_ERROR",
+        message: expect.stringMatching(
+          /^(?:in|ex)clude must be a list of texts, or \{ ids, tags, paths \} of such lists$/,
+        ),
+      }),
+    );
+  },
+);
