@@ -28,8 +28,11 @@ const plan = defineOperation({
   },
 });
 
-/** The part of the tour about HTTP: an API that was never written for us, imported from its OpenAPI document. */
-export async function tourHTTP(registry: OperationRegistry): Promise<void> {
+/**
+ * The part of the tour about HTTP: an API that was never written for us, imported from its OpenAPI document. Gives the
+ * API, which goes on until it is closed.
+ */
+export async function tourHTTP(registry: OperationRegistry): Promise<{ close(): Promise<void> }> {
   const api = await startWeatherAPI();
 
   chapter("An HTTP API is operations too: point at its OpenAPI document");
@@ -66,5 +69,5 @@ export async function tourHTTP(registry: OperationRegistry): Promise<void> {
   show('execute("trip.plan", { name: "Grace", city: "Oslo" })', planned);
   assert.deepEqual(planned.data, { greeting: "Hello, Grace!", coat: true });
 
-  await api.close();
+  return api;
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type CallError, createRegistry, subscribe } from "@alkdev/operations";
 import { tourHTTP } from "./http.ts";
 import { countdown, createTask, greet, welcome } from "./local.ts";
+import { tourMCP } from "./mcp.ts";
 import { chapter, show } from "./print.ts";
 
 const registry = createRegistry({ operations: [createTask, greet, welcome, countdown] });
@@ -44,6 +45,8 @@ for await (const envelope of subscribe(registry, "clock.countdown", { from: 3 })
 }
 
 // Operations from elsewhere, one file each.
-await tourHTTP(registry);
+const api = await tourHTTP(registry);
+await tourMCP(registry);
+await api.close();
 
 console.log("\nThat was the tour. Read on in docs/, or change examples/tour/ and run it again.");
