@@ -1,6 +1,16 @@
 import { isBuiltin } from "node:module";
 import type { Import } from "./imports.ts";
-import { type Layer, layers, moduleLoaders, nodeLayers, openFolders, typeOnly, typePackages } from "./layers.ts";
+import {
+  type Layer,
+  layers,
+  lazyNodeLayers,
+  lazyPackages,
+  moduleLoaders,
+  nodeLayers,
+  openFolders,
+  typeOnly,
+  typePackages,
+} from "./layers.ts";
 
 /** Says, one line each, which imports go against the layers and why. */
 export function complaintsAbout(imports: Import[]): string[] {
@@ -53,8 +63,11 @@ function whyForeignWrong(found: Import, layer: string, packages: string[]): stri
   if (found.computed)
     return moduleLoaders.includes(layer) ? undefined : `${layer} imports a path that only shows at run time`;
   if (isBuiltin(found.specifier)) {
-    return nodeLayers.includes(layer) || found.kind === "type" ? undefined : `${layer} also runs in a browser`;
+    if (nodeLayers.includes(layer) || found.kind === "type") return undefined;
+    return lazyNodeLayers.includes(layer) && found.kind === "dynamic" ? undefined : `${layer} also runs in a browser`;
   }
+  if (found.kind === "value" && lazyPackages.includes(packageOf(found.specifier)))
+    return "an optional peer is loaded with import() when it is used";
   if (packages.includes(packageOf(found.specifier))) return undefined;
   if (found.kind === "type" && layer !== "internal" && typePackages.includes(packageOf(found.specifier)))
     return undefined;

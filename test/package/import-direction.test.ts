@@ -26,6 +26,12 @@ test.each([
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],
   ["registry/a.ts", 'const x = await import("yaml");', "registry may import the packages typebox"],
   ["schema/a.ts", 'import { readFileSync } from "node:fs";', "schema also runs in a browser"],
+  ["from/mcp/a.ts", 'import { spawn } from "node:child_process";', "from/mcp also runs in a browser"],
+  [
+    "from/mcp/a.ts",
+    'import { Client } from "@modelcontextprotocol/client";',
+    "an optional peer is loaded with import() when it is used",
+  ],
   ["from/mcp/a.ts", "const x = import(path);", "from/mcp imports a path that only shows at run time"],
   ["index.ts", 'export * from "./operation/index.ts";', "a door names what it exports; no export *"],
   ["extra/a.ts", 'import "../internal/index.ts";', "extra is not in test/package/layers.ts"],

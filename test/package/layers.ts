@@ -33,7 +33,13 @@ export const layers: Record<string, Layer> = {
 export const typePackages = ["typebox", "@standard-schema/spec"];
 
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
-export const nodeLayers = ["node", "from/mcp"];
+export const nodeLayers = ["node"];
+
+/** Layers that load Node's own modules with `import()`, in the functions that need them, and run without them too. */
+export const lazyNodeLayers = ["from/mcp"];
+
+/** Optional peers, which are loaded with `import()` when they are used. */
+export const lazyPackages = ["@modelcontextprotocol/client"];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];
