@@ -1,7 +1,7 @@
 import { toJSONSafe } from "../../internal/json-safe.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError, isCallError, mapError } from "../../operation/index.ts";
-import { inputRequired } from "./result.ts";
+import { inputRequired } from "./input-required.ts";
 import { isObject } from "./values.ts";
 
 /** Codes of JSON-RPC and MCP that mean something to us. Those between -32000 and -32019 mean nothing. */
@@ -68,22 +68,31 @@ function fromProtocolError(error: Failure, code: number, operationId: string): C
         cause: error,
       });
     case missingCapability:
-    case elicitationRequired:
-      return inputRequired(operationId, { mcp: details.mcp }, error);
+    case elicitationRequired: {
+      const problem = code === elicitationRequired || needsElicitation(error) ? "unanswered" : "notOffered";
+      return inputRequired(operationId, problem, { mcp: details.mcp }, { cause: error });
+    }
     default:
       return new CallError("EXECUTION_ERROR", `${quote(operationId)} failed: ${message}`, details, { cause: error });
   }
+}
+
+function needsElicitation({ data }: Failure): boolean {
+  const required = isObject(data) ? data["requiredCapabilities"] : undefined;
+  return isObject(required) && Object.hasOwn(required, "elicitation");
 }
 
 function fromSDKError(error: Failure, operationId: string): CallError {
   const { code, data } = error;
   switch (code) {
     case "UNSUPPORTED_RESULT_TYPE":
-      if (isObject(data) && data["resultType"] === "input_required") return inputRequired(operationId, {}, error);
-      return badResponse(error, operationId);
+      return isObject(data) && data["resultType"] === "input_required"
+        ? inputRequired(operationId, "unanswered", {}, { cause: error })
+        : badResponse(error, operationId);
     case "INPUT_REQUIRED_ROUNDS_EXCEEDED":
+      return inputRequired(operationId, "endless", {}, { cause: error });
     case "CAPABILITY_NOT_SUPPORTED":
-      return inputRequired(operationId, {}, error);
+      return inputRequired(operationId, "notOffered", {}, { cause: error });
     case "INVALID_RESULT":
       return badResponse(error, operationId);
     default:

@@ -143,12 +143,22 @@ describe("what goes wrong", () => {
     [-32603, {}, { code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true }],
     [-32000, {}, { code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true }],
     [42, {}, { code: "EXECUTION_ERROR", message: '"fake.echo" failed: no', retryable: false, mayHaveRun: true }],
-    [-32021, { requiredCapabilities: { elicitation: {} } }, { code: "INPUT_REQUIRED", retryable: false }],
+    [
+      -32021,
+      { requiredCapabilities: { elicitation: {} } },
+      { code: "INPUT_REQUIRED", retryable: false, message: expect.stringContaining("onElicit") },
+    ],
+    [
+      -32021,
+      { requiredCapabilities: { sampling: {} } },
+      { code: "INPUT_REQUIRED", message: expect.stringMatching(/offered/) },
+    ],
+    ["CAPABILITY_NOT_SUPPORTED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/offered/) }],
     [-32042, { elicitations: [] }, { code: "INPUT_REQUIRED", retryable: false }],
     ["INVALID_RESULT", {}, { code: "BAD_RESPONSE", retryable: false, mayHaveRun: true }],
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "task" }, { code: "BAD_RESPONSE" }],
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "input_required" }, { code: "INPUT_REQUIRED" }],
-    ["INPUT_REQUIRED_ROUNDS_EXCEEDED", {}, { code: "INPUT_REQUIRED" }],
+    ["INPUT_REQUIRED_ROUNDS_EXCEEDED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/again/) }],
     ["SOMETHING_ELSE", {}, { code: "EXECUTION_ERROR", message: "no" }],
   ])("as the server says with %j %j", async (code, data, expected) => {
     const { connection, call } = await setUp();

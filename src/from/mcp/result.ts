@@ -3,6 +3,7 @@ import { CallError, type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } f
 import { compileSchema } from "../../schema/index.ts";
 import type { RawResult } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
+import { inputRequired } from "./input-required.ts";
 import { isObject } from "./values.ts";
 
 /** How the results of one tool are read. */
@@ -51,16 +52,6 @@ function chooseData(
 function assertIsResult(result: unknown, id: string): asserts result is RawResult {
   if (!isObject(result)) throw new CallError("BAD_RESPONSE", `"${id}" answered without a result.`);
   if (result["resultType"] === "input_required") throw inputRequired(id);
-}
-
-/** `INPUT_REQUIRED`: the tool asks its user something, and nobody is there to answer. */
-export function inputRequired(id: string, details?: object, cause?: unknown): CallError {
-  return new CallError(
-    "INPUT_REQUIRED",
-    `"${id}" asks for input from its user, and nobody answers. Give the server's configuration an onElicit function.`,
-    { operationId: id, ...details },
-    { cause },
-  );
 }
 
 function unwrapped(structured: unknown): unknown {

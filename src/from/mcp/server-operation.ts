@@ -8,7 +8,7 @@ import {
 } from "../../operation/index.ts";
 import { toCallError } from "./call-errors.ts";
 import { toRequestOptions } from "./call-tool.ts";
-import { inputRequired } from "./result.ts";
+import { inputRequired } from "./input-required.ts";
 import { type MCPOperation, type ToolHost, versionOf } from "./tool-operation.ts";
 import { isObject, type JSONObject, textOf } from "./values.ts";
 
