@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createConnection, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ensureServer, type ServerName } from "../../scripts/ensure-servers.ts";
+
+/** A server of our own on loopback, which can be killed and started again at the same place. */
+export interface Service extends AsyncDisposable {
+  readonly port: number;
+  /** Starts it again after `kill`. Resolves when it takes connections. */
+  start(): Promise<void>;
+  /** Ends it without a chance to say goodbye, or stops it for a while with SIGSTOP and SIGCONT. */
+  kill(signal?: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Ends it politely and removes what it wrote. */
+  close(): Promise<void>;
+}
+
+/** How one kind of server is run. */
+export interface ServiceRecipe {
+  name: ServerName;
+  args(port: number, folder: string): string[];
+  /** What makes it end with exit code 0. */
+  stopSignal: NodeJS.Signals;
+}
+
+/** Starts a server on a free port, or gives `undefined` where there is none to start. */
+export async function startService(recipe: ServiceRecipe): Promise<Service | undefined> {
+  const program = ensureServer(recipe.name);
+  if (program === undefined) return undefined;
+  const folder = await mkdtemp(join(tmpdir(), `${recipe.name}-`));
+  const port = await findFreePort();
+  let child: ChildProcess | undefined;
+
+  const start = async () => {
+    child = spawn(program.path, recipe.args(port, folder), { stdio: "ignore", env: program.env, cwd: folder });
+    await untilListening(port, child);
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = once(ending, "exit");
+    ending.kill("SIGCONT"); // a stopped process hears nothing but SIGKILL
+    ending.kill(signal);
+    await exited;
+  };
+  const close = async () => {
+    await end(recipe.stopSignal);
+    await rm(folder, { recursive: true, force: true });
+  };
+
+  await start();
+  return {
+    port,
+    start,
+    kill: async (signal = "SIGKILL") => {
+      if (signal === "SIGKILL") await end(signal);
+      else child?.kill(signal);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A port that was free a moment ago; a server that is started again must find the same one. */
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function untilListening(port: number, child: ChildProcess): Promise<void> {
+  const giveUpAt = performance.now() + 10_000;
+  while (performance.now() < giveUpAt) {
+    if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode} before it was ready`);
+    if (await canConnect(port)) return;
+    await delay(10);
+  }
+  throw new Error(`The server on port ${port} did not get ready`);
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: "127.0.0.1" });
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
