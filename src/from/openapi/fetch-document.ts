@@ -1,5 +1,11 @@
 import { Type } from "typebox";
-import { defaultLimits, type OperationContext, type ResponseEnvelope } from "../../operation/index.ts";
+import {
+  CallError,
+  defaultLimits,
+  mapError,
+  type OperationContext,
+  type ResponseEnvelope,
+} from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig, unreadableDocument } from "./document-error.ts";
 import { createEndpointHandler } from "./handler.ts";
@@ -39,11 +45,22 @@ export async function fetchDocument(
     },
     documentConfig(target, config),
   );
-  const { data } = (await handler({}, contextFor(options.signal))) as ResponseEnvelope;
+  const { data } = await fetched(async () => handler({}, contextFor(options.signal)), target);
   if (isObject(data) && !(data instanceof ArrayBuffer)) return data;
   const text = data instanceof ArrayBuffer ? new TextDecoder().decode(data) : data;
   if (typeof text !== "string") throw unreadableDocument("the answer holds no document");
   return parseOpenAPI(text, config.limits);
+}
+
+/** Says which document could not be fetched. A query is left out of the message: it may hold a key. */
+async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promise<ResponseEnvelope> {
+  try {
+    return (await fetchIt()) as ResponseEnvelope;
+  } catch (error) {
+    const { code, message, details, retryable, mayHaveRun } = mapError(error);
+    const whole = `The OpenAPI document at ${origin}${pathname} cannot be fetched: ${message}`;
+    throw new CallError(code, whole, details, { cause: error, retryable, mayHaveRun });
+  }
 }
 
 /** The operator's credentials are for the service; the document may lie elsewhere. */

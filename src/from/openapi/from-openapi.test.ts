@@ -66,7 +66,7 @@ test("the credential goes with the document to its own service only", async () =
 test("an error status, a redirect elsewhere and an answer that is no document are typed errors", async () => {
   const target = await listen((_request, response) => response.end("{}"));
   const origin = await listen((request, response) => {
-    if (request.url === "/missing") response.writeHead(404).end("nothing here");
+    if (request.url?.startsWith("/missing")) response.writeHead(404).end("nothing here");
     else if (request.url === "/moved") response.writeHead(302, { location: "/doc" }).end();
     else if (request.url === "/away") response.writeHead(302, { location: target }).end();
     else if (request.url === "/page")
@@ -74,7 +74,11 @@ test("an error status, a redirect elsewhere and an answer that is no document ar
     else response.setHeader("content-type", "application/json").end(JSON.stringify(openAPI()));
   });
 
-  await expect(FromOpenAPIUrl(`${origin}/missing`, quiet)).rejects.toMatchObject({ details: { status: 404 } });
+  await expect(FromOpenAPIUrl(`${origin}/missing?key=s3cr3t`, quiet)).rejects.toMatchObject({
+    code: "EXECUTION_ERROR",
+    message: `The OpenAPI document at ${origin}/missing cannot be fetched: HTTP 404: Not Found`,
+    details: { status: 404 },
+  });
   await expect(FromOpenAPIUrl(`${origin}/away`, quiet)).rejects.toMatchObject({ name: "CallError" });
   await expect(FromOpenAPIUrl(`${origin}/page`, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
   await expect(FromOpenAPIUrl(`${origin}/moved`, quiet)).resolves.toHaveLength(1);

@@ -224,6 +224,11 @@ test("the token URL of the document is never used", async () => {
     callEndpoint(plan, {}, { auth: { schemes: { o: { type: "oauth2", clientId: "c", clientSecret: "s" } } } }),
   );
 
-  expect(failure).toMatchObject({ message: "No access token: `auth.tokenUrl` is not a URL.", mayHaveRun: false });
+  expect(failure).toMatchObject({
+    code: "EXECUTION_ERROR",
+    message: "No access token: `auth.tokenUrl` is not a URL.",
+    retryable: false,
+    mayHaveRun: false,
+  });
   expect(server.received).toEqual([]);
 });

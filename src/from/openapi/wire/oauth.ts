@@ -41,7 +41,10 @@ export class TokenSource {
 
   async #request(): Promise<string> {
     const { tokenUrl = "", clientId = "", clientSecret = "", scopes } = this.#auth;
-    if (!URL.canParse(tokenUrl)) throw tokenFailure("`auth.tokenUrl` is not a URL");
+    if (!URL.canParse(tokenUrl)) {
+      const message = "No access token: `auth.tokenUrl` is not a URL.";
+      throw new CallError("EXECUTION_ERROR", message, undefined, { mayHaveRun: false });
+    }
     const id = encodeForm(await reveal(clientId));
     const secret = encodeForm(await reveal(clientSecret));
     const scope = scopes === undefined || scopes.length === 0 ? "" : `&scope=${encodeForm(scopes.join(" "))}`;
