@@ -46,4 +46,9 @@ export class LinkedSet<T extends Linked> {
     if (member !== undefined) this.delete(member);
     return member;
   }
+
+  /** From the oldest to the newest. Members must not come or go meanwhile. */
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let member = this.#first; member !== undefined; member = member.next) yield member as T;
+  }
 }

@@ -1,5 +1,6 @@
 export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
+export { checkCallOptions, checkPastDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
 export type { KnownFrom, OperationDefinition } from "./define.ts";

@@ -2,6 +2,20 @@
 export interface Limits {
   /** How deep calls may nest. @default 64 */
   callDepth?: number;
+  /** How many calls one that arrived from outside may cause, at any depth. @default 10,000 */
+  callsPerRoot?: number;
+  /** How many calls may be pending at once, asked or served. @default 20,000 */
+  pendingCalls?: number;
+  /** How many calls one connection may have pending, each way. @default 10,000 */
+  callsPerConnection?: number;
+  /** How many of them may be subscriptions. @default 1,024 */
+  subscriptionsPerConnection?: number;
+  /** Largest message between peers, in bytes. @default 16 MiB */
+  maxMessage?: number;
+  /** The same for a peer that nobody has authenticated. @default 1 MiB */
+  maxAnonymousMessage?: number;
+  /** How much may wait to be read by a slow peer, in bytes, before its connection is closed. @default 64 MiB */
+  bufferedBytes?: number;
   /** Largest decoded HTTP answer, in bytes. @default 64 MiB */
   responseBytes?: number;
   /** Largest single event of a stream, in bytes. @default 1 MiB */
@@ -25,6 +39,13 @@ export interface Limits {
 /** The default of every limit. */
 export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   callDepth: 64,
+  callsPerRoot: 10_000,
+  pendingCalls: 20_000,
+  callsPerConnection: 10_000,
+  subscriptionsPerConnection: 1_024,
+  maxMessage: 16 * 1024 * 1024,
+  maxAnonymousMessage: 1024 * 1024,
+  bufferedBytes: 64 * 1024 * 1024,
   responseBytes: 64 * 1024 * 1024,
   eventBytes: 1024 * 1024,
   jsonDepth: 200,

@@ -20,6 +20,14 @@ export interface ContextHost {
   reportProgress(context: CallContext, operationId: string, progress: Progress): void;
 }
 
+/** What is known of a call that came from outside. Calls inside it share `callsLeft`. */
+export interface Arrival {
+  /** How many calls it may still cause, at any depth. */
+  callsLeft: number;
+  /** The call of the other side whose handler made this one. */
+  readonly parentRequestId?: string | undefined;
+}
+
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
 const Phase = { starting: 0, startingAsked: 1, running: 2, runningAsked: 3, finished: 4 } as const;
 type Phase = (typeof Phase)[keyof typeof Phase];
@@ -42,6 +50,7 @@ export class CallContext implements OperationContext {
   readonly #operationId: string;
   readonly #options: CallOptions | undefined;
   readonly #depth: number;
+  readonly #arrival: Arrival | undefined;
   #requestId: string | undefined = undefined;
   #guard: Guard | undefined = undefined;
   #env: OperationEnv | undefined = undefined;
@@ -53,6 +62,7 @@ export class CallContext implements OperationContext {
     operationId: string,
     options: CallOptions | undefined,
     parent: CallContext | undefined,
+    arrival?: Arrival,
   ) {
     this.#host = host;
     this.#operationId = operationId;
@@ -63,14 +73,17 @@ export class CallContext implements OperationContext {
       this.identity = options?.identity;
       this.deadline = options?.deadline;
       this.metadata = options?.metadata ?? noMetadata;
-      this.parentRequestId = undefined;
+      this.parentRequestId = arrival?.parentRequestId;
       this.#depth = 0;
+      this.#arrival = arrival;
     } else {
       this.identity = parent.identity;
       this.deadline = earlier(parent.deadline, options?.deadline);
       this.metadata = options?.metadata ?? parent.metadata;
       this.parentRequestId = parent.requestId;
       this.#depth = parent.#depth + 1;
+      this.#arrival = parent.#arrival;
+      if (this.#arrival !== undefined) this.#arrival.callsLeft -= 1;
     }
   }
 
@@ -125,6 +138,11 @@ export class CallContext implements OperationContext {
 
   static depthOf(context: CallContext): number {
     return context.#depth;
+  }
+
+  /** Whether the call from outside that this one is part of has caused more calls than it may. */
+  static isOverBudget(context: CallContext): boolean {
+    return context.#arrival !== undefined && context.#arrival.callsLeft < 0;
   }
 
   static attachGuard(context: CallContext, guard: Guard): void {

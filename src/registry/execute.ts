@@ -1,6 +1,6 @@
 import { isPlainPromise } from "../internal/plain-promise.ts";
 import type { CallOptions, ResponseEnvelope } from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
+import { type Arrival, CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import { observe } from "./observe.ts";
@@ -41,6 +41,42 @@ export function executeChecked(
 ): Promise<ResponseEnvelope> {
   if (options !== undefined && CallContext.is(options)) return execute(core, id, input, undefined, options);
   return execute(core, id, input, options);
+}
+
+/** Runs a call that came from outside, whose guard is raced by the one who asks. */
+export function executeOwned(
+  core: RegistryCore,
+  id: string,
+  input: unknown,
+  options: CallOptions,
+  call: Guard & Arrival,
+): Promise<ResponseEnvelope> {
+  try {
+    const context = new CallContext(core, id, options, undefined, call);
+    CallContext.attachGuard(context, call);
+    if (!core.calls.hasListeners) return startOwned(core, context, id, input);
+    return observe(core, context, id, () => raceOwned(core, context, id, input, call));
+  } catch (error) {
+    return Promise.reject(notStarted(id, error));
+  }
+}
+
+/** Listeners hear of the end when the call is given up, not when its handler is done. */
+function raceOwned(core: RegistryCore, context: CallContext, id: string, input: unknown, guard: Guard) {
+  return new Promise<ResponseEnvelope>((resolve, reject) => {
+    guard.onEnd(reject);
+    try {
+      startOwned(core, context, id, input).then(resolve, reject);
+    } catch (error) {
+      reject(notStarted(id, error));
+    }
+  });
+}
+
+function startOwned(core: RegistryCore, context: CallContext, id: string, input: unknown): Promise<ResponseEnvelope> {
+  const prepared = admit(core, context, id, "execute", false);
+  if (core.middleware.length > 0 || !prepared.isPlain) return runFully(core, prepared, context, input, false);
+  return runPlain(prepared, context, input).then(prepared.toEnvelope, prepared.fail);
 }
 
 /** A function of its own, because a closure in `execute` would cost every call an allocation. */

@@ -1,7 +1,14 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
 import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
-import { aborted, type CallError, type CallOptions, timedOut, validationError } from "../operation/index.ts";
+import {
+  aborted,
+  type CallError,
+  type CallOptions,
+  checkCallOptions,
+  checkPastDeadline,
+  timedOut,
+} from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
 import { raise } from "./prepared.ts";
 
@@ -82,8 +89,15 @@ export class Guard extends Linked implements Expiring {
 
   /** Says who hears of the end, which may have come already. */
   onEnd(listener: (error: CallError) => void): void {
+    const earlier = this.#onEnd;
     if (this.ended !== undefined) listener(this.ended);
-    else this.#onEnd = listener;
+    else if (earlier === undefined) this.#onEnd = listener;
+    else {
+      this.#onEnd = (error) => {
+        earlier(error);
+        listener(error);
+      };
+    }
   }
 
   /** Stops watching. True for the first to say so, false when the call has ended or was released before. */
@@ -103,10 +117,15 @@ export class Guard extends Linked implements Expiring {
     this.#started = true;
   }
 
-  /** The same for a call that has waited for something: the time may be up though no timer could fire. */
+  /** The same for a call that has waited for something. */
   startNow(): void {
-    if (this.#isExpired()) this.end({ kind: "expired" });
+    this.endIfExpired();
     this.start();
+  }
+
+  /** Ends the call when its time is up though no timer could fire. */
+  endIfExpired(): void {
+    if (this.#isExpired()) this.end({ kind: "expired" });
   }
 
   /** What the handler can listen to. */
@@ -201,35 +220,18 @@ export function createGuard(
   const deadline = options?.deadline;
   const outer = parent === undefined ? undefined : CallContext.guardOf(parent);
   if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
-  if (deadline !== undefined) assertDeadline(operationId, deadline);
-  if (signal !== undefined) assertSignal(operationId, signal);
+  refuse(operationId, checkCallOptions(operationId, deadline, signal));
   const base = (options as MergedOptions | undefined)?.[baseSignal];
-  if (base !== undefined) assertSignal(operationId, base);
+  if (base !== undefined) refuse(operationId, checkCallOptions(operationId, undefined, base));
   const guard = new Guard(operationId);
   guard.arm(signal, deadline, outer);
-  if (guard.ended !== undefined && deadline !== undefined) assertNoDuration(operationId, deadline);
+  if (guard.ended !== undefined && deadline !== undefined)
+    refuse(operationId, checkPastDeadline(operationId, deadline));
   if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
   CallContext.attachGuard(context, guard);
   return guard;
 }
 
-const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
-
-function assertDeadline(operationId: string, deadline: unknown): void {
-  if (typeof deadline === "number" && !Number.isNaN(deadline)) return;
-  throw invalidOption(operationId, "deadline", deadlineHint);
-}
-
-/** Nobody means a time in the first months of 1970; `5_000` was meant as a duration. */
-function assertNoDuration(operationId: string, deadline: number): void {
-  if (deadline >= 100 && deadline < 1e10) throw invalidOption(operationId, "deadline", deadlineHint);
-}
-
-function assertSignal(operationId: string, signal: Partial<AbortSignal> | null): void {
-  if (typeof signal?.addEventListener === "function") return;
-  throw invalidOption(operationId, "signal", "must be an AbortSignal, such as that of an AbortController");
-}
-
-function invalidOption(operationId: string, name: string, message: string): CallError {
-  return raise(operationId, validationError(`options of "${operationId}"`, [{ path: `/${name}`, message }]));
+function refuse(operationId: string, error: CallError | undefined): void {
+  if (error !== undefined) throw raise(operationId, error);
 }

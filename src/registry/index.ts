@@ -1,4 +1,6 @@
+export { executeArrived, subscribeArrived } from "./arrived.ts";
 export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
+export type { Arrival } from "./call-context.ts";
 export type {
   CallArguments,
   Client,
@@ -10,7 +12,9 @@ export type {
 } from "./client-types.ts";
 export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
 export type { NestedMode } from "./env.ts";
+export { Guard } from "./guard.ts";
 export { OperationRegistry } from "./operation-registry.ts";
+export { passOn } from "./prepared.ts";
 export { subscribe } from "./subscribe.ts";
 export type {
   CallEvent,

@@ -43,7 +43,20 @@ export function notStarted(operationId: string, cause: unknown): CallError {
   return raise(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
+/** Handlers whose envelopes were normalised where they come from. */
+const finishedElsewhere = new WeakSet<object>();
+
+/**
+ * Says of a handler that it only passes on what the pipeline of another registry gave: its envelopes stay as they are,
+ * and its errors count as raised by that pipeline.
+ */
+export function passOn<Handler extends OperationHandler | SubscriptionHandler>(handler: Handler): Handler {
+  finishedElsewhere.add(handler);
+  return handler;
+}
+
 const always = () => true;
+const anything: OutputStep = { fits: always, isTidy: always, repair: (data) => ({ data }) };
 
 /** The steps of one operation that depend on its schemas: made on the first call, kept as long as the operation. */
 export class Prepared {
@@ -68,12 +81,14 @@ export class Prepared {
     this.fill = entry.fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined;
     this.validate = entry.validate;
     this.isPlain = this.validate === undefined && !entry.demandsResource;
+    const isFinished = finishedElsewhere.has(handler);
     this.toEnvelope = createEnveloper(
       entry,
-      use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
+      isFinished ? anything : use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
     );
     this.fail = (error) => {
-      throw toFailure(entry, error);
+      const failure = toFailure(entry, error);
+      throw isFinished ? raise(entry.id, failure) : failure;
     };
   }
 
@@ -156,7 +171,7 @@ interface OutputStep {
 
 function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
-  if (compiled.isUnknown) return { fits: always, isTidy: always, repair: (data) => ({ data }) };
+  if (compiled.isUnknown) return anything;
   if (policy === "strict") {
     const repair = (value: unknown): never => {
       const { errors, total } = compiled.errors(value);

@@ -33,6 +33,12 @@ export function admit(
   if (CallContext.depthOf(context) > core.limits.callDepth) {
     throw raise(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", core.limits.callDepth));
   }
+  if (CallContext.isOverBudget(context)) {
+    throw raise(
+      id,
+      limitExceeded(`One call caused too many others, at "${id}"`, "callsPerRoot", core.limits.callsPerRoot),
+    );
+  }
   return entry.prepared ?? core.prepare(entry);
 }
 

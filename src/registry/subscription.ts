@@ -1,7 +1,7 @@
 import { type Buffered, isBuffered, takeBuffered } from "../internal/buffered.ts";
 import { isPlainPromise } from "../internal/plain-promise.ts";
 import { aborted, CallError, type CallOptions, mapError, type ResponseEnvelope } from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
+import { type Arrival, CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { createGuard, Guard } from "./guard.ts";
 import { beginObserving, describeCall } from "./observe.ts";
@@ -41,12 +41,18 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #seq = 0;
   #endObserving: ReturnType<typeof beginObserving> | undefined = undefined;
 
-  constructor(core: RegistryCore, operationId: string, input: unknown, options: CallOptions | undefined) {
+  constructor(
+    core: RegistryCore,
+    operationId: string,
+    input: unknown,
+    options: CallOptions | undefined,
+    arrival?: Arrival,
+  ) {
     this.#core = core;
     // A context that is passed on makes this a call inside another.
     const parent = CallContext.is(options) ? options : undefined;
     const own = parent === undefined ? options : undefined;
-    this.#context = new CallContext(core, operationId, own, parent);
+    this.#context = new CallContext(core, operationId, own, parent, arrival);
     this.#operationId = operationId;
     this.#options = own;
     this.#parent = parent;

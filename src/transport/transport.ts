@@ -1,4 +1,12 @@
-import type { CallErrorJSON, Identity, OperationSpec, Progress, ResponseEnvelope } from "../operation/index.ts";
+import {
+  type CallError,
+  type CallErrorJSON,
+  type Identity,
+  type OperationSpec,
+  type Progress,
+  type ResponseEnvelope,
+  unavailable,
+} from "../operation/index.ts";
 
 /** Asks for one run of an operation; `call.responded`, `call.completed` or `call.error` ends it. */
 export interface CallRequested {
@@ -149,4 +157,17 @@ export function isLastReply(frame: ReplyFrame): boolean {
     case "call.progressed":
       return false;
   }
+}
+
+/** The frame that tells an error. Details go as they are: what a wire cannot carry is found when it is sent. */
+export function toFailedFrame(requestId: string, error: CallError): CallFailed {
+  const { code, message, details, retryable, mayHaveRun } = error;
+  const frame: CallFailed = { type: "call.error", requestId, code, message, retryable, mayHaveRun };
+  if (details !== undefined) frame.details = details;
+  return frame;
+}
+
+/** What calls fail with when the transport that carries them was closed, or its link failed with `cause`. */
+export function transportClosed(name: string, options: { mayHaveRun: boolean; cause?: unknown }): CallError {
+  return unavailable(`The ${name} transport was closed and`, options);
 }

@@ -1,0 +1,119 @@
+import {
+  defaultLimits,
+  formatOperationId,
+  type Identity,
+  type Limits,
+  limitExceeded,
+  type OperationSpec,
+} from "../operation/index.ts";
+import type { OperationRegistry } from "../registry/index.ts";
+import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
+import type { IdentityRules } from "./identify.ts";
+import { markBuilt, peerMapOf } from "./origins.ts";
+import type { PendingRequestMap } from "./pending-request-map.ts";
+import { type RunningHost, sendError } from "./running.ts";
+import { RunningCall } from "./running-call.ts";
+import { RunningSubscription } from "./running-subscription.ts";
+
+/**
+ * Answers requests. Without `reply` it answers through the map that it was built with, for those who listen to
+ * `call.requested` themselves.
+ */
+export interface CallHandler {
+  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp;
+  /** What it can answer. */
+  operations(): OperationSpec[];
+  /** Hears when that changes. */
+  onChange(listener: (change: HandlerChange) => void): Unsubscribe;
+  /** Resolves when no call runs. */
+  settled?(): Promise<void>;
+}
+
+/** What became of the operations of a handler, by id. One whose spec is another now is in `added`. */
+export interface HandlerChange {
+  added: readonly string[];
+  removed: readonly string[];
+}
+
+/** How requests are answered. */
+export interface CallHandlerOptions extends IdentityRules {
+  registry: OperationRegistry;
+  /** Where the requests come from. */
+  callMap: PendingRequestMap;
+  /** For calls that arrive without a timeout, in ms. @default 30,000 */
+  defaultTimeout?: number;
+  /** The longest that a call may take, whatever it asks for, in ms. @default one hour */
+  maxTimeout?: number;
+  limits?: Pick<Limits, "pendingCalls" | "callsPerRoot">;
+}
+
+const ignoreFollowUps: SendFollowUp = () => {};
+
+/**
+ * Makes a handler that runs the operations of a registry for whoever asks: it checks, runs, replies, and stops work
+ * when the time is up, the asker gives up or is gone. Operations that came from peers of the same map are left out.
+ */
+export function buildCallHandler(options: CallHandlerOptions): CallHandler {
+  const {
+    registry,
+    callMap,
+    defaultTimeout = 30_000,
+    maxTimeout = 3_600_000,
+    limits,
+    authenticate,
+    trustedBus,
+  } = options;
+  const { pendingCalls, callsPerRoot } = { ...defaultLimits, ...limits };
+  let waiting: Array<() => void> = [];
+  const host: RunningHost = {
+    registry,
+    authenticate,
+    trustedBus,
+    callsPerRoot,
+    running: 0,
+    onEnd() {
+      if (host.running > 0 || waiting.length === 0) return;
+      const ready = waiting;
+      waiting = [];
+      for (const resolve of ready) resolve();
+    },
+  };
+
+  const handle = (frame: CallRequested, reply: Reply = callMap.replyTo(frame), asker?: Identity): SendFollowUp => {
+    if (host.running >= pendingCalls) {
+      sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
+      return ignoreFollowUps;
+    }
+    const timeout = toTimeout(frame.timeout, maxTimeout);
+    if (frame.credit !== undefined) {
+      const running = new RunningSubscription(host, frame, reply);
+      void running.begin(asker, timeout === undefined ? undefined : Date.now() + timeout);
+      return (followUp) => running.follow(followUp);
+    }
+    const running = new RunningCall(host, frame, reply);
+    running.begin(asker, Date.now() + (timeout ?? defaultTimeout));
+    return (followUp) => running.follow(followUp);
+  };
+
+  const isServed = (id: string) => {
+    const handler = registry.getHandler(id);
+    return handler !== undefined && peerMapOf(handler) !== callMap;
+  };
+  const handler: CallHandler = Object.assign(handle, {
+    operations: () =>
+      registry.getAllSpecs().filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
+    onChange: (listener: (change: HandlerChange) => void) =>
+      registry.on("change", ({ operationId }) => {
+        listener(isServed(operationId) ? { added: [operationId], removed: [] } : { added: [], removed: [operationId] });
+      }),
+    settled: () => (host.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))),
+  });
+  markBuilt(handler);
+  return handler;
+}
+
+/** What is left of the time that the asker gave: a claim, so nothing above the maximum, and nothing odd. */
+function toTimeout(timeout: unknown, maximum: number): number | undefined {
+  if (timeout === undefined) return undefined;
+  return typeof timeout === "number" && !Number.isNaN(timeout) ? Math.min(timeout, maximum) : 0;
+}

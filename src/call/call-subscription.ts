@@ -1,0 +1,212 @@
+import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
+import { Linked } from "../internal/linked-set.ts";
+import { CallError, isResponseEnvelope, type ResponseEnvelope, timedOut, validationError } from "../operation/index.ts";
+import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
+import { OpenRequest, type RequestHost } from "./open-request.ts";
+import { badReply } from "./pending-call.ts";
+import type { SubscribeRequestOptions } from "./request-options.ts";
+
+type Result = IteratorResult<ResponseEnvelope, undefined>;
+type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
+
+const done: Result = Object.freeze({ done: true, value: undefined });
+const defaultCredit = 64;
+/** More values than this are not held for a consumer, whatever it asks for. */
+const maxCredit = 1_000;
+
+/**
+ * The consumer's side of a subscription that travels. The request is sent with the first `next()`. The producer may be
+ * ahead by as many values as it has credit for; those are held here, so memory is bounded.
+ */
+export class CallSubscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
+  readonly #host: RequestHost;
+  readonly #operationId: string;
+  readonly #options: SubscribeRequestOptions | undefined;
+  #input: unknown;
+  #stream: Stream | undefined = undefined;
+  #isOver = false;
+
+  constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeRequestOptions | undefined) {
+    this.#host = host;
+    this.#operationId = operationId;
+    this.#options = options;
+    this.#input = input;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  next(): Promise<Result> {
+    if (this.#isOver) return Promise.resolve(done);
+    const isFirst = this.#stream === undefined;
+    this.#stream ??= new Stream(this.#host, this.#operationId, this.#options);
+    const result = this.#stream.pull();
+    if (isFirst) this.#stream.open(this.#input);
+    this.#input = undefined;
+    return result;
+  }
+
+  /** Ends the subscription and tells the producer. Resolves at once. */
+  async return(): Promise<Result> {
+    this.#isOver = true;
+    this.#stream?.leave();
+    return done;
+  }
+
+  async throw(error?: unknown): Promise<Result> {
+    await this.return();
+    throw error;
+  }
+}
+
+class IdleWatch extends Linked implements Expiring {
+  readonly #stream: Stream;
+
+  constructor(stream: Stream) {
+    super();
+    this.#stream = stream;
+  }
+
+  expire(): void {
+    this.#stream.giveUp(timedOut(this.#stream.operationId, true));
+  }
+}
+
+class Stream extends OpenRequest {
+  readonly #options: SubscribeRequestOptions | undefined;
+  readonly #credit: number;
+  readonly #idle: IdleWatch | undefined;
+  #values: ResponseEnvelope[] = [];
+  #waiters: Waiter[] = [];
+  /** An error that nobody was waiting for; comes after the values that came before it. */
+  #failure: CallError | undefined = undefined;
+  #nextSeq = 0;
+  /** Values that were taken and not yet told as credit. */
+  #taken = 0;
+
+  constructor(host: RequestHost, operationId: string, options: SubscribeRequestOptions | undefined) {
+    super(host, operationId, options?.onProgress);
+    this.#options = options;
+    this.#credit = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
+    if (options?.idleTimeout !== undefined && options.idleTimeout < Number.POSITIVE_INFINITY)
+      this.#idle = new IdleWatch(this);
+  }
+
+  open(input: unknown): void {
+    const idleTimeout: unknown = this.#options?.idleTimeout;
+    if (idleTimeout !== undefined && !(typeof idleTimeout === "number" && idleTimeout > 0)) {
+      const problem = { path: "/idleTimeout", message: "must be a number of milliseconds above 0" };
+      return this.close(validationError(`options of "${this.operationId}"`, [problem]));
+    }
+    this.send(input, this.#options, Number.POSITIVE_INFINITY, this.#credit);
+  }
+
+  pull(): Promise<Result> {
+    const value = this.#values.shift();
+    if (value !== undefined) {
+      this.#repay();
+      return Promise.resolve({ done: false, value });
+    }
+    if (!this.isOpen) {
+      const failure = this.#failure;
+      this.#failure = undefined;
+      return failure === undefined ? Promise.resolve(done) : Promise.reject(failure);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      this.#awaitValue();
+    });
+  }
+
+  /** The consumer goes: a waiting `next()` gives done, and what is held is dropped. */
+  leave(): void {
+    this.#values = [];
+    this.#failure = undefined;
+    if (!this.end()) return;
+    this.abandon("the consumer left");
+    this.#finish();
+  }
+
+  protected take(frame: CallResponded | CallCompleted | CallFailed): void {
+    switch (frame.type) {
+      case "call.responded":
+        return this.#takeValue(frame);
+      case "call.error":
+        return this.close(CallError.fromJSON(frame));
+      case "call.completed":
+        this.end();
+        return this.#finish();
+    }
+  }
+
+  #takeValue({ output, seq }: CallResponded): void {
+    if (this.host.checksReplies && !isResponseEnvelope(output)) {
+      return this.giveUp(badReply(this.operationId, "a value that is no envelope"));
+    }
+    if (seq !== undefined && seq !== this.#nextSeq) return this.giveUp(gap(this.operationId, this.#nextSeq, seq));
+    this.#nextSeq += 1;
+    this.#idle?.unlink();
+    const waiter = this.#waiters.shift();
+    if (waiter !== undefined) {
+      waiter.resolve({ done: false, value: output });
+      this.#repay();
+      if (this.#waiters.length > 0) this.#awaitValue();
+    } else if (this.#values.length < this.#credit) this.#values.push(output);
+    else return this.giveUp(overflow(this.operationId, this.#credit));
+    if (seq !== undefined) return;
+    this.end(); // the only one
+    this.#finish();
+  }
+
+  protected fail(error: CallError): void {
+    this.#idle?.unlink();
+    // What the producer itself ends with comes after its values; what was decided here does not wait for them.
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) this.#failure = error;
+    else waiter.reject(error);
+    this.#finish();
+  }
+
+  override giveUp(error: CallError): void {
+    if (this.isOpen) this.#values = [];
+    super.giveUp(error);
+  }
+
+  #finish(): void {
+    this.#idle?.unlink();
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.resolve(done);
+  }
+
+  #awaitValue(): void {
+    const idle = this.#idle;
+    if (idle !== undefined && idle.owner === undefined) expireAt(idle, monotonicNow() + this.#options!.idleTimeout!);
+  }
+
+  /** Half of the credit at a time, so that a frame of credit goes with many values. */
+  #repay(): void {
+    this.#taken += 1;
+    this.onReady();
+  }
+
+  protected override onReady(): void {
+    if (!this.isOpen || this.#taken * 2 < this.#credit) return;
+    if (this.creditMore(this.#taken)) this.#taken = 0;
+  }
+}
+
+function gap(operationId: string, expected: number, came: number): CallError {
+  const message = `Values of "${operationId}" were lost: number ${came} came where ${expected} was due.`;
+  return new CallError("STREAM_GAP", message, { operationId, expected, came }, { retryable: true });
+}
+
+function overflow(operationId: string, credit: number): CallError {
+  const message = `"${operationId}" sent more than the ${credit} values that it had credit for.`;
+  return new CallError("OVERFLOW", message, { operationId, credit });
+}

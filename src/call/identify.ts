@@ -1,0 +1,47 @@
+import { accessDenied, CallError, type Identity, isCallError } from "../operation/index.ts";
+import type { CallRequested } from "../transport/transport.ts";
+
+/**
+ * Tells who calls. Gets the token and the identity that the request claims, neither of which is to be believed as it
+ * is. `undefined` lets the call go on without an identity; throwing refuses it.
+ */
+export type Authenticate = (
+  token: string | undefined,
+  claim: Identity | undefined,
+) => Identity | undefined | Promise<Identity | undefined>;
+
+/** How a serving side comes to believe in an identity. */
+export interface IdentityRules {
+  authenticate?: Authenticate | undefined;
+  /** Believes the identity that a request claims: everybody who can reach this peer is trusted. @default false */
+  trustedBus?: boolean | undefined;
+}
+
+/** Whom a request counts for. The transport's own word comes first; what a frame says is worth nothing by itself. */
+export function identify(
+  { authenticate, trustedBus = false }: IdentityRules,
+  frame: CallRequested,
+  asker: Identity | undefined,
+): Identity | undefined | Promise<Identity | undefined> {
+  if (asker !== undefined) return asker;
+  const { token, identity: claim } = frame;
+  if (authenticate !== undefined && (typeof token === "string" || claim !== undefined)) {
+    return askFor(authenticate, frame, typeof token === "string" ? token : undefined, claim);
+  }
+  return trustedBus ? claim : undefined;
+}
+
+async function askFor(
+  authenticate: Authenticate,
+  { operationId }: CallRequested,
+  token: string | undefined,
+  claim: Identity | undefined,
+): Promise<Identity | undefined> {
+  try {
+    return (await authenticate(token, claim)) ?? undefined;
+  } catch (cause) {
+    if (isCallError(cause)) throw cause;
+    const { code, message, details } = accessDenied(operationId, "the caller could not be authenticated");
+    throw new CallError(code, message, details, { cause, mayHaveRun: false });
+  }
+}

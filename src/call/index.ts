@@ -1,0 +1,6 @@
+export { buildCallHandler, type CallHandler, type CallHandlerOptions, type HandlerChange } from "./call-handler.ts";
+export { CallEventMap, CallEventSchema } from "./events.ts";
+export type { Authenticate, IdentityRules } from "./identify.ts";
+export { type ImportPeersOptions, importPeers } from "./peers.ts";
+export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
+export type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";

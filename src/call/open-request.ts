@@ -1,0 +1,203 @@
+import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
+import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
+import { notify } from "../internal/emitter.ts";
+import { Linked, type LinkedSet } from "../internal/linked-set.ts";
+import { logger } from "../internal/log.ts";
+import { nextRequestId } from "../internal/request-id.ts";
+import {
+  aborted,
+  type CallError,
+  checkCallOptions,
+  checkPastDeadline,
+  limitExceeded,
+  mapError,
+  timedOut,
+  unavailable,
+} from "../operation/index.ts";
+import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../transport/transport.ts";
+import type { CallRequestOptions } from "./request-options.ts";
+
+const log = logger("call");
+
+/** What requests share: the transport that carries them and the list that they stand in while they are open. */
+export interface RequestHost {
+  readonly transport: Transport;
+  readonly open: LinkedSet<OpenRequest>;
+  /** How many are open. */
+  size: number;
+  readonly maxPending: number;
+  /** For calls without a deadline, in ms. */
+  readonly defaultTimeout: number;
+  /** Whether answers come from elsewhere and must be looked at before they are believed. */
+  readonly checksReplies: boolean;
+  /** Replies that came for requests that had ended. */
+  ignored: number;
+  isClosed: boolean;
+}
+
+class DeadlineWatch extends Linked implements Expiring {
+  readonly #request: OpenRequest;
+
+  constructor(request: OpenRequest) {
+    super();
+    this.#request = request;
+  }
+
+  expire(): void {
+    const request = this.#request;
+    request.giveUp(timedOut(request.operationId, request.isSent));
+  }
+}
+
+class SignalWatch extends Linked implements AbortListener {
+  readonly #request: OpenRequest;
+
+  constructor(request: OpenRequest) {
+    super();
+    this.#request = request;
+  }
+
+  abort(reason: unknown): void {
+    const request = this.#request;
+    request.giveUp(aborted(request.operationId, reason, request.isSent));
+  }
+}
+
+/**
+ * A request that has not ended. Ends exactly once: by a reply, by its deadline or signal, or with the map that it
+ * belongs to. Whoever gives it up tells the serving side.
+ */
+export abstract class OpenRequest extends Linked {
+  readonly operationId: string;
+  readonly requestId = nextRequestId();
+  readonly host: RequestHost;
+  isOpen = true;
+  isSent = false;
+  readonly #onProgress: CallRequestOptions["onProgress"];
+  #followUp: SendFollowUp | undefined = undefined;
+  #deadlineWatch: DeadlineWatch | undefined = undefined;
+  #signalWatch: SignalWatch | undefined = undefined;
+
+  constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
+    super();
+    this.host = host;
+    this.operationId = operationId;
+    this.#onProgress = onProgress;
+    host.size += 1;
+    host.open.add(this);
+  }
+
+  /** Takes a reply other than progress. Only called while the request is open. */
+  protected abstract take(frame: Exclude<ReplyFrame, { type: "call.progressed" }>): void;
+  /** Tells the consumer of an error. Called once, when the request has ended. */
+  protected abstract fail(error: CallError): void;
+
+  /** Sends the request. Does not throw. */
+  send(input: unknown, options: CallRequestOptions | undefined, defaultTimeout: number, credit?: number): void {
+    const { host, operationId } = this;
+    try {
+      if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
+      if (host.size > host.maxPending)
+        throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
+      const frame: CallRequested = { type: "call.requested", requestId: this.requestId, operationId, input };
+      if (options !== undefined) describe(frame, options);
+      if (credit !== undefined) frame.credit = credit;
+      this.#watch(frame, options, defaultTimeout);
+      this.isSent = true;
+      const sent = host.transport.request(operationId, frame, (reply) => this.receive(reply));
+      if (typeof sent === "function") this.#onSent(sent);
+      else
+        sent.then(
+          (followUp) => this.#onSent(followUp),
+          (error) => this.close(mapError(error)),
+        );
+    } catch (error) {
+      this.close(mapError(error));
+    }
+  }
+
+  receive(frame: ReplyFrame): void {
+    if (!this.isOpen) {
+      this.host.ignored += 1;
+      return;
+    }
+    if (frame.type !== "call.progressed") return this.take(frame);
+    const listener = this.#onProgress;
+    if (listener !== undefined) notify(() => listener(frame.progress), reportProgressListener);
+  }
+
+  /** Tells the serving side that `count` more values can be taken. False while the transport is not ready. */
+  protected creditMore(count: number): boolean {
+    this.#followUp?.({ type: "call.credited", requestId: this.requestId, count });
+    return this.#followUp !== undefined;
+  }
+
+  /** The transport is ready to send further frames of this request. */
+  protected onReady(): void {}
+
+  /** Ends the request. True for the first to do so. */
+  protected end(): boolean {
+    if (!this.isOpen) return false;
+    this.isOpen = false;
+    this.host.size -= 1;
+    this.unlink();
+    this.#deadlineWatch?.unlink();
+    this.#signalWatch?.unlink();
+    return true;
+  }
+
+  /** Ends the request with an error that the serving side knows of. */
+  close(error: CallError): void {
+    if (this.end()) this.fail(error);
+  }
+
+  /** Ends the request with an error that the serving side does not know of. */
+  giveUp(error: CallError): void {
+    if (!this.end()) return;
+    this.abandon(error.code);
+    this.fail(error);
+  }
+
+  /** Tells the serving side that nobody waits any more. */
+  protected abandon(reason: string): void {
+    this.#followUp?.({ type: "call.aborted", requestId: this.requestId, reason });
+  }
+
+  #onSent(followUp: SendFollowUp): void {
+    this.#followUp = followUp;
+    // Given up before the transport was ready; after a last reply it does not matter.
+    if (this.isOpen) this.onReady();
+    else this.abandon("given up");
+  }
+
+  #watch(frame: CallRequested, options: CallRequestOptions | undefined, defaultTimeout: number): void {
+    const deadline = options?.deadline;
+    const signal = options?.signal;
+    const invalid = checkCallOptions(this.operationId, deadline, signal);
+    if (invalid !== undefined) throw invalid;
+    if (signal?.aborted) throw aborted(this.operationId, signal.reason, false);
+    const now = deadline === undefined && defaultTimeout === Number.POSITIVE_INFINITY ? 0 : Date.now();
+    const end = deadline ?? now + defaultTimeout;
+    if (end !== Number.POSITIVE_INFINITY) {
+      if (end <= now) throw checkPastDeadline(this.operationId, end) ?? timedOut(this.operationId, false);
+      frame.timeout = end - now;
+      this.#deadlineWatch = new DeadlineWatch(this);
+      expireAt(this.#deadlineWatch, toMonotonic(end, now));
+    }
+    if (signal === undefined) return;
+    this.#signalWatch = new SignalWatch(this);
+    listenForAbort(signal, this.#signalWatch);
+  }
+}
+
+function describe(frame: CallRequested, options: CallRequestOptions): void {
+  const { parentRequestId, token, identity, metadata } = options;
+  if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
+  if (token !== undefined) frame.token = token;
+  if (identity !== undefined) frame.identity = identity;
+  if (metadata !== undefined) frame.metadata = metadata;
+}
+
+function reportProgressListener(error: unknown): void {
+  log.error("A listener to progress threw: {error}", { error });
+}

@@ -1,0 +1,230 @@
+import { LinkedSet } from "../internal/linked-set.ts";
+import {
+  aborted,
+  CallError,
+  defaultLimits,
+  isResponseEnvelope,
+  type Limits,
+  mapError,
+  type ResponseEnvelope,
+  unavailable,
+} from "../operation/index.ts";
+import { createInProcessTransport, EventTargetTransport, InProcessTransport } from "../transport/in-process/index.ts";
+import {
+  type CallRequested,
+  isLastReply,
+  type OnRequest,
+  type Reply,
+  type Transport,
+  toFailedFrame,
+} from "../transport/transport.ts";
+import type { CallHandler } from "./call-handler.ts";
+import { CallSubscription } from "./call-subscription.ts";
+import type { OpenRequest, RequestHost } from "./open-request.ts";
+import { isBuilt } from "./origins.ts";
+import { PendingCall } from "./pending-call.ts";
+import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
+import { Serving } from "./serving.ts";
+
+/** How a map treats its calls. */
+export interface PendingRequestMapOptions {
+  /**
+   * For calls without a deadline, in ms: a peer may vanish without a word. In process it cannot, and there is none.
+   * @default 30,000
+   */
+  defaultTimeout?: number;
+  limits?: Pick<Limits, "pendingCalls">;
+}
+
+/** Stops serving: takes no further request, and resolves when those that run have been answered. */
+export interface StopHandling {
+  (): Promise<void>;
+  /** Resolves when the handler's operations are served. Rejects when the transport cannot. */
+  readonly ready: Promise<void>;
+}
+
+/** A request that a handler answers through the map. */
+interface Served {
+  readonly frame: CallRequested;
+  readonly reply: Reply;
+  seq: number;
+}
+
+/**
+ * One end of the call protocol: asks other peers and answers them, over any transport. Every call settles exactly
+ * once, with an envelope or a `CallError`, as it would where the operation runs.
+ */
+export class PendingRequestMap implements AsyncDisposable {
+  /** What carries the calls. Closed with this map. */
+  readonly transport: Transport;
+  readonly #host: RequestHost;
+  /** Requests whose handler answers by `respond()` and its like. */
+  readonly #served = new Map<string, Served>();
+  readonly #serving = new Set<Serving>();
+  #closed: Promise<void> | undefined = undefined;
+
+  /** @param transport an `EventTarget` carries each frame as a `CustomEvent`. @default in process */
+  constructor(transport: Transport | EventTarget = createInProcessTransport(), options: PendingRequestMapOptions = {}) {
+    this.transport = transport instanceof EventTarget ? new EventTargetTransport(transport) : transport;
+    const isInProcess = this.transport instanceof InProcessTransport;
+    this.#host = {
+      transport: this.transport,
+      open: new LinkedSet<OpenRequest>(),
+      size: 0,
+      maxPending: options.limits?.pendingCalls ?? defaultLimits.pendingCalls,
+      defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
+      checksReplies: !isInProcess,
+      ignored: 0,
+      isClosed: false,
+    };
+  }
+
+  /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */
+  call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
+    const host = this.#host;
+    return new Promise<ResponseEnvelope>((resolve, reject) => {
+      new PendingCall(host, operationId, options?.onProgress, resolve, reject).send(
+        input,
+        options,
+        host.defaultTimeout,
+      );
+    }) as Promise<ResponseEnvelope<T>>;
+  }
+
+  /**
+   * Subscribes to an operation of whichever peer serves it. The request leaves with the first `next()`; leaving the
+   * loop ends the handler over there.
+   */
+  subscribe<T = unknown>(
+    operationId: string,
+    input: unknown,
+    options?: SubscribeRequestOptions,
+  ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
+    return new CallSubscription(this.#host, operationId, input, options) as never;
+  }
+
+  /** How many requests of this map have not ended. */
+  getPendingCount(): number {
+    return this.#host.size;
+  }
+
+  /** How many replies came for requests that had ended. */
+  getIgnoredCount(): number {
+    return this.#host.ignored;
+  }
+
+  /**
+   * Serves what a handler can answer, and follows its changes. Requests that come while it is stopped go to others;
+   * `stop` resolves when the running ones have been answered.
+   */
+  handle(handler: CallHandler): StopHandling {
+    const serving = new Serving(this.transport, handler, isBuilt(handler) ? handler : this.#recorded(handler));
+    this.#serving.add(serving);
+    let stopping: Promise<void> | undefined;
+    const stop = async () => {
+      this.#serving.delete(serving);
+      await serving.stop();
+      await handler.settled?.();
+    };
+    return Object.assign(() => (stopping ??= stop()), { ready: serving.ready });
+  }
+
+  /** Answers a request: the answer of a call, or the next value of a subscription. Takes envelopes only. */
+  respond(requestId: string, output: ResponseEnvelope): void {
+    if (!isResponseEnvelope(output)) {
+      const message = "respond() takes an envelope. Make one with localEnvelope(data, operationId).";
+      throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
+    }
+    const served = this.#served.get(requestId);
+    if (served?.frame.credit === undefined) this.#reply(requestId, { type: "call.responded", requestId, output });
+    else {
+      this.#reply(requestId, { type: "call.responded", requestId, output, seq: served.seq });
+      served.seq += 1;
+    }
+  }
+
+  /** Answers a request with an error. What is no `CallError` becomes one. */
+  emitError(requestId: string, error: unknown): void {
+    this.#reply(requestId, toFailedFrame(requestId, mapError(error)));
+  }
+
+  /** Ends a subscription that this side serves. */
+  complete(requestId: string): void {
+    this.#reply(requestId, { type: "call.completed", requestId });
+  }
+
+  /** Gives up a call of this map, or ends one that it serves with `ABORTED`. */
+  abort(requestId: string, reason?: unknown): void {
+    for (const request of this.#host.open) {
+      if (request.requestId === requestId) return request.giveUp(aborted(request.operationId, reason, request.isSent));
+    }
+    const served = this.#served.get(requestId);
+    if (served !== undefined) this.emitError(requestId, aborted(served.frame.operationId, reason, true));
+  }
+
+  /** What answers a request that came by another way than `handle()`. */
+  replyTo({ requestId }: CallRequested): Reply {
+    return (frame) => this.#reply(requestId, frame);
+  }
+
+  /**
+   * Ends everything: calls of this map fail with `UNAVAILABLE`, those that it serves are aborted, and the transport is
+   * closed. To let them finish, await what `handle()` gave before. Calling it twice is fine.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    const host = this.#host;
+    host.isClosed = true;
+    for (let request = host.open.shift(); request !== undefined; request = host.open.shift()) {
+      request.giveUp(unavailable("The PendingRequestMap was closed and", { mayHaveRun: request.isSent }));
+    }
+    const stops = await Promise.allSettled(Array.from(this.#serving, (serving) => serving.stop()));
+    this.#serving.clear();
+    await this.transport.close();
+    this.#served.clear();
+    for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
+  }
+
+  /** Lets a handler that does not reply itself do so through the map. */
+  #recorded(handler: CallHandler): OnRequest {
+    return (frame, reply, asker) => {
+      const { requestId } = frame;
+      if (this.#served.has(requestId)) {
+        const message = `The request id of "${frame.operationId}" is in use.`;
+        void reply(
+          toFailedFrame(requestId, new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false })),
+        );
+        return () => {};
+      }
+      const served: Served = { frame, reply, seq: 0 };
+      this.#served.set(requestId, served);
+      const own: Reply = (message) => {
+        if (isLastReply(message)) this.#served.delete(requestId);
+        return reply(message);
+      };
+      const followUp = handler(frame, own, asker);
+      return (later) => {
+        if (later.type === "call.aborted") this.#served.delete(requestId);
+        followUp?.(later);
+      };
+    };
+  }
+
+  #reply(requestId: string, frame: Parameters<Reply>[0]): void | Promise<void> {
+    const served = this.#served.get(requestId);
+    if (served !== undefined) {
+      if (isLastReply(frame)) this.#served.delete(requestId);
+      return served.reply(frame);
+    }
+    if (this.transport instanceof EventTargetTransport) return this.transport.publish(frame);
+    this.#host.ignored += 1;
+  }
+}

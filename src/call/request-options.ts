@@ -1,0 +1,26 @@
+import type { Identity, Progress } from "../operation/index.ts";
+
+/** What a caller may say about a call that travels. */
+export interface CallRequestOptions {
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The wire carries what is left. */
+  deadline?: number | undefined;
+  /** Shown to `authenticate` of the serving side. */
+  token?: string | undefined;
+  /** Believed in process; elsewhere a claim, which the serving side drops unless it was told to trust the bus. */
+  identity?: Identity | undefined;
+  metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** Aborts the call, which then fails with `ABORTED`; the serving side is told. */
+  signal?: AbortSignal | undefined;
+  /** The call whose handler makes this one. */
+  parentRequestId?: string | undefined;
+  /** Hears what the handler reports with `context.progress()`. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What a caller may say about a subscription that travels. */
+export interface SubscribeRequestOptions extends CallRequestOptions {
+  /** Longest wait for a value, in ms, before the subscription fails with `TIMEOUT`. @default no limit */
+  idleTimeout?: number | undefined;
+  /** How many values the producer may be ahead of the consumer; this many are held at most. @default 64 */
+  credit?: number | undefined;
+}

@@ -1,0 +1,80 @@
+import { logger } from "../internal/log.ts";
+import { formatOperationId } from "../operation/index.ts";
+import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
+import type { CallHandler, HandlerChange } from "./call-handler.ts";
+
+const log = logger("call");
+
+/** Keeps a transport serving and announcing exactly what a handler can answer. */
+export class Serving {
+  readonly #transport: Transport;
+  readonly #handler: CallHandler;
+  readonly #onRequest: OnRequest;
+  /** What stops each operation; several may share one. */
+  readonly #stops = new Map<string, Promise<StopServing>>();
+  readonly #stopListening: () => void;
+  #announcing: Promise<void> | undefined = undefined;
+  #isOver = false;
+  /** Resolves when what the handler had at first is served and announced. */
+  readonly ready: Promise<void>;
+
+  constructor(transport: Transport, handler: CallHandler, onRequest: OnRequest) {
+    this.#transport = transport;
+    this.#handler = handler;
+    this.#onRequest = onRequest;
+    this.#stopListening = handler.onChange((change) => this.#apply(change));
+    const ids = handler.operations().map(({ namespace, name }) => formatOperationId(namespace, name));
+    this.ready = this.#begin(ids);
+    this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
+  }
+
+  /** Takes no further request. Those that run are not waited for. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    this.#stopListening();
+    const stops = new Set(this.#stops.values());
+    this.#stops.clear();
+    await this.#announcing;
+    await this.#transport.announce([]);
+    await Promise.all(Array.from(stops, async (stop) => (await stop)()));
+  }
+
+  async #begin(ids: readonly string[]): Promise<void> {
+    await this.#serve(ids);
+    await this.#announceSoon();
+  }
+
+  #serve(ids: readonly string[]): Promise<StopServing> {
+    const stop = this.#transport.serve(ids, this.#onRequest);
+    for (const id of ids) this.#stops.set(id, stop);
+    return stop;
+  }
+
+  #apply({ added, removed }: HandlerChange): void {
+    if (this.#isOver) return;
+    const fresh = added.filter((id) => !this.#stops.has(id));
+    if (fresh.length > 0) this.#serve(fresh).catch((error) => this.#report(error));
+    for (const id of removed) this.#withdraw(id);
+    this.#announceSoon().catch((error) => this.#report(error));
+  }
+
+  #withdraw(id: string): void {
+    const stop = this.#stops.get(id);
+    this.#stops.delete(id);
+    stop?.then((end) => end([id])).catch((error) => this.#report(error));
+  }
+
+  /** Changes tend to come in numbers, and each announcement holds everything. */
+  #announceSoon(): Promise<void> {
+    this.#announcing ??= (async () => {
+      await Promise.allSettled(this.#stops.values());
+      this.#announcing = undefined;
+      if (!this.#isOver) await this.#transport.announce(this.#handler.operations());
+    })();
+    return this.#announcing;
+  }
+
+  #report(error: unknown): void {
+    if (!this.#isOver) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
+  }
+}

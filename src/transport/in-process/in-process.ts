@@ -1,0 +1,107 @@
+import { LinkedSet } from "../../internal/linked-set.ts";
+import { nearest } from "../../internal/nearest.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import { type OperationSpec, operationNotFound } from "../../operation/index.ts";
+import type {
+  CallRequested,
+  OnRequest,
+  PeerEvent,
+  ReplyFrame,
+  SendFollowUp,
+  StopServing,
+  Transport,
+  Unsubscribe,
+} from "../transport.ts";
+import { transportClosed } from "../transport.ts";
+import { Link } from "./link.ts";
+import { PeerBoard } from "./peer-board.ts";
+
+interface Server {
+  readonly owner: InProcessTransport;
+  readonly onRequest: OnRequest;
+}
+
+/** Where in-process transports meet. */
+export class InProcessBus {
+  /** @internal */
+  readonly servers = new Map<string, readonly Server[]>();
+  /** @internal */
+  readonly peers = new PeerBoard();
+  /** Calls that have not ended. @internal */
+  readonly links = new LinkedSet<Link>();
+  #turn = 0;
+
+  /** One of those who serve an operation, in turn. @internal */
+  pick(operationId: string): Server | undefined {
+    const servers = this.servers.get(operationId);
+    if (servers === undefined || servers.length === 1) return servers?.[0];
+    this.#turn = (this.#turn + 1) % servers.length;
+    return servers[this.#turn];
+  }
+}
+
+/**
+ * Carries calls between parts of one process. Frames are handed over as they are: nothing is copied, and the identity
+ * that a caller gives is believed, as `execute` believes it.
+ */
+export class InProcessTransport implements Transport {
+  readonly name = "in-process";
+  readonly #bus: InProcessBus;
+  readonly #peerId = nextRequestId();
+  #isClosed = false;
+
+  constructor(bus: InProcessBus) {
+    this.#bus = bus;
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    const server = this.#bus.pick(operationId);
+    if (server === undefined) throw operationNotFound(operationId, nearest(operationId, this.#bus.servers.keys()));
+    const link = new Link(this, server.owner, frame, onReply);
+    this.#bus.links.add(link);
+    link.connect(server.onRequest(frame, (reply) => link.reply(reply), frame.identity));
+    return (followUp) => link.follow(followUp);
+  }
+
+  async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    const own = { owner: this, onRequest };
+    const { servers } = this.#bus;
+    for (const id of operationIds) servers.set(id, [...(servers.get(id) ?? []), own]);
+    return async (ids = operationIds) => {
+      for (const id of ids) this.#withdraw(id, (server) => server === own);
+    };
+  }
+
+  async announce(specs: readonly OperationSpec[]): Promise<void> {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    this.#bus.peers.announce(this.#peerId, specs);
+  }
+
+  watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
+    return this.#bus.peers.watch(this.#peerId, listener);
+  }
+
+  async close(reason?: Error): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const bus = this.#bus;
+    for (const id of [...bus.servers.keys()]) this.#withdraw(id, ({ owner }) => owner === this);
+    bus.peers.leave(this.#peerId);
+    const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
+    const own = [...bus.links].filter(({ asker, server }) => asker === this || server === this);
+    for (const link of own) link.cut(error);
+  }
+
+  #withdraw(id: string, isGone: (server: Server) => boolean): void {
+    const left = this.#bus.servers.get(id)?.filter((server) => !isGone(server)) ?? [];
+    if (left.length === 0) this.#bus.servers.delete(id);
+    else this.#bus.servers.set(id, left);
+  }
+}
+
+/** A transport inside this process. Those that share a bus reach each other. @default a bus of its own */
+export function createInProcessTransport(bus: InProcessBus = new InProcessBus()): Transport {
+  return new InProcessTransport(bus);
+}

@@ -1,0 +1,2 @@
+export { createEventTargetTransport, EventTargetTransport } from "./event-target.ts";
+export { createInProcessTransport, InProcessBus, InProcessTransport } from "./in-process.ts";

@@ -1,0 +1,50 @@
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import type { OperationSpec } from "../../operation/index.ts";
+import type { PeerEvent, Unsubscribe } from "../transport.ts";
+
+const log = logger("transport");
+
+/** Where the peers of one process read what the others serve. */
+export class PeerBoard {
+  readonly #announced = new Map<string, readonly OperationSpec[]>();
+  /** What ends the watching of each peer. */
+  readonly #stops = new Map<string, Set<Unsubscribe>>();
+  readonly #events = new Emitter<PeerEvent>((error) => log.error("A listener to peers threw: {error}", { error }));
+
+  /** Says what a peer serves, in place of what it said before. Nothing means that it left. */
+  announce(peerId: string, specs: readonly OperationSpec[]): void {
+    if (specs.length === 0) return this.#withdraw(peerId);
+    this.#announced.set(peerId, specs);
+    this.#events.emit({ type: "peer.announced", peerId, specs });
+  }
+
+  /** Hears of all peers but the one that watches: first those that are there. */
+  watch(ownId: string, listener: (event: PeerEvent) => void): Unsubscribe {
+    const stops = this.#stops.get(ownId) ?? new Set();
+    const off = this.#events.on((event) => {
+      if (event.peerId !== ownId && stops.has(stop)) listener(event);
+    });
+    const stop = () => {
+      stops.delete(stop);
+      off();
+    };
+    stops.add(stop);
+    this.#stops.set(ownId, stops);
+    for (const [peerId, specs] of [...this.#announced]) {
+      if (peerId !== ownId) listener({ type: "peer.announced", peerId, specs });
+    }
+    return stop;
+  }
+
+  /** A peer is gone: it serves nothing and hears nothing. */
+  leave(peerId: string): void {
+    for (const stop of this.#stops.get(peerId) ?? []) stop();
+    this.#stops.delete(peerId);
+    this.#withdraw(peerId);
+  }
+
+  #withdraw(peerId: string): void {
+    if (this.#announced.delete(peerId)) this.#events.emit({ type: "peer.left", peerId });
+  }
+}
