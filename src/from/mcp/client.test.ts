@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { OperationRegistry } from "../../registry/index.ts";
 import type { SourceChange } from "../source.ts";
 import { context, FakeConnection, rawTool, wrap } from "./testing.ts";
 
@@ -262,4 +264,35 @@ test("a closed wrapper loads nothing", async () => {
 
   await expect(wrapper.load()).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   expect(wrapper.state.status).toBe("closed");
+});
+
+test("whatever a server lists, what is offered can be registered and the rest is reported", async () => {
+  const schema = fc.oneof(fc.constant({ type: "object" }), fc.jsonValue(), fc.object());
+  const tool = fc.record(
+    {
+      name: fc.oneof(fc.string(), fc.constantFrom("a", "__proto__", "constructor"), fc.jsonValue()),
+      title: fc.jsonValue(),
+      description: fc.jsonValue(),
+      inputSchema: schema,
+      outputSchema: schema,
+      annotations: fc.jsonValue(),
+      icons: fc.jsonValue(),
+      _meta: fc.jsonValue(),
+      execution: fc.jsonValue(),
+    },
+    { requiredKeys: ["name", "inputSchema"] },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(tool), fc.boolean(), async (tools, trustAnnotations) => {
+      const connection = new FakeConnection();
+      connection.tools = tools;
+
+      const wrapper = await wrap(connection, { trustAnnotations });
+
+      new OperationRegistry().registerAll(wrapper.tools);
+      const { imported, skipped } = wrapper.report;
+      expect(imported.length + skipped.length).toBe(tools.length);
+      expect(wrapper.tools.map(({ name }) => `fake.${name}`)).toEqual(imported);
+    }),
+  );
 });
