@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import ts from "typescript";
@@ -22,6 +22,15 @@ function run(command: string, args: string[]): string {
   }
 }
 
+/** Library types are checked too: ours must not need what a consumer may lack. */
+const strictOptions = {
+  strict: true,
+  noEmit: true,
+  target: "ES2022",
+  lib: ["ES2023", "ESNext.Disposable", "DOM", "DOM.Iterable", "DOM.AsyncIterable"],
+  types: [],
+};
+
 const tool = (name: string) => resolve(root, "node_modules/.bin", name);
 
 test("the package runs on plain Node, and every sub-path loads", () => {
@@ -33,19 +42,39 @@ test("the package runs on plain Node, and every sub-path loads", () => {
   expect(JSON.parse(run(process.execPath, ["main.mjs"]))).toEqual(expectedReport);
 });
 
+test("the root needs no peer: a program that declares its registry gets a checked context.env from the packed types", () => {
+  const fixture = (name: string) => readFileSync(new URL(`../fixtures/register/${name}.ts`, import.meta.url), "utf8");
+  for (const name of ["operations", "registry"]) write(`${name}.mts`, fixture(name).replaceAll('.ts"', '.mjs"'));
+  const compilerOptions = { ...strictOptions, module: "NodeNext" };
+  write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["registry.mts"] }));
+
+  expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
+});
+
+/** Types of a sub-path may name those of its optional peer; who uses that sub-path has it, and Node's types with it. */
+function linkPeers(): void {
+  const { peerDependencies }: { peerDependencies: Record<string, string> } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8"),
+  );
+  for (const name of [...Object.keys(peerDependencies), "@types/node", "@types/ws"]) {
+    const link = join(consumer, "node_modules", name);
+    if (existsSync(link)) continue;
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(resolve(root, "node_modules", name), link);
+  }
+}
+
 test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResolution %s", (moduleResolution) => {
+  linkPeers();
   const imports = subpaths.map(({ specifier }, index) => `import * as path${index} from "${specifier}";`);
   const uses = subpaths.map((_, index) => `export const names${index}: string[] = Object.keys(path${index});`);
   write("program.mts", program);
   write("types.mts", [...imports, ...uses].join("\n"));
   const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    target: "ES2022",
-    lib: ["ES2023", "ESNext.Disposable", "DOM", "DOM.Iterable", "DOM.AsyncIterable"],
+    ...strictOptions,
     module: moduleResolution === "Bundler" ? "ESNext" : "NodeNext",
     moduleResolution,
-    types: [],
+    types: ["node"],
   };
   write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["program.mts", "types.mts"] }));
 
