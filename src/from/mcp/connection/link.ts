@@ -7,7 +7,7 @@ import type { SDK } from "./load-sdk.ts";
 import { type MessageTap, rawResultOf } from "./message-tap.ts";
 import type { MCPServerState } from "./state.ts";
 
-const log = logger("mcp");
+const log = logger("from", "mcp");
 
 /** How this package names itself to servers. */
 const clientInfo = { name: "@alkdev/operations", version: "0.1.0" };

@@ -14,7 +14,7 @@ import { clampTimeout, type Setup } from "./setup.ts";
 import type { MCPServerState } from "./state.ts";
 import { waitFor } from "./wait-for.ts";
 
-const log = logger("mcp");
+const log = logger("from", "mcp");
 
 type Asking = (link: Link, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
 

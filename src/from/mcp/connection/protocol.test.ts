@@ -1,0 +1,354 @@
+import { InMemoryTransport } from "@modelcontextprotocol/client";
+import { Server as OldServer } from "@modelcontextprotocol/sdk/server/index.js";
+import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
+import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { Server } from "@modelcontextprotocol/server";
+import { expect, test } from "vitest";
+import type { MCPElicitRequest } from "../config.ts";
+import { openConnection } from "./index.ts";
+import { importSDK } from "./load-sdk.ts";
+import { call, connect, program, serveHTTP } from "./testing.ts";
+
+/** A program that speaks 2026-07-28 only. */
+const modern = `
+  handlers.initialize = undefined;
+  const complete = (result) => ({ resultType: "complete", ...result });
+  handlers["server/discover"] = () => complete({
+    supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private",
+    _meta: { "io.modelcontextprotocol/serverInfo": { name: "new", version: "3" } },
+  });
+  const list = handlers["tools/list"], run = handlers["tools/call"];
+  handlers["tools/list"] = (message) => complete({ ...list(message), ttlMs: 0, cacheScope: "private" });
+  handlers["tools/call"] = (message) => { const result = run(message); return result && complete(result); };
+`;
+
+test("a program that refuses the handshake is asked for 2026-07-28, at restarts at once", async () => {
+  const connection = await connect(program(`${modern} calls.die = () => process.exit(1);`));
+  const { state } = connection;
+
+  await expect(call(connection, "die")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+
+  expect(state).toMatchObject({
+    protocol: { era: "modern", version: "2026-07-28" },
+    server: { name: "new", version: "3" },
+  });
+  expect(await call(connection, "echo", { a: 1 })).toBe('{"a":1}');
+  expect(connection.state.protocol).toEqual({ era: "modern", version: "2026-07-28" });
+});
+
+test("a program that refuses the handshake is left where only the handshake is wanted", async () => {
+  const opening = openConnection("new", { ...program(modern), protocol: "legacy" });
+
+  await expect(opening).rejects.toMatchObject({
+    code: "BAD_RESPONSE",
+    message: 'MCP server "new": the handshake failed: Method not found.',
+  });
+});
+
+test("a program of before 2026-07-28 is refused where that is wanted", async () => {
+  const opening = openConnection("old", { ...program(), protocol: "2026-07-28" });
+
+  await expect(opening).rejects.toMatchObject({ code: "BAD_RESPONSE", mayHaveRun: false });
+});
+
+test.each([
+  ["legacy", ""],
+  ["modern", modern],
+])("odd tools and results of a %s server come as they are", async (_, source) => {
+  const tools = [
+    { name: "no schema" },
+    { name: "wrong", inputSchema: { type: "array" }, annotations: { readOnlyHint: "yes" } },
+    null,
+    7,
+    { name: "good", inputSchema: { type: "object" }, outputSchema: { type: "number" }, future: { field: true } },
+  ];
+  const result = {
+    content: [{ type: "hologram", data: 1 }, { type: "text", text: "x", extra: true }, { type: "image" }],
+    structuredContent: 0,
+    future: "field",
+  };
+  const connection = await connect(
+    program(`
+      handlers["tools/list"] = () => ({ tools: ${JSON.stringify(tools)} });
+      calls.odd = () => (${JSON.stringify(result)});
+      calls.bare = () => ({});
+      ${source}
+    `),
+  );
+
+  expect(await connection.listTools()).toEqual([tools[0], tools[1], {}, {}, tools[4]]);
+  expect(await connection.callTool({ name: "odd" }, { tool: {} })).toMatchObject(result);
+  expect(Object.keys(await connection.callTool({ name: "bare" }, { tool: {} }))).not.toContain("content");
+});
+
+test("all pages are read", async () => {
+  const connection = await connect(
+    program(`
+      handlers["tools/list"] = ({ params }) => {
+        const page = params.cursor === undefined ? 0 : Number(params.cursor || 1);
+        return { tools: [tool("t" + page)], ...(page < 3 && { nextCursor: page === 0 ? "" : String(page + 1) }) };
+      };
+    `),
+  );
+
+  expect((await connection.listTools()).map(({ name }) => name)).toEqual(["t0", "t1", "t2", "t3"]);
+});
+
+test.each([
+  [
+    "pages",
+    64,
+    'The list of tools of MCP server "tiny" does not end: more than 64. Raise limits.pages if this is meant.',
+  ],
+  ["operations", 10, 'MCP server "tiny" has too many tools: more than 10. Raise limits.operations if this is meant.'],
+])("a list without end stops at limits.%s", async (limit, allowed, message) => {
+  const connection = await connect({
+    ...program('let n = 0; handlers["tools/list"] = () => ({ tools: [tool("t" + n)], nextCursor: String(n++) });'),
+    limits: { [limit]: allowed },
+  });
+
+  await expect(connection.listTools()).rejects.toMatchObject({ code: "LIMIT_EXCEEDED", message, details: { limit } });
+});
+
+test("a list that is none is BAD_RESPONSE", async () => {
+  const connection = await connect(program('handlers["tools/list"] = () => ({ tools: "many" });'));
+
+  await expect(connection.listTools()).rejects.toMatchObject({ code: "BAD_RESPONSE" });
+});
+
+test("a server without tools has none", async () => {
+  const source = `
+    const greet = handlers.initialize;
+    handlers.initialize = (message) => ({ ...greet(message), capabilities: {} });
+  `;
+  const connection = await connect(program(source));
+
+  expect(await connection.listTools()).toEqual([]);
+});
+
+test("other requests give their results as they came", async () => {
+  const connection = await connect(program('handlers["resources/list"] = () => ({ resources: [{ odd: 1 }] });'));
+
+  expect(await connection.request("resources/list")).toEqual({ resources: [{ odd: 1 }] });
+  await expect(connection.request("prompts/list")).rejects.toMatchObject({ name: "ProtocolError", code: -32601 });
+});
+
+test("what a server asks of us is refused, and runs nothing", async () => {
+  const source = `
+    const methods = ["sampling/createMessage", "roots/list", "elicitation/create", "tools/call", "nonsense"];
+    const answers = {};
+    calls.ask = (args, { id }) => {
+      handlers.answer = (answer) => {
+        answers[answer.id] = answer.error?.code ?? answer.result;
+        if (Object.keys(answers).length === methods.length) send({ id, result: text(JSON.stringify(answers)) });
+      };
+      for (const method of methods) send({ id: method, method, params: { name: "echo", messages: [], message: "?" } });
+    };
+  `;
+  const connection = await connect(program(source));
+
+  expect(JSON.parse(await call(connection, "ask"))).toEqual({
+    "sampling/createMessage": -32601,
+    "roots/list": -32601,
+    "elicitation/create": -32601,
+    "tools/call": -32601,
+    nonsense: -32601,
+  });
+});
+
+const form = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+
+test.each([
+  [
+    "legacy",
+    `calls.ask = (args, { id }) => {
+      handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.result)) });
+      send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
+    };`,
+  ],
+  [
+    "modern",
+    `${modern} handlers["tools/call"] = ({ params }) => params.inputResponses === undefined
+      ? { resultType: "input_required", inputRequests: { q: { method: "elicitation/create",
+          params: { message: "Who?", mode: "form", requestedSchema: ${JSON.stringify(form)} } } } }
+      : complete(text(JSON.stringify(params.inputResponses.q)));`,
+  ],
+])("a %s server that asks the user gets the answer of the handler", async (_, source) => {
+  const asked: MCPElicitRequest[] = [];
+  const connection = await connect({
+    ...program(source),
+    onElicit(request) {
+      asked.push(request);
+      return { action: "accept", content: { name: "Ada" } };
+    },
+  });
+
+  const answer = JSON.parse(await call(connection, "ask"));
+
+  expect(answer).toEqual({ action: "accept", content: { name: "Ada" } });
+  expect(asked).toMatchObject([{ server: "tiny", message: "Who?", mode: "form", requestedSchema: form }]);
+});
+
+test("a question without a handler is told as what it is", async () => {
+  const source = `${modern} handlers["tools/call"] = () => ({ resultType: "input_required", requestState: "s",
+    inputRequests: { q: { method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } } } });`;
+  const connection = await connect(program(source));
+
+  await expect(call(connection, "ask")).rejects.toMatchObject({
+    code: "UNSUPPORTED_RESULT_TYPE",
+    data: { resultType: "input_required" },
+  });
+});
+
+test("progress is told and does not extend the time", async () => {
+  const source = `
+    calls.work = (args, { params }) => {
+      const { progressToken } = params._meta;
+      let progress = 0;
+      setInterval(() => send({ method: "notifications/progress", params: { progressToken, progress: ++progress } }), 10);
+    };
+  `;
+  const connection = await connect(program(source));
+  const told: number[] = [];
+
+  const working = connection.callTool(
+    { name: "work" },
+    { tool: {}, timeout: 300, onprogress: ({ progress }) => void told.push(progress) },
+  );
+
+  await expect(working).rejects.toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
+  expect(told.slice(0, 2)).toEqual([1, 2]);
+});
+
+test("an aborted call is cancelled at the server, and its late answer is ignored", async () => {
+  const source = `
+    let open, cancelled = [];
+    calls.hang = (args, message) => { open = message.id; send({ method: "notifications/tools/list_changed" }); };
+    handlers["notifications/cancelled"] = ({ params }) => {
+      cancelled.push(params.requestId === open);
+      send({ id: open, result: text("late") });
+      send({ id: open, result: text("twice") });
+    };
+    calls.cancelled = () => text(JSON.stringify(cancelled));
+  `;
+  const connection = await connect(program(source));
+  const leaving = new AbortController();
+  const started = new Promise<void>((resolve) => void connection.onToolsChanged(resolve));
+
+  const hanging = connection.callTool({ name: "hang" }, { tool: {}, signal: leaving.signal });
+  await started;
+  leaving.abort();
+
+  await expect(hanging).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: true });
+  expect(await call(connection, "cancelled")).toBe("[true]");
+});
+
+test("changes that come together are told as one", async () => {
+  const source = `calls.change = () => {
+    for (let i = 0; i < 100; i++) send({ method: "notifications/tools/list_changed" });
+    return text("done");
+  }`;
+  const connection = await connect(program(source));
+  let told = 0;
+  const changed = new Promise<void>((resolve) => {
+    connection.onToolsChanged(() => {
+      told++;
+      resolve();
+    });
+  });
+
+  await call(connection, "change");
+  await changed;
+
+  expect(told).toBe(1);
+});
+
+/** An HTTP+SSE server of 2024-11-05, as the SDK of then made it. */
+async function serveSSE() {
+  const open = new Map<string, SSEServerTransport>();
+  const served = await serveHTTP(async (request, response, body) => {
+    const url = new URL(request.url!, "http://localhost");
+    if (request.method === "GET" && url.pathname === "/mcp") {
+      const transport = new SSEServerTransport("/messages", response);
+      open.set(transport.sessionId, transport);
+      const server = new OldServer({ name: "ancient", version: "0.1" }, { capabilities: { tools: {} } });
+      server.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+        content: [{ type: "text", text: JSON.stringify(params.arguments) }],
+      }));
+      return server.connect(transport);
+    }
+    const transport = open.get(url.searchParams.get("sessionId") ?? "");
+    if (transport === undefined) return void response.writeHead(404).end();
+    await transport.handlePostMessage(request as never, response, JSON.parse(body));
+  });
+  return { ...served, open };
+}
+
+test("an HTTP+SSE server is found, and reached again when its stream breaks off", async () => {
+  const { url, open } = await serveSSE();
+  const connection = await connect({ url });
+  expect(await call(connection, "echo", { a: 1 })).toBe('{"a":1}');
+  const changed = new Promise<void>((resolve) => void connection.onToolsChanged(resolve));
+
+  for (const transport of open.values()) await transport.close();
+  await changed;
+
+  expect(connection.state).toMatchObject({ status: "ready", restarts: 1, server: { name: "ancient" } });
+  expect(await call(connection, "echo", { b: 2 })).toBe('{"b":2}');
+});
+
+test("an HTTP+SSE server can be named as such", async () => {
+  const { url } = await serveSSE();
+
+  const connection = await connect({ url, transport: "sse" });
+
+  expect(await call(connection, "echo", {})).toBe("{}");
+});
+
+test("a transport of one's own is used, and made anew at a reconnect", async () => {
+  let made = 0;
+  const connection = await connect({
+    async transport() {
+      made++;
+      const [ours, theirs] = InMemoryTransport.createLinkedPair();
+      const server = new Server({ name: "inside", version: "1" }, { capabilities: { tools: {} } });
+      server.setRequestHandler("tools/call", () => ({ content: [{ type: "text", text: "here" }] }));
+      await server.connect(theirs);
+      return ours;
+    },
+  });
+
+  expect(await call(connection, "any")).toBe("here");
+  await connection.reconnect();
+
+  expect(await call(connection, "any")).toBe("here");
+  expect(made).toBe(2);
+});
+
+test.each([
+  ["neither command nor url", {}, 'give either "command", for a program, or "url"'],
+  ["both", { command: "a", url: "https://a.example.com" }, 'give either "command", for a program, or "url"'],
+  ["no URL", { url: "s3cr3t" }, '"url" is not a URL'],
+  ["a file", { url: "file:///etc/passwd" }, '"url" must be http or https'],
+  ["credentials in the URL", { url: "https://u:s3cr3t@a.example.com" }, '"url" must hold no credentials'],
+])("%s is refused before anything is started", async (_, config, problem) => {
+  const error = await openConnection("odd", config).catch((reason) => reason);
+
+  expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+  expect(error.message).toContain(`MCP server "odd": ${problem}`);
+  expect(error.message).not.toContain("s3cr3t");
+});
+
+test("a missing SDK is told with the command that installs it", async () => {
+  const missing = Object.assign(new Error("Cannot find package '@modelcontextprotocol/client'"), {
+    code: "ERR_MODULE_NOT_FOUND",
+  });
+
+  await expect(importSDK(() => Promise.reject(missing))).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message:
+      "MCP servers need the package @modelcontextprotocol/client, which is not installed. Install it: npm install @modelcontextprotocol/client",
+    retryable: false,
+    mayHaveRun: false,
+  });
+});
