@@ -44,9 +44,10 @@ export async function startShop(): Promise<Shop> {
     "PUT /v1/items/{id}/photo": async (request, response) => {
       const headers = { "content-type": request.headers["content-type"] ?? "" };
       const form = await new Response(await read(request), { headers }).formData();
-      const file = form.get("file") as File;
+      const file = form.get("file");
+      if (!(file instanceof File)) return send(response, 400, { reason: "no file" });
       photo = new Uint8Array(await file.arrayBuffer());
-      send(response, 200, { caption: form.get("caption"), name: file.name, type: file.type, bytes: file.size });
+      return send(response, 200, { caption: form.get("caption"), name: file.name, type: file.type, bytes: file.size });
     },
     "GET /v1/stock": (_request, response) => {
       isBusy = !isBusy;
