@@ -99,6 +99,17 @@ describe("load", () => {
     expect(loader.getStates()).toMatchObject({ a: { status: "ready" } });
   });
 
+  test("takes a server again that was closed by itself", async () => {
+    const [first] = await loader.load({ a: server(["one"]).config });
+    await first!.close();
+    expect(loader.getStates()).toMatchObject({ a: { status: "closed" } });
+
+    const [second] = await loader.load({ a: server(["two"]).config });
+
+    expect(loader.getAllWrappers()).toEqual([second]);
+    expect(loader.getAllOperations().map(({ name }) => name)).toEqual(["two"]);
+  });
+
   test("refuses a second server of a namespace, and keeps the first", async () => {
     const wrappers = await loader.load({ "a.b": server(["one"]).config, a_b: server(["two"]).config });
     const again = await loader.load({ "a.b": server(["three"]).config });

@@ -109,7 +109,7 @@ export class MCPClientLoader implements AsyncDisposable {
   async #tryOpen(name: string, config: MCPClientConfig): Promise<MCPClientWrapper | undefined> {
     const { signal } = this.#closing;
     const namespace = toNamespace(name);
-    const holder = this.#taken.get(namespace);
+    const holder = this.#holderOf(namespace);
     if (holder !== undefined) {
       const error = refused(`The namespace "${namespace}" of the MCP server "${name}" is taken by "${holder}".`);
       return this.#fail(name, error, signal);
@@ -128,6 +128,15 @@ export class MCPClientLoader implements AsyncDisposable {
       this.#taken.delete(namespace);
       return this.#fail(name, mapError(error), signal);
     }
+  }
+
+  /** Who has a namespace. A server that was closed has it no longer. */
+  #holderOf(namespace: string): string | undefined {
+    const name = this.#taken.get(namespace);
+    if (name === undefined || this.#wrappers.get(name)?.state.status !== "closed") return name;
+    this.#wrappers.delete(name);
+    this.#taken.delete(namespace);
+    return undefined;
   }
 
   #fail(name: string, error: CallError, signal: AbortSignal): undefined {
