@@ -66,7 +66,7 @@ async function loggedIn<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (attempt === 3 || !(await login.finish(url))) throw error;
+      if (attempt === 2 || !(await login.finish(url))) throw error;
     }
   }
 }

@@ -76,8 +76,9 @@ export class HeadlessLogin implements OAuthClientProvider {
     this.#callback = undefined;
     const code = callback?.get("code");
     if (callback === undefined || code == null) return false;
-    return (
-      (await auth(this, { serverUrl, authorizationCode: code, iss: callback.get("iss") ?? undefined })) === "AUTHORIZED"
-    );
+    const result = await auth(this, { serverUrl, authorizationCode: code, iss: callback.get("iss") ?? undefined });
+    // Another time the server may name another authorisation server.
+    this.#discovery = undefined;
+    return result === "AUTHORIZED";
   }
 }
