@@ -4,7 +4,7 @@ import type { SourceReport } from "../source.ts";
 import type { MCPClientConfig } from "./config.ts";
 
 /** Where this folder logs. Silent until the application configures it. */
-export const log = logger("mcp");
+export const log = logger("from", "mcp");
 
 const longestReason = 500;
 
