@@ -1,0 +1,8 @@
+/** Carries whole messages of text, in order, between two peers: a port, a socket. */
+export interface Channel {
+  send(text: string): void;
+  /** How many bytes were given to `send` and have not left yet; 0 where nobody can tell. */
+  readonly bufferedAmount: number;
+  /** Lets go of what is below. `reason` tells why when the link failed. */
+  close(reason?: Error): void;
+}

@@ -1,0 +1,173 @@
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import { type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
+import { wireVersion } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type OnRequest,
+  type PeerAnnounced,
+  type PeerEvent,
+  type ReplyFrame,
+  type SendFollowUp,
+  type StopServing,
+  type Transport,
+  transportClosed,
+  type Unsubscribe,
+} from "../transport.ts";
+import type { Channel } from "./channel.ts";
+import { Link, type LinkOptions, type LinkOwner } from "./link.ts";
+
+const log = logger("transport", "link");
+
+/** Tells a transport about its own links. */
+export interface LinkHubEvents {
+  /** The other side has introduced itself. */
+  onOpened?(link: Link): void;
+  /** The other side has said what it serves, or no longer serves. */
+  onServing?(link: Link): void;
+  /** Called once for every link, also while closing. `error` is absent when this side closed it. */
+  onLost?(link: Link, error: Error | undefined): void;
+}
+
+/**
+ * A transport over any number of links that may come and go: the one of a port, those of a pool of workers, those of
+ * a server's connections. A request goes to one peer that serves it, the one with the least to do.
+ */
+export class LinkHub implements Transport, LinkOwner {
+  readonly name: string;
+  readonly #peerId = nextRequestId();
+  readonly #events: LinkHubEvents;
+  readonly #links = new Set<Link>();
+  readonly #servers = new Map<string, OnRequest>();
+  readonly #announced = new Map<Link, PeerAnnounced>();
+  readonly #peerEvents = new Emitter<PeerEvent>((error) => log.error("a listener to peers failed: {error}", { error }));
+  #specs: readonly OperationSpec[] = [];
+  #isClosed = false;
+
+  constructor(name: string, events: LinkHubEvents = {}) {
+    this.name = name;
+    this.#events = events;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get links(): ReadonlySet<Link> {
+    return this.#links;
+  }
+
+  /** Takes a channel in and introduces this side. The one who has the channel passes its messages to `receive`. */
+  attach(channel: Channel, options: LinkOptions): Link {
+    const link = new Link(this, channel, options);
+    this.#links.add(link);
+    link.send({
+      type: "link.opened",
+      version: wireVersion,
+      peerId: this.#peerId,
+      maxMessage: options.maxReceived,
+    });
+    try {
+      if (this.#servers.size > 0) this.#tellServing(link, [...this.#servers.keys()]);
+      if (this.#specs.length > 0) this.#tellSpecs(link);
+    } catch (error) {
+      log.error("{transport}: what is served cannot be told to a new peer: {error}", { transport: this.name, error });
+    }
+    return link;
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    return this.#pick(operationId).request(frame, onReply);
+  }
+
+  async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    this.#assertOpen();
+    for (const id of operationIds) this.#servers.set(id, onRequest);
+    for (const link of this.#links) this.#tellServing(link, operationIds);
+    return async (ids = operationIds) => {
+      const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
+      for (const id of stopped) this.#servers.delete(id);
+      for (const link of this.#links) link.send({ type: "link.stopped", operationIds: stopped });
+    };
+  }
+
+  async announce(specs: readonly OperationSpec[]): Promise<void> {
+    this.#assertOpen();
+    this.#specs = specs;
+    for (const link of this.#links) this.#tellSpecs(link);
+  }
+
+  watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
+    const stop = this.#peerEvents.on(listener);
+    for (const event of this.#announced.values()) listener(event);
+    return stop;
+  }
+
+  async close(reason?: Error): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const link of [...this.#links]) link.close(reason);
+    this.#servers.clear();
+  }
+
+  findServer(operationId: string): OnRequest | undefined {
+    return this.#servers.get(operationId);
+  }
+
+  onOpened(link: Link): void {
+    this.#events.onOpened?.(link);
+  }
+
+  onServing(link: Link): void {
+    this.#events.onServing?.(link);
+  }
+
+  onAnnounced(link: Link, { specs }: PeerAnnounced): void {
+    // A name that another peer has already must not make the two one.
+    const peerId = this.#announced.get(link)?.peerId ?? this.#uniquePeerId(link.peerId);
+    const event: PeerAnnounced = { type: "peer.announced", peerId, specs };
+    this.#announced.set(link, event);
+    this.#peerEvents.emit(event);
+  }
+
+  onLost(link: Link, error: Error | undefined): void {
+    this.#links.delete(link);
+    const announced = this.#announced.get(link);
+    this.#announced.delete(link);
+    if (announced !== undefined) this.#peerEvents.emit({ type: "peer.left", peerId: announced.peerId });
+    this.#events.onLost?.(link, error);
+  }
+
+  #pick(operationId: string): Link {
+    this.#assertOpen();
+    let best: Link | undefined;
+    // With one peer there is nothing to choose; it answers itself when it does not serve the operation.
+    const isOnly = this.#links.size === 1;
+    for (const link of this.#links) {
+      if (!isOnly && !link.operationIds.has(operationId)) continue;
+      if (best === undefined || link.pending < best.pending) best = link;
+    }
+    if (best !== undefined) return best;
+    if (this.#links.size > 0) throw operationNotFound(operationId);
+    throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+  }
+
+  #tellServing(link: Link, operationIds: readonly string[]): void {
+    link.send({ type: "link.serves", operationIds });
+  }
+
+  #tellSpecs(link: Link): void {
+    const event: PeerAnnounced = { type: "peer.announced", peerId: this.#peerId, specs: this.#specs };
+    link.send(event);
+  }
+
+  #uniquePeerId(wanted: string): string {
+    const isTaken = [...this.#announced.values()].some(({ peerId }) => peerId === wanted);
+    return wanted === "" || wanted === this.#peerId || isTaken ? nextRequestId() : wanted;
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+  }
+}

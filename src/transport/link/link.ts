@@ -1,0 +1,275 @@
+import { logger } from "../../internal/log.ts";
+import { truncate } from "../../internal/text.ts";
+import { CallError, type Identity, limitExceeded, operationNotFound } from "../../operation/index.ts";
+import { decode, encode, type FrameLimits, type WireFrame, wireVersion } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type FollowUp,
+  isLastReply,
+  type OnRequest,
+  type PeerAnnounced,
+  type Reply,
+  type ReplyFrame,
+  type SendFollowUp,
+  toFailedFrame,
+} from "../transport.ts";
+import type { Channel } from "./channel.ts";
+import { startHeartbeat } from "./heartbeat.ts";
+import { Outbox } from "./outbox.ts";
+import { ServedCalls } from "./served-calls.ts";
+
+const log = logger("transport", "link");
+
+/** What a link may cost, and how it listens. */
+export interface LinkOptions extends FrameLimits {
+  /** Largest message that is taken from the other side, in bytes; `maxMessage` is the largest that is sent. */
+  maxReceived: number;
+  callsPerConnection: number;
+  subscriptionsPerConnection: number;
+  bufferedBytes: number;
+  /** Milliseconds between signs of life. 0 sends none. */
+  heartbeat: number;
+  /** Whom the channel has authenticated. */
+  identity?: Identity;
+  /** Whether the other side's claims to serve operations are heard. */
+  acceptsOperations: boolean;
+  /** Whether a request's `identity` field is passed on; otherwise nobody sees it. */
+  passesIdentity: boolean;
+}
+
+/** Who holds the link. */
+export interface LinkOwner {
+  /** Names the transport in errors. */
+  readonly name: string;
+  findServer(operationId: string): OnRequest | undefined;
+  onOpened(link: Link): void;
+  onServing(link: Link): void;
+  onAnnounced(link: Link, event: PeerAnnounced): void;
+  onLost(link: Link, error: Error | undefined): void;
+}
+
+/** One peer at the other end of a channel: calls that it was asked, calls that it asks, and whether it still lives. */
+export class Link {
+  /** What the other side says that it serves. */
+  readonly operationIds = new Set<string>();
+  /** What the other side calls itself; empty until it has said so. */
+  peerId = "";
+  readonly #owner: LinkOwner;
+  readonly #channel: Channel;
+  readonly #options: LinkOptions;
+  readonly #outbox: Outbox;
+  readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
+  readonly #served: ServedCalls;
+  readonly #stopHeartbeat: () => void;
+  readonly #receiveLimits: FrameLimits;
+  /** The other side's limit may be the smaller one. */
+  #sendLimits: FrameLimits;
+  #heard = 0;
+  #isClosed = false;
+
+  constructor(owner: LinkOwner, channel: Channel, options: LinkOptions) {
+    this.#owner = owner;
+    this.#channel = channel;
+    this.#options = options;
+    this.#sendLimits = options;
+    this.#receiveLimits = { maxMessage: options.maxReceived, jsonDepth: options.jsonDepth };
+    this.#outbox = new Outbox(channel, (error) => this.fail(error));
+    this.#served = new ServedCalls(options);
+    this.#stopHeartbeat = options.heartbeat > 0 ? this.#startHeartbeat(options.heartbeat) : () => {};
+  }
+
+  /** How many calls the other side is working on for us. */
+  get pending(): number {
+    return this.#asked.size;
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed;
+  }
+
+  /** Sends one request. Throws when it cannot travel or the connection has enough to do. */
+  request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    const { requestId } = frame;
+    if (this.#asked.size >= this.#options.callsPerConnection) {
+      throw limitExceeded(
+        "Too many calls are pending on this connection",
+        "callsPerConnection",
+        this.#options.callsPerConnection,
+      );
+    }
+    if (this.#asked.has(requestId)) {
+      throw new CallError(
+        "EXECUTION_ERROR",
+        "A call with the same requestId is pending.",
+        { requestId },
+        { mayHaveRun: false },
+      );
+    }
+    this.send(frame);
+    this.#asked.set(requestId, onReply);
+    return (followUp) => {
+      if (this.#asked.get(requestId) !== onReply) return;
+      if (followUp.type === "call.aborted") this.#asked.delete(requestId);
+      this.send(followUp);
+    };
+  }
+
+  /** Sends any frame. Throws a `CallError` when it cannot travel; a link that is lost takes it and drops it. */
+  send(frame: WireFrame): void {
+    if (this.#isClosed) return;
+    this.#outbox.push(encode(frame, this.#sendLimits));
+    if (this.#outbox.bufferedAmount > this.#options.bufferedBytes) {
+      this.fail(new Error("The other side reads too slowly"));
+    }
+  }
+
+  /** Takes a message from the channel. What is no frame ends the link, because nobody knows what was lost with it. */
+  receive(message: string | Uint8Array): void {
+    if (this.#isClosed) return;
+    this.#heard++;
+    if (typeof message !== "string" || !message.includes("\n")) return this.#read(message);
+    for (const line of message.split("\n")) this.#read(line);
+  }
+
+  /** Ends the link because something went wrong: what is pending fails. */
+  fail(error: Error): void {
+    this.close(error);
+  }
+
+  /** Ends the link. Asked calls fail with `UNAVAILABLE`, served ones are aborted. */
+  close(error?: Error): void {
+    if (this.#isClosed) return;
+    if (error === undefined) this.send({ type: "link.closed" });
+    this.#isClosed = true;
+    this.#stopHeartbeat();
+    this.#outbox.close();
+    this.#channel.close(error);
+    this.#owner.onLost(this, error);
+    const failure = linkLost(this.#owner.name, error);
+    const asked = [...this.#asked];
+    this.#asked.clear();
+    for (const [requestId, onReply] of asked) onReply(toFailedFrame(requestId, failure));
+    this.#served.abortAll(error?.message ?? "the connection was closed");
+  }
+
+  #read(text: string | Uint8Array): void {
+    if (this.#isClosed) return;
+    let frame: WireFrame;
+    try {
+      frame = decode(text, this.#receiveLimits);
+    } catch (error) {
+      return this.fail(error as Error);
+    }
+    try {
+      this.#take(frame);
+    } catch (error) {
+      log.error("{transport}: handling a {type} failed: {error}", {
+        transport: this.#owner.name,
+        type: frame.type,
+        error,
+      });
+    }
+  }
+
+  #take(frame: WireFrame): void {
+    switch (frame.type) {
+      case "call.requested":
+        return this.#serve(frame as CallRequested);
+      case "call.credited":
+      case "call.aborted":
+        return this.#served.follow(frame as FollowUp);
+      case "call.responded":
+      case "call.progressed":
+      case "call.completed":
+      case "call.error":
+        return this.#takeReply(frame as ReplyFrame);
+      case "peer.announced":
+        if (this.#options.acceptsOperations) this.#owner.onAnnounced(this, frame as PeerAnnounced);
+        return;
+      case "link.opened":
+        return this.#open(frame as unknown as Record<string, unknown>);
+      case "link.serves":
+      case "link.stopped":
+        return this.#noteOperations(frame.type, (frame as unknown as Record<string, unknown>)["operationIds"]);
+      case "link.pinged":
+        return this.send({ type: "link.ponged" });
+      case "link.closed":
+        return this.close(new Error("The other side closed the connection"));
+    }
+  }
+
+  #open({ version, peerId, maxMessage }: Record<string, unknown>): void {
+    if (version !== wireVersion) {
+      return this.fail(new Error(`The other side speaks another version of the wire format than ${wireVersion}`));
+    }
+    if (typeof maxMessage === "number" && maxMessage < this.#options.maxMessage) {
+      this.#sendLimits = { ...this.#options, maxMessage };
+    }
+    this.peerId = typeof peerId === "string" ? peerId.slice(0, 256) : "";
+    this.#owner.onOpened(this);
+  }
+
+  #noteOperations(type: "link.serves" | "link.stopped", operationIds: unknown): void {
+    if (!this.#options.acceptsOperations || !Array.isArray(operationIds)) return;
+    for (const id of operationIds) {
+      if (type === "link.stopped") this.operationIds.delete(id);
+      else if (typeof id === "string") this.operationIds.add(id);
+    }
+    this.#owner.onServing(this);
+  }
+
+  #takeReply(frame: ReplyFrame): void {
+    const onReply = this.#asked.get(frame.requestId);
+    if (onReply === undefined) return; // late: the call was aborted, or is long answered
+    if (isLastReply(frame)) this.#asked.delete(frame.requestId);
+    onReply(frame);
+  }
+
+  #serve(frame: CallRequested): void {
+    const { requestId, operationId } = frame;
+    if (this.#served.has(requestId)) return;
+    const onRequest = this.#owner.findServer(operationId);
+    const refusal = onRequest === undefined ? operationNotFound(operationId) : this.#served.refusal(frame);
+    if (onRequest === undefined || refusal !== undefined) {
+      return this.send(toFailedFrame(requestId, refusal!));
+    }
+    if (!this.#options.passesIdentity) delete frame.identity;
+    const call = this.#served.add(frame);
+    const reply: Reply = (answer) => {
+      if (call.hasEnded || this.#isClosed) return;
+      this.send(answer);
+      if (isLastReply(answer)) this.#served.end(call);
+      return this.#outbox.whenWritable();
+    };
+    call.follow(onRequest(frame, reply, this.#options.identity));
+  }
+
+  #startHeartbeat(interval: number): () => void {
+    const link = this;
+    return startHeartbeat(
+      {
+        get heard() {
+          return link.#heard;
+        },
+        get bufferedAmount() {
+          return link.#outbox.bufferedAmount;
+        },
+        ping: () => link.send({ type: "link.pinged" }),
+        onSilence: () => {
+          log.warn("{transport}: no sign of life from the other side for {interval} ms", {
+            transport: link.#owner.name,
+            interval,
+          });
+          link.fail(new Error("The other side has gone silent"));
+        },
+      },
+      interval,
+    );
+  }
+}
+
+function linkLost(transport: string, cause: Error | undefined): CallError {
+  const why = cause === undefined ? "it was closed" : cause.message;
+  const message = `The link of the ${transport} transport is gone: ${truncate(why, 400)}.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true, cause });
+}

@@ -1,0 +1,80 @@
+import { CallError, unavailable } from "../../operation/index.ts";
+import { loadWS } from "./load-ws.ts";
+import { toProtocols } from "./protocol.ts";
+import type { Socket } from "./socket-channel.ts";
+
+/** A class like that of browsers. */
+export type SocketClass = new (url: string, protocols: string[]) => Socket;
+
+/** How a connection is made. */
+export interface OpenOptions {
+  token: string | undefined;
+  /** In ms. */
+  timeout: number;
+  /** Largest message that is read, in bytes. */
+  maxPayload: number;
+  /** Instead of the global class. */
+  WebSocket?: SocketClass;
+}
+
+/**
+ * Opens a connection by the runtime's own `WebSocket`, or by `ws` where there is none. `onOpen` gets it before any
+ * message can have come, and what it returns is awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` where the
+ * runtime tells that the server wants another token.
+ */
+export async function openSocket(
+  url: string,
+  options: OpenOptions,
+  onOpen: (socket: Socket) => Promise<void>,
+): Promise<void> {
+  const Class = options.WebSocket ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
+  let status: number | undefined;
+  const socket =
+    Class === undefined
+      ? await createWithWS(url, options, (code) => {
+          status = code;
+        })
+      : new Class(url, toProtocols(options.token));
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => fail(new Error(`No connection within ${options.timeout} ms`)), options.timeout);
+    const fail = (cause: unknown) => {
+      clearTimeout(timer);
+      socket.terminate?.();
+      reject(refused(url, status, cause));
+    };
+    socket.addEventListener("open", () => {
+      clearTimeout(timer);
+      resolve(onOpen(socket));
+    });
+    // Stays for good: `ws` throws errors that nobody listens to. What follows an open is told by `close` as well.
+    socket.addEventListener("error", (event: { error?: unknown }) => fail(event.error));
+    socket.addEventListener("close", () => fail(undefined));
+  });
+}
+
+async function createWithWS(
+  url: string,
+  { token, maxPayload, timeout }: OpenOptions,
+  onStatus: (status: number) => void,
+): Promise<Socket> {
+  const { WebSocket } = await loadWS();
+  const socket = new WebSocket(url, toProtocols(token), {
+    perMessageDeflate: false,
+    handshakeTimeout: timeout,
+    maxPayload,
+  });
+  socket.on("unexpected-response", (_request, response) => {
+    onStatus(response.statusCode ?? 0);
+    socket.terminate();
+  });
+  return socket as unknown as Socket;
+}
+
+function refused(url: string, status: number | undefined, cause: unknown): CallError {
+  const { origin } = new URL(url); // the rest may hold secrets
+  if (status === 401 || status === 403) {
+    const message = `The WebSocket server ${origin} refused the connection: HTTP ${status}.`;
+    return new CallError("UPSTREAM_DENIED", message, { status }, { mayHaveRun: false });
+  }
+  return unavailable(`The WebSocket server ${origin}`, { mayHaveRun: false, cause });
+}

@@ -1,0 +1,67 @@
+import { isCallError } from "../../operation/index.ts";
+import type { Channel } from "../link/index.ts";
+
+/** What browsers' `WebSocket` and that of `ws` have in common. */
+export interface Socket {
+  binaryType: string;
+  readonly bufferedAmount: number;
+  readonly readyState: number;
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+  /** Only `ws` can end a connection without a handshake. */
+  terminate?(): void;
+  addEventListener(type: string, listener: (event: never) => void): void;
+  removeEventListener(type: string, listener: (event: never) => void): void;
+}
+
+const closedState = 3;
+/** How long, in ms, the other side may take to answer a close. */
+const closeTimeout = 1_000;
+
+/** A channel that sends text messages through an open socket. */
+export function toChannel(socket: Socket): Channel {
+  return {
+    get bufferedAmount() {
+      return socket.bufferedAmount;
+    },
+    send: (text) => socket.send(text),
+    close: (reason) => closeSocket(socket, reason),
+  };
+}
+
+/** Closes a socket with the code that tells the other side why, and does not wait for it for long. */
+export function closeSocket(socket: Socket, reason?: Error): void {
+  if (socket.readyState === closedState) return;
+  const [code, text] = toCloseCode(reason);
+  socket.close(code, text);
+  if (socket.terminate === undefined) return;
+  const timer = setTimeout(() => socket.terminate?.(), closeTimeout);
+  socket.addEventListener("close", () => clearTimeout(timer));
+}
+
+/** Resolves when a socket is closed. */
+export function whenClosed(socket: Socket): Promise<void> {
+  if (socket.readyState === closedState) return Promise.resolve();
+  return new Promise((resolve) => socket.addEventListener("close", () => resolve()));
+}
+
+/** Calls `onMessage` with what arrives, as text or bytes. */
+export function listen(socket: Socket, onMessage: (message: string | Uint8Array) => void): void {
+  socket.binaryType = "arraybuffer";
+  socket.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) => {
+    onMessage(typeof data === "string" ? data : new Uint8Array(data));
+  });
+}
+
+/** What a close says, as an error. */
+export function toCloseError({ code, reason }: { code: number; reason: string }): Error {
+  const told = reason === "" ? "" : ` (${reason.slice(0, 123)})`;
+  return new Error(`The connection was closed with code ${code}${told}`);
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6455#section-7.4.1; browsers may send only 1000 and 3000 to 4999. */
+function toCloseCode(reason: Error | undefined): [code: number, reason: string] {
+  if (reason === undefined) return [1000, ""];
+  if (!isCallError(reason)) return [4000, reason.message.slice(0, 100)];
+  return reason.code === "PAYLOAD_TOO_LARGE" ? [4009, "message too large"] : [4007, reason.message.slice(0, 100)];
+}

@@ -1,0 +1,33 @@
+/** What a server needs of a handshake's request; Node's `IncomingMessage` is one. */
+export interface UpgradeRequest {
+  url?: string | undefined;
+  headers: Record<string, string | string[] | undefined>;
+  socket: { localAddress?: string | undefined; remoteAddress?: string | undefined };
+}
+
+/** What a server needs of a handshake's socket; Node's `Duplex` is one. */
+export interface UpgradeSocket {
+  end(text: string): unknown;
+  destroy(): unknown;
+  on(event: "error", listener: () => void): unknown;
+  off(event: "error", listener: () => void): unknown;
+}
+
+/** A handler of `upgrade` events of Node's HTTP servers. */
+export type UpgradeListener = (request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array) => void;
+
+/** What is needed of an HTTP server; that of `node:http` and `node:https` is one. */
+export interface UpgradeServer {
+  on(event: "upgrade", listener: UpgradeListener): unknown;
+  off(event: "upgrade", listener: UpgradeListener): unknown;
+  listenerCount(event: "upgrade"): number;
+}
+
+const statusTexts = { 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable" } as const;
+
+/** Answers a handshake with an HTTP error and closes its connection. */
+export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, reason: string): void {
+  const head = `HTTP/1.1 ${status} ${statusTexts[status]}`;
+  const headers = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store";
+  socket.end(`${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`);
+}

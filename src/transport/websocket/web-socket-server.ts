@@ -1,0 +1,190 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WebSocketServer as WSServer } from "ws";
+import { logger } from "../../internal/log.ts";
+import { defaultLimits, type Identity, type Limits } from "../../operation/index.ts";
+import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
+import type { Transport } from "../transport.ts";
+import { loadWS, type WSModule } from "./load-ws.ts";
+import { findRefusal, isLoopback, type Welcome } from "./origin.ts";
+import { readToken, subprotocol } from "./protocol.ts";
+import { listen, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
+import {
+  refuse,
+  type UpgradeListener,
+  type UpgradeRequest,
+  type UpgradeServer,
+  type UpgradeSocket,
+} from "./upgrade.ts";
+import { toMaxPayload } from "./web-socket-client.ts";
+
+const log = logger("transport", "websocket");
+
+/** How long, in ms, `authenticate` may take. */
+const authenticateTimeout = 10_000;
+
+/** Whom a server lets in, and what it lets them do. */
+export interface WebSocketServerOptions extends Welcome {
+  /** The HTTP server whose upgrades are taken. Without it pass them to `handleUpgrade`. Closing it stays yours. */
+  server?: UpgradeServer;
+  /** Takes only upgrades of this path. @default any */
+  path?: string;
+  /**
+   * Maps the token of a handshake to who is calling, before the connection is made. `undefined`, or an error, refuses
+   * with 401. The result is the identity of every call on the connection; what frames claim is ignored.
+   */
+  authenticate?(token: string, request: UpgradeRequest): Identity | undefined | Promise<Identity | undefined>;
+  /** Lets connections without a token in. @default only without `authenticate`, and only from this machine */
+  allowAnonymous?: boolean;
+  /** Whether clients may serve operations to this side. They then see the input of such calls. @default false */
+  acceptOperations?: boolean;
+  /** A silent client is found out within twice this, in ms. 0 never asks. @default 15,000 */
+  heartbeat?: number;
+  limits?: Limits;
+}
+
+/** The serving end of WebSockets: one transport for all connections. */
+export interface WebSocketServerTransport extends Transport {
+  /** Takes an `upgrade` event of an HTTP server. */
+  readonly handleUpgrade: UpgradeListener;
+  /** How many clients are connected. */
+  readonly connections: number;
+}
+
+/**
+ * Makes a transport out of the WebSocket connections of an HTTP server. Needs the package `ws`. `close()` closes the
+ * connections, not the HTTP server.
+ */
+export async function createWebSocketServer(options: WebSocketServerOptions = {}): Promise<WebSocketServerTransport> {
+  return new WebSocketHub(await loadWS(), options);
+}
+
+/** Who is let in, or what the refusal says. */
+type Admission = { identity?: Identity } | { status: 401 | 403; reason: string };
+
+class WebSocketHub extends LinkHub implements WebSocketServerTransport {
+  readonly #options: WebSocketServerOptions;
+  readonly #sockets = new Map<Link, Socket>();
+  readonly #forKnown: WSServer;
+  readonly #forAnonymous: WSServer;
+
+  constructor(ws: WSModule, options: WebSocketServerOptions) {
+    super("websocket", { onLost: (link) => void this.#sockets.delete(link) });
+    this.#options = options;
+    const { maxMessage, maxAnonymousMessage } = { ...defaultLimits, ...options.limits };
+    this.#forKnown = createEndpoint(ws, maxMessage);
+    this.#forAnonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
+    options.server?.on("upgrade", this.handleUpgrade);
+  }
+
+  get connections(): number {
+    return this.links.size;
+  }
+
+  readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
+    const { path, server } = this.#options;
+    if (path !== undefined && request.url?.split("?", 1)[0] !== path) {
+      // Another listener may know the path; where there is none, nobody else would answer.
+      if (server === undefined || server.listenerCount("upgrade") === 1) refuse(socket, 404, "No such path.");
+      return;
+    }
+    const ignore = () => {}; // a client that leaves before its answer is its own affair
+    socket.on("error", ignore);
+    this.#admit(request)
+      .then((admission) => {
+        if ("status" in admission) refuse(socket, admission.status, admission.reason);
+        else this.#accept(request, socket, head, admission.identity);
+      })
+      .catch((error) => {
+        log.error("websocket: a handshake failed: {error}", { error });
+        socket.destroy();
+      });
+  };
+
+  override async close(reason?: Error): Promise<void> {
+    this.#options.server?.off("upgrade", this.handleUpgrade);
+    const sockets = [...this.#sockets.values()];
+    await super.close(reason);
+    await Promise.all(sockets.map(whenClosed));
+  }
+
+  async #admit(request: UpgradeRequest): Promise<Admission> {
+    const { host, origin } = request.headers;
+    const { localAddress } = request.socket;
+    const refusal = findRefusal({ host: one(host), origin: one(origin), localAddress }, this.#options);
+    if (refusal !== undefined) return { status: 403, reason: `Refused: ${refusal}.` };
+    const { authenticate, allowAnonymous = authenticate === undefined && isLoopback(localAddress) } = this.#options;
+    const token = readToken(request.headers);
+    if (authenticate !== undefined && token !== undefined) {
+      const identity = await this.#identify(token, request);
+      return identity === undefined ? { status: 401, reason: "The token was refused." } : { identity };
+    }
+    return allowAnonymous ? {} : { status: 401, reason: "A token is needed." };
+  }
+
+  async #identify(token: string, request: UpgradeRequest): Promise<Identity | undefined> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+      const late = new Promise<undefined>((resolve) => {
+        timer = setTimeout(() => resolve(undefined), authenticateTimeout);
+      });
+      return await Promise.race([this.#options.authenticate?.(token, request), late]);
+    } catch (error) {
+      log.warn("websocket: authenticate failed: {error}", { error });
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, identity: Identity | undefined): void {
+    if (this.isClosed) return refuse(socket, 503, "The server is closing.");
+    const endpoint = identity === undefined ? this.#forAnonymous : this.#forKnown;
+    endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (connection) => {
+      this.#connect(connection as unknown as Socket, identity);
+    });
+  }
+
+  #connect(socket: Socket, identity: Identity | undefined): void {
+    const { heartbeat = 15_000, limits, acceptOperations = false } = this.#options;
+    const known = toLinkLimits(limits);
+    const { maxAnonymousMessage } = { ...defaultLimits, ...limits };
+    const link = this.attach(toChannel(socket), {
+      ...known,
+      maxReceived: identity === undefined ? Math.min(known.maxMessage, maxAnonymousMessage) : known.maxMessage,
+      heartbeat,
+      identity,
+      acceptsOperations: acceptOperations,
+      passesIdentity: false,
+    });
+    this.#sockets.set(link, socket);
+    listen(socket, (message) => link.receive(message));
+    // Protocol errors of the other side; `close` follows, with the code.
+    socket.addEventListener("error", (event: { message?: string }) => {
+      log.warn("websocket: a connection failed: {message}", { message: event.message });
+    });
+    socket.addEventListener("close", (event: CloseEvent) => link.close(toCloseError(event)));
+    closeWhenFloodedWithPings(socket, link, known.bufferedBytes);
+  }
+}
+
+/** `ws` answers every ping, and keeps the answers of a client that does not read them. */
+function closeWhenFloodedWithPings(socket: Socket, link: Link, limit: number): void {
+  (socket as unknown as { on(event: "ping", listener: () => void): void }).on("ping", () => {
+    if (socket.bufferedAmount > limit) link.close(new Error("The other side reads too slowly"));
+  });
+}
+
+function createEndpoint({ WebSocketServer }: WSModule, maxMessage: number): WSServer {
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: toMaxPayload(maxMessage),
+    handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
+  });
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(",") : header;
+}

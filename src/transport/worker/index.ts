@@ -1,0 +1,5 @@
+export type { WorkerPort } from "./port.ts";
+export type { WorkerPool, WorkerPoolOptions } from "./worker-pool.ts";
+export { createWorkerPool } from "./worker-pool.ts";
+export type { WorkerTransportOptions } from "./worker-transport.ts";
+export { createWorkerTransport } from "./worker-transport.ts";
