@@ -1,0 +1,21 @@
+import { CallError, unavailable } from "../../operation/index.ts";
+
+/** `BAD_RESPONSE`: what came over the bus is no text. */
+export function badMessage(cause: unknown): CallError {
+  return new CallError("BAD_RESPONSE", "A message on the bus is not UTF-8.", undefined, { cause });
+}
+
+/** `UNAVAILABLE`: the connection to the engine is not there now. Nothing was sent. */
+export function notConnected(name: string): CallError {
+  return unavailable(`The server of the ${name} transport`, { mayHaveRun: false });
+}
+
+/** `UNAVAILABLE`: the connection to the engine was lost while calls were pending, and answers with it. */
+export function linkLost(name: string, cause: Error): CallError {
+  return unavailable(`The connection of the ${name} transport was lost; its server`, { mayHaveRun: true, cause });
+}
+
+/** `UNAVAILABLE`: the peer that had taken a call is gone. */
+export function workerGone(operationId: string, mayHaveRun = true): CallError {
+  return unavailable(`The peer that had taken "${operationId}" is gone and`, { mayHaveRun });
+}

@@ -1,0 +1,42 @@
+/** Frames wait for company up to this many characters. */
+const fullLetter = 64 * 1024;
+
+/**
+ * Gathers the frames that go to one address in one turn into one message, because for every engine a message costs
+ * many times what a frame does.
+ */
+export class Mailbag {
+  readonly #send: (address: string, text: string) => void;
+  readonly #letters = new Map<string, string>();
+  #isDeferred = false;
+
+  constructor(send: (address: string, text: string) => void) {
+    this.#send = send;
+  }
+
+  push(address: string, text: string): void {
+    const waiting = this.#letters.get(address);
+    if (waiting === undefined) {
+      this.#letters.set(address, text);
+    } else if (waiting.length + text.length < fullLetter) {
+      this.#letters.set(address, `${waiting}\n${text}`);
+    } else {
+      this.#send(address, waiting);
+      this.#letters.set(address, text);
+    }
+    if (this.#isDeferred) return;
+    this.#isDeferred = true;
+    setImmediate(this.#flushDeferred);
+  }
+
+  /** Sends everything that waits. */
+  flush(): void {
+    for (const [address, text] of this.#letters) this.#send(address, text);
+    this.#letters.clear();
+  }
+
+  readonly #flushDeferred = (): void => {
+    this.#isDeferred = false;
+    this.flush();
+  };
+}

@@ -1,0 +1,176 @@
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import type { OperationSpec } from "../../operation/index.ts";
+import type { OtherFrame, WireFrame } from "../codec/index.ts";
+import type { PeerEvent, PeerLeft, Unsubscribe } from "../transport.ts";
+import { splitSpecs } from "./split-specs.ts";
+
+const log = logger("transport", "bus");
+
+/** Other peers above this number are not listened to. */
+const maxPeers = 1_000;
+/** A peer that was silent for this many beats is gone. */
+const silentBeats = 3;
+/** When somebody asks who is there, all answer; not all at once, and once for those who ask together (ms). */
+const answerDelay = 50;
+
+interface KnownPeer {
+  revision: number;
+  parts: Map<number, OperationSpec[]>;
+  /** What it serves, once all parts are there. */
+  specs: OperationSpec[] | undefined;
+  heardAt: number;
+}
+
+/** What a peer book needs of its transport. */
+export interface PeerBookHost {
+  readonly peerId: string;
+  /** How large one message should be at most, in bytes. */
+  readonly maxPart: number;
+  readonly maxOperations: number;
+  gossip(frame: { type: string }): void;
+}
+
+/**
+ * Tells others what this peer serves, and keeps what they tell. There is no list of peers anywhere: each says that it
+ * is alive at every beat, and who comes late asks.
+ */
+export class PeerBook {
+  readonly #host: PeerBookHost;
+  readonly #peers = new Map<string, KnownPeer>();
+  readonly #events = new Emitter<PeerEvent>((error) => log.error("A listener to peers threw: {error}", { error }));
+  #specs: readonly OperationSpec[] = [];
+  #revision = 0;
+  #beat = 0;
+  #answer: NodeJS.Timeout | undefined;
+
+  constructor(host: PeerBookHost) {
+    this.#host = host;
+  }
+
+  announce(specs: readonly OperationSpec[]): void {
+    const hadSome = this.#specs.length > 0;
+    this.#specs = specs;
+    this.#revision++;
+    if (specs.length > 0) this.#tellSpecs();
+    else if (hadSome) this.#tellLeft();
+  }
+
+  watch(listener: (event: PeerEvent) => void): Unsubscribe {
+    const stop = this.#events.on(listener);
+    for (const [peerId, { specs }] of [...this.#peers]) {
+      if (specs !== undefined) listener({ type: "peer.announced", peerId, specs });
+    }
+    return stop;
+  }
+
+  /** Takes what another peer said. False when it makes no sense. */
+  take(frame: WireFrame): boolean {
+    const { peerId, revision } = frame as unknown as { peerId?: unknown; revision?: unknown };
+    if (peerId === this.#host.peerId && frame.type !== "link.who") return true;
+    switch (frame.type) {
+      case "link.who":
+        if (peerId === undefined || peerId === this.#host.peerId) this.#answerSoon();
+        return true;
+      case "peer.left":
+        this.#forget((frame as PeerLeft).peerId);
+        return true;
+      case "link.alive":
+        return isName(peerId) && isCount(revision) && this.#noteAlive(peerId, revision);
+      case "link.specs":
+        return isName(peerId) && isCount(revision) && this.#noteSpecs(peerId, revision, frame as OtherFrame);
+      default:
+        return false;
+    }
+  }
+
+  /** Says that this peer is alive, and gives up those who have not for a while. */
+  beat(): void {
+    this.#beat++;
+    if (this.#specs.length > 0) {
+      this.#host.gossip({ type: "link.alive", peerId: this.#host.peerId, revision: this.#revision } as never);
+    }
+    for (const [peerId, { heardAt }] of [...this.#peers]) {
+      if (this.#beat - heardAt > silentBeats) this.#forget(peerId);
+    }
+  }
+
+  /** Asks who is there, and says so too: at first and after the link was lost. */
+  introduce(): void {
+    if (this.#events.hasListeners) this.#host.gossip({ type: "link.who" });
+    if (this.#specs.length > 0) this.#tellSpecs();
+  }
+
+  leave(): void {
+    clearTimeout(this.#answer);
+    if (this.#specs.length > 0) this.#tellLeft();
+    this.#specs = [];
+    this.#peers.clear();
+  }
+
+  #noteAlive(peerId: string, revision: number): boolean {
+    const peer = this.#peers.get(peerId);
+    if (peer !== undefined) peer.heardAt = this.#beat;
+    const isCurrent = peer !== undefined && peer.revision === revision && peer.specs !== undefined;
+    if (!isCurrent && this.#events.hasListeners) this.#host.gossip({ type: "link.who", peerId } as never);
+    return true;
+  }
+
+  #noteSpecs(peerId: string, revision: number, { part, parts, specs }: OtherFrame): boolean {
+    if (!isCount(part) || !isCount(parts) || !Array.isArray(specs) || parts > this.#host.maxOperations) return false;
+    let peer = this.#peers.get(peerId);
+    if (peer === undefined) {
+      if (this.#peers.size >= maxPeers) return false;
+      peer = { revision, parts: new Map(), specs: undefined, heardAt: this.#beat };
+      this.#peers.set(peerId, peer);
+    }
+    peer.heardAt = this.#beat;
+    if (revision < peer.revision) return true;
+    if (revision > peer.revision) Object.assign(peer, { revision, parts: new Map(), specs: undefined });
+    if (peer.specs !== undefined || part >= parts) return true; // said once more for somebody else
+    peer.parts.set(part, specs as OperationSpec[]);
+    if (peer.parts.size < parts) return true;
+    const all = [...peer.parts].sort(([a], [b]) => a - b).flatMap(([, some]) => some);
+    peer.parts.clear();
+    peer.specs = all.slice(0, this.#host.maxOperations);
+    this.#events.emit({ type: "peer.announced", peerId, specs: peer.specs });
+    return true;
+  }
+
+  #forget(peerId: string): void {
+    const peer = this.#peers.get(peerId);
+    this.#peers.delete(peerId);
+    if (peer !== undefined) this.#events.emit({ type: "peer.left", peerId });
+  }
+
+  #answerSoon(): void {
+    if (this.#specs.length === 0 || this.#answer !== undefined) return;
+    this.#answer = setTimeout(() => {
+      this.#answer = undefined;
+      this.#tellSpecs();
+    }, Math.random() * answerDelay);
+    this.#answer.unref(); // an answer is no reason to stay alive
+  }
+
+  #tellSpecs(): void {
+    const { peerId, maxPart } = this.#host;
+    const parts = splitSpecs(this.#specs, maxPart);
+    for (const [part, specs] of parts.entries()) {
+      const frame = { type: "link.specs", peerId, revision: this.#revision, part, parts: parts.length, specs };
+      this.#host.gossip(frame);
+    }
+  }
+
+  #tellLeft(): void {
+    const frame: PeerLeft = { type: "peer.left", peerId: this.#host.peerId };
+    this.#host.gossip(frame);
+  }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= 256;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

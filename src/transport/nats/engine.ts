@@ -1,0 +1,220 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { logger } from "../../internal/log.ts";
+import type { Engine, EngineEvents } from "../bus/index.ts";
+import { Echo } from "./echo.ts";
+import { Subjects } from "./subjects.ts";
+
+const log = logger("transport", "nats");
+
+/** The workers of one operation are one queue group: each request goes to one of them. */
+const queue = "operations";
+/** After this many bytes a sender waits until the server has read them. */
+const highWater = 1024 * 1024;
+/** How long, in ms, closing waits for a server that does not answer. */
+const closeTimeout = 2_000;
+const defaultMaxPayload = 1024 * 1024;
+/** The last tokens of subjects below the own address: a message, an echo, an answer "nobody there". */
+const token = { message: "m", echo: "e", request: "r", probe: "p" } as const;
+const noResponders = 503;
+const safeRequestId = /^[A-Za-z0-9_-]+$/;
+
+/** What the NATS engine is told. */
+export interface NATSEngineOptions {
+  prefix: string;
+  inboxPrefix: string;
+  /** Whether the connection was made for this transport and is closed with it. */
+  ownsConnection: boolean;
+}
+
+interface Served {
+  requests: Subscription;
+  aborts: Subscription;
+}
+
+/** Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent here. */
+export class NATSEngine implements Engine {
+  readonly name = "nats";
+  readonly address: string;
+  isConnected = true;
+  readonly #connection: NatsConnection;
+  readonly #options: NATSEngineOptions;
+  readonly #events: EngineEvents;
+  readonly #subjects: Subjects;
+  readonly #served = new Map<string, Served>();
+  readonly #subscriptions: Subscription[] = [];
+  #echo: Echo | undefined;
+  #unflushed = 0;
+  #flushing: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(connection: NatsConnection, options: NATSEngineOptions, events: EngineEvents) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#events = events;
+    this.#subjects = new Subjects(options.prefix);
+    this.address = `${options.inboxPrefix}.${crypto.randomUUID().replaceAll("-", "")}`;
+    this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message));
+    void this.#watchConnection();
+  }
+
+  get maxMessage(): number {
+    return this.#connection.info?.max_payload ?? defaultMaxPayload;
+  }
+
+  /** Resolves when the server knows what this peer listens to. */
+  async ready(): Promise<void> {
+    await this.#connection.flush();
+  }
+
+  ask(operationId: string, requestId: string, text: string): void {
+    const id = safeRequestId.test(requestId) ? requestId : `=${Buffer.from(requestId).toString("base64url")}`;
+    this.#publish(this.#subjects.call(operationId), text, `${this.address}.${token.request}${id}`);
+  }
+
+  withdraw(operationId: string, _requestId: string, text: string): void {
+    this.#publish(this.#subjects.abort(operationId), text);
+  }
+
+  send(address: string, text: string, isProbe = false): void {
+    const reply = isProbe ? `${this.address}.${token.probe}${Buffer.from(address).toString("base64url")}` : undefined;
+    this.#publish(`${address}.${token.message}`, text, reply);
+  }
+
+  gossip(text: string): void {
+    this.#publish(this.#subjects.peers, text);
+  }
+
+  async listen(): Promise<void> {
+    this.#subscribe(this.#subjects.peers, ({ data }) => this.#events.onGossip(data));
+    await this.#connection.flush();
+  }
+
+  async serve(operationIds: readonly string[]): Promise<void> {
+    this.#echo ??= new Echo((text) => this.#publish(`${this.address}.${token.echo}`, text));
+    for (const id of operationIds) {
+      if (this.#served.has(id)) continue;
+      this.#served.set(id, {
+        requests: this.#subscribe(this.#subjects.call(id), (message) => this.#onRequest(message), queue),
+        aborts: this.#subscribe(this.#subjects.abort(id), ({ data }) => this.#events.onMessage(data)),
+      });
+    }
+    await this.#connection.flush();
+  }
+
+  async stop(operationIds: readonly string[]): Promise<void> {
+    await Promise.all(operationIds.map((id) => this.#stop(id)));
+  }
+
+  whenWritable(): Promise<void> | undefined {
+    if (this.#unflushed < highWater || !this.isConnected) return undefined;
+    this.#flushing ??= this.#connection.flush().then(this.#onFlushed, this.#onFlushed);
+    return this.#flushing;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#echo?.stop();
+    const served = [...this.#served.values()].flatMap(({ requests, aborts }) => [requests, aborts]);
+    for (const subscription of [...this.#subscriptions, ...served]) {
+      if (!subscription.isClosed()) subscription.unsubscribe();
+    }
+    // What was written last must leave first; a server that does not answer is not waited for.
+    if (this.isConnected) await atMost(closeTimeout, this.#connection.flush());
+    if (this.#options.ownsConnection) await atMost(closeTimeout, this.#connection.close());
+  }
+
+  #publish(subject: string, text: string, reply?: string): void {
+    // While it is not connected, the client would drop it, or keep it for later when nobody wants it any more.
+    if (!this.isConnected || this.#connection.isClosed()) return;
+    this.#unflushed += text.length;
+    this.#connection.publish(subject, text, reply === undefined ? undefined : { reply });
+  }
+
+  #subscribe(subject: string, take: (message: Msg) => void, queue?: string): Subscription {
+    const callback = (error: Error | null, message: Msg) => {
+      if (error === null) take(message);
+      else log.error("{subject} cannot be subscribed to: {error}", { subject, error });
+    };
+    const subscription = this.#connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
+    if (queue === undefined) this.#subscriptions.push(subscription);
+    return subscription;
+  }
+
+  #onRequest({ data, reply = "" }: Msg): void {
+    // Below the asker's address stands the id of the request, for the server's own word that nobody serves it.
+    this.#events.onRequest(data, reply.slice(0, reply.lastIndexOf(".")), this.#echo?.age() ?? 0);
+  }
+
+  #onInbox(message: Msg): void {
+    const last = message.subject.slice(this.address.length + 1);
+    switch (last[0]) {
+      case token.message:
+        return this.#events.onMessage(message.data);
+      case token.echo:
+        return this.#echo?.receive(message.string());
+      case token.request:
+        if (message.headers?.code === noResponders) this.#events.onUnserved(readRequestId(last.slice(1)));
+        return;
+      case token.probe:
+        if (message.headers?.code === noResponders) {
+          this.#events.onGone(Buffer.from(last.slice(1), "base64url").toString());
+        }
+    }
+  }
+
+  async #stop(operationId: string): Promise<void> {
+    const served = this.#served.get(operationId);
+    if (served === undefined) return;
+    this.#served.delete(operationId);
+    served.aborts.unsubscribe();
+    if (!this.isConnected) served.requests.unsubscribe();
+    else await served.requests.drain().catch((error) => log.debug("Draining failed: {error}", { error }));
+  }
+
+  async #watchConnection(): Promise<void> {
+    this.#connection.closed().then((error) => this.#onLost(error ?? new Error("The connection was closed")));
+    for await (const status of this.#connection.status()) {
+      if (status.type === "disconnect") this.#onLost(new Error("The server has closed the connection"));
+      if (status.type === "reconnect") this.#onRestored();
+      if (status.type === "error") log.warn("The server says: {error}", { error: status.error });
+    }
+  }
+
+  #onLost(error: Error): void {
+    if (!this.isConnected || this.#isClosed) return;
+    this.isConnected = false;
+    this.#events.onLinkLost(error);
+  }
+
+  #onRestored(): void {
+    if (this.#isClosed) return;
+    this.isConnected = true;
+    this.#echo?.restart();
+    this.#events.onLinkRestored();
+  }
+
+  readonly #onFlushed = (): void => {
+    this.#unflushed = 0;
+    this.#flushing = undefined;
+  };
+}
+
+function readRequestId(text: string): string {
+  return text.startsWith("=") ? Buffer.from(text.slice(1), "base64url").toString() : text;
+}
+
+/** Waits for something that may never come or fail, which here is all the same. */
+async function atMost(milliseconds: number, waiting: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([
+    waiting.then(
+      () => {},
+      () => {},
+    ),
+    timeout,
+  ]);
+  clearTimeout(timer);
+}

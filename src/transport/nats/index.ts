@@ -1,0 +1,1 @@
+export { createNATSTransport, type NATSTransport, type NATSTransportOptions } from "./nats.ts";

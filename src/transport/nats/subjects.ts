@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+
+/** Longer tokens become a hash: a server takes lines of 4,096 bytes, with both subjects of a message in them. */
+const maxTokenLength = 256;
+const unsafe = /[^A-Za-z0-9_-]/gu;
+
+/** Names of subjects below one prefix. */
+export class Subjects {
+  /** Where peers tell each other what they serve. */
+  readonly peers: string;
+  readonly #prefix: string;
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    this.peers = `${prefix}.peers`;
+  }
+
+  /** Where requests for an operation go; one of the queue group of workers takes each. */
+  call(operationId: string): string {
+    return `${this.#prefix}.call.${encodeOperationId(operationId)}`;
+  }
+
+  /** What all who serve an operation hear. */
+  abort(operationId: string): string {
+    return `${this.#prefix}.abort.${encodeOperationId(operationId)}`;
+  }
+}
+
+/**
+ * Two tokens, namespace and name, so that permissions can be given by namespace. Letters, digits, `_` and `-` stay;
+ * every other character is `=`, its code in hexadecimal, and `=`.
+ */
+export function encodeOperationId(operationId: string): string {
+  const dot = operationId.indexOf(".");
+  if (dot < 0) return encodeToken(operationId);
+  return `${encodeToken(operationId.slice(0, dot))}.${encodeToken(operationId.slice(dot + 1))}`;
+}
+
+function encodeToken(text: string): string {
+  const token = text.replace(unsafe, (character) => `=${character.codePointAt(0)!.toString(16)}=`);
+  if (token === "") return "=";
+  if (token.length <= maxTokenLength) return token;
+  return `==${createHash("sha256").update(text).digest("hex")}`;
+}
