@@ -91,7 +91,7 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
       return (followUp) => running.follow(followUp);
     }
     const running = new RunningCall(host, frame, reply);
-    running.begin(asker, Date.now() + (timeout ?? defaultTimeout));
+    running.begin(asker, timeout ?? defaultTimeout);
     return (followUp) => running.follow(followUp);
   };
 

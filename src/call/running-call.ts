@@ -1,6 +1,6 @@
-import type { CallError, CallOptions, Identity, ResponseEnvelope } from "../operation/index.ts";
-import { mapError } from "../operation/index.ts";
-import { type Arrival, executeArrived, Guard } from "../registry/index.ts";
+import type { ResponseEnvelope } from "../operation/index.ts";
+import { type CallError, type CallOptions, type Identity, mapError, type Progress } from "../operation/index.ts";
+import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
 import {
@@ -14,7 +14,8 @@ import {
 } from "./running.ts";
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
-export class RunningCall extends Guard implements Arrival {
+export class RunningCall implements OwnedCall {
+  readonly guard: Guard;
   callsLeft: number;
   readonly parentRequestId: string | undefined;
   readonly #host: RunningHost;
@@ -23,7 +24,7 @@ export class RunningCall extends Guard implements Arrival {
   #hasAsker = true;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
-    super(frame.operationId);
+    this.guard = new Guard(frame.operationId);
     this.callsLeft = host.callsPerRoot;
     this.parentRequestId = textOrNothing(frame.parentRequestId);
     this.#host = host;
@@ -32,19 +33,22 @@ export class RunningCall extends Guard implements Arrival {
     host.running += 1;
   }
 
-  /** Begins the call, which ends with TIMEOUT at `deadline`. Does not throw. */
-  begin(asker: Identity | undefined, deadline: number): void {
-    this.onEnd((error) => this.#onGivenUp(error));
-    this.arm(undefined, deadline, undefined);
-    if (this.ended !== undefined) return;
+  /** Begins the call, which ends with TIMEOUT after `timeout` ms. Does not throw. */
+  begin(asker: Identity | undefined, timeout: number): void {
+    const now = Date.now();
+    const deadline = now + timeout;
+    const { guard } = this;
+    guard.onEnd((error) => this.#onGivenUp(error));
+    guard.arm(undefined, deadline, undefined, now);
+    if (!guard.isOpen) return;
     const identity = identify(this.#host, this.#frame, asker);
     if (identity instanceof Promise) {
       identity.then(
         (known) => {
-          this.endIfExpired();
+          guard.endIfExpired();
           this.#run(known, deadline);
         },
-        (error) => this.#onFailure(error),
+        (error) => this.onFailure(error),
       );
     } else this.#run(identity, deadline);
   }
@@ -52,33 +56,30 @@ export class RunningCall extends Guard implements Arrival {
   follow(frame: FollowUp): void {
     if (frame.type !== "call.aborted") return;
     this.#hasAsker = false;
-    this.end({ kind: "aborted", reason: frame.reason });
+    this.guard.end({ kind: "aborted", reason: frame.reason });
   }
 
-  #run(identity: Identity | undefined, deadline: number): void {
-    if (this.ended !== undefined) return;
-    const { operationId, input, requestId } = this.#frame;
-    const metadata = recordOrNothing(this.#frame.metadata);
-    const onProgress: CallOptions["onProgress"] = (progress) => {
-      if (this.#hasAsker) sendProgress(this.#reply, this.#frame, progress);
-    };
-    const options: CallOptions = { identity, deadline, requestId, metadata, onProgress };
-    executeArrived(this.#host.registry, operationId, input, options, this).then(
-      (envelope) => this.#onAnswer(envelope),
-      (error) => this.#onFailure(error),
-    );
+  onProgress(progress: Progress): void {
+    if (this.guard.isOpen) sendProgress(this.#reply, this.#frame, progress);
   }
 
-  #onAnswer(output: ResponseEnvelope): void {
-    if (!this.release()) return reportLate(this.operationId);
+  onAnswer(output: ResponseEnvelope): void {
+    if (!this.guard.release()) return reportLate(this.#frame.operationId);
     send(this.#reply, this.#frame, { type: "call.responded", requestId: this.#frame.requestId, output });
     this.#leaveHost();
   }
 
-  #onFailure(error: unknown): void {
-    if (!this.release()) return reportLate(this.operationId);
+  onFailure(error: unknown): void {
+    if (!this.guard.release()) return reportLate(this.#frame.operationId);
     sendError(this.#reply, this.#frame, mapError(error));
     this.#leaveHost();
+  }
+
+  #run(identity: Identity | undefined, deadline: number): void {
+    if (!this.guard.isOpen) return;
+    const { operationId, input, requestId } = this.#frame;
+    const options: CallOptions = { identity, deadline, requestId, metadata: recordOrNothing(this.#frame.metadata) };
+    executeArrived(this.#host.registry, operationId, input, options, this);
   }
 
   #onGivenUp(error: CallError): void {

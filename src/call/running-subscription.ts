@@ -1,4 +1,4 @@
-import { type CallOptions, type Identity, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import { type CallOptions, type Identity, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
 import { type Arrival, subscribeArrived } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
@@ -34,16 +34,17 @@ export class RunningSubscription implements Arrival {
       if (!this.#isOpen) return;
       const { operationId, input, requestId } = this.#frame;
       const metadata = recordOrNothing(this.#frame.metadata);
-      const onProgress: CallOptions["onProgress"] = (progress) => {
-        if (this.#isOpen) sendProgress(this.#reply, this.#frame, progress);
-      };
-      const options: CallOptions = { identity, requestId, metadata, onProgress };
+      const options: CallOptions = { identity, requestId, metadata };
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeArrived(this.#host.registry, operationId, input, options, this);
     } catch (error) {
       return this.#fail(error);
     }
     this.#pump();
+  }
+
+  onProgress(progress: Progress): void {
+    if (this.#isOpen) sendProgress(this.#reply, this.#frame, progress);
   }
 
   follow(frame: FollowUp): void {

@@ -1,11 +1,18 @@
 /** A member of a {@link LinkedSet}. Carries its own links, so that joining and leaving allocate nothing. */
 export class Linked {
   /** @internal */
-  previous: Linked | undefined = undefined;
+  declare previous: Linked | undefined;
   /** @internal */
-  next: Linked | undefined = undefined;
+  declare next: Linked | undefined;
   /** @internal */
-  owner: LinkedSet<Linked> | undefined = undefined;
+  declare owner: LinkedSet<Linked> | undefined;
+
+  // Not as class fields: defining them costs many times more than this once a few classes extend this one.
+  constructor() {
+    this.previous = undefined;
+    this.next = undefined;
+    this.owner = undefined;
+  }
 
   /** Leaves the set it is in, if any. */
   unlink(): void {

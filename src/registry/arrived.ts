@@ -1,23 +1,22 @@
 import type { CallOptions, KnownOperations, ResponseEnvelope } from "../operation/index.ts";
 import type { Arrival } from "./call-context.ts";
-import { executeOwned } from "./execute.ts";
-import type { Guard } from "./guard.ts";
+import { executeOwned, type OwnedCall } from "./execute.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
 import type { OperationRegistry } from "./types.ts";
 
 /**
- * Runs a query or mutation that came from outside. Its guard belongs to the one who asks: it is what the handler's
- * signal and the calls inside listen to, but the promise goes on when it ends.
+ * Runs a query or mutation that came from outside. Its handler's signal and the calls inside listen to the call's
+ * guard; racing the answer against that guard is left to the call. Never throws.
  */
 export function executeArrived<Known extends KnownOperations>(
   registry: OperationRegistry<Known>,
   id: string,
   input: unknown,
   options: CallOptions,
-  call: Guard & Arrival,
-): Promise<ResponseEnvelope> {
-  return executeOwned(Registry.coreOf(registry), id, input, options, call);
+  call: OwnedCall,
+): void {
+  executeOwned(Registry.coreOf(registry), id, input, options, call);
 }
 
 /** Subscribes to an operation for somebody outside. */

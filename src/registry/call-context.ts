@@ -26,6 +26,8 @@ export interface Arrival {
   callsLeft: number;
   /** The call of the other side whose handler made this one. */
   readonly parentRequestId?: string | undefined;
+  /** Hears what the handler reports, and knows itself whether the call has ended. */
+  onProgress(progress: Progress): void;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -118,6 +120,7 @@ export class CallContext implements OperationContext {
   #report(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
+    if (this.#depth === 0) this.#arrival?.onProgress(progress);
     const options = this.#options;
     if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), reportProgressListener);
   }

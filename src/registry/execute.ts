@@ -43,40 +43,75 @@ export function executeChecked(
   return execute(core, id, input, options);
 }
 
-/** Runs a call that came from outside, whose guard is raced by the one who asks. */
+/** A call that came from outside. Whoever made it races it against its end and hears how it went. */
+export interface OwnedCall extends Arrival {
+  readonly guard: Guard;
+  onAnswer(envelope: ResponseEnvelope): void;
+  /** Gets a `CallError`. */
+  onFailure(error: unknown): void;
+}
+
+/** Runs a call that came from outside. Never throws. */
 export function executeOwned(
   core: RegistryCore,
   id: string,
   input: unknown,
   options: CallOptions,
-  call: Guard & Arrival,
-): Promise<ResponseEnvelope> {
+  call: OwnedCall,
+): void {
   try {
     const context = new CallContext(core, id, options, undefined, call);
-    CallContext.attachGuard(context, call);
-    if (!core.calls.hasListeners) return startOwned(core, context, id, input);
-    return observe(core, context, id, () => raceOwned(core, context, id, input, call));
+    CallContext.attachGuard(context, call.guard);
+    if (!core.calls.hasListeners) return startOwned(core, context, id, input, call);
+    observe(core, context, id, () => raceOwned(core, context, id, input, call.guard)).then(
+      (envelope) => call.onAnswer(envelope),
+      (error) => call.onFailure(error),
+    );
   } catch (error) {
-    return Promise.reject(notStarted(id, error));
+    call.onFailure(notStarted(id, error));
   }
 }
 
 /** Listeners hear of the end when the call is given up, not when its handler is done. */
 function raceOwned(core: RegistryCore, context: CallContext, id: string, input: unknown, guard: Guard) {
-  return new Promise<ResponseEnvelope>((resolve, reject) => {
-    guard.onEnd(reject);
+  return new Promise<ResponseEnvelope>((onAnswer, onFailure) => {
+    guard.onEnd(onFailure);
     try {
-      startOwned(core, context, id, input).then(resolve, reject);
+      startOwned(core, context, id, input, { onAnswer, onFailure });
     } catch (error) {
-      reject(notStarted(id, error));
+      onFailure(notStarted(id, error));
     }
   });
 }
 
-function startOwned(core: RegistryCore, context: CallContext, id: string, input: unknown): Promise<ResponseEnvelope> {
+function startOwned(
+  core: RegistryCore,
+  context: CallContext,
+  id: string,
+  input: unknown,
+  call: Pick<OwnedCall, "onAnswer" | "onFailure">,
+): void {
   const prepared = admit(core, context, id, "execute", false);
-  if (core.middleware.length > 0 || !prepared.isPlain) return runFully(core, prepared, context, input, false);
-  return runPlain(prepared, context, input).then(prepared.toEnvelope, prepared.fail);
+  if (core.middleware.length > 0 || !prepared.isPlain) {
+    runFully(core, prepared, context, input, false).then(
+      (envelope) => call.onAnswer(envelope),
+      (error) => call.onFailure(error),
+    );
+    return;
+  }
+  const settle = (finish: (value: unknown) => ResponseEnvelope, value: unknown) => {
+    let envelope: ResponseEnvelope;
+    try {
+      envelope = finish(value);
+    } catch (error) {
+      return call.onFailure(error);
+    }
+    call.onAnswer(envelope);
+  };
+  runPlain(prepared, context, input).then(
+    (value) => settle(prepared.toEnvelope, value),
+    (error) => settle(prepared.fail, error),
+  );
 }
 
 /** A function of its own, because a closure in `execute` would cost every call an allocation. */

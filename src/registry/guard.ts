@@ -54,7 +54,12 @@ export class Guard extends Linked implements Expiring {
   }
 
   /** Begins to watch. The guard may have ended when this returns: a signal was aborted before, a deadline is past. */
-  arm(signal: AbortSignal | undefined, deadline: number | undefined, parent: Guard | undefined): void {
+  arm(
+    signal: AbortSignal | undefined,
+    deadline: number | undefined,
+    parent: Guard | undefined,
+    wallNow?: number,
+  ): void {
     if (parent !== undefined) {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
       this.#expiresAt = parent.#expiresAt;
@@ -72,7 +77,7 @@ export class Guard extends Linked implements Expiring {
       if (this.ended !== undefined) return;
     }
     if (deadline !== undefined) {
-      const now = Date.now();
+      const now = wallNow ?? Date.now();
       if (deadline <= now) return this.end({ kind: "expired" });
       const expiresAt = toMonotonic(deadline, now);
       // The call around watches its own deadline for both, as long as it runs.
@@ -85,6 +90,11 @@ export class Guard extends Linked implements Expiring {
 
   expire(): void {
     this.end({ kind: "expired" });
+  }
+
+  /** Whether the call has neither ended nor been released. */
+  get isOpen(): boolean {
+    return !this.#released && this.ended === undefined;
   }
 
   /** Says who hears of the end, which may have come already. */

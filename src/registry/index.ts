@@ -12,6 +12,7 @@ export type {
 } from "./client-types.ts";
 export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
 export type { NestedMode } from "./env.ts";
+export type { OwnedCall } from "./execute.ts";
 export { Guard } from "./guard.ts";
 export { OperationRegistry } from "./operation-registry.ts";
 export { passOn } from "./prepared.ts";

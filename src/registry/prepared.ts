@@ -94,7 +94,7 @@ export class Prepared {
 
   /** Checks input that can be checked in one step, and gives it with its defaults. */
   accept(value: unknown): unknown {
-    const input = this.fill === undefined ? value : this.fill(value);
+    const input = this.#filled(value);
     try {
       if (this.#fits(input)) return input;
     } catch {
@@ -102,7 +102,13 @@ export class Prepared {
     }
     const { errors, total } = this.#input.errors(input);
     if (total === 0) return input;
+    // No input at all: an operation that takes an object and needs nothing of it gets an empty one.
+    if (value === undefined && this.#input.check(this.#filled({}))) return this.#filled({});
     throw raise(this.entry.id, validationError(inputLabel(this.entry), errors, total));
+  }
+
+  #filled(value: unknown): unknown {
+    return this.fill === undefined ? value : this.fill(value);
   }
 
   /** Checks input of every kind. */

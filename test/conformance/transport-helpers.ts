@@ -1,0 +1,80 @@
+import { Type } from "typebox";
+import { type IOperationDefinition, localEnvelope, type OperationSpec } from "../../src/index.ts";
+import { type CallRequested, isLastReply, type ReplyFrame, type Transport } from "../../src/transport/transport.ts";
+
+/** A query `test.<name>` of any input and output. */
+export function operation(name: string, handler: IOperationDefinition["handler"]): IOperationDefinition {
+  return {
+    namespace: "test",
+    name,
+    version: "1.0.0",
+    type: "query",
+    description: `Serves the tests as ${name}.`,
+    inputSchema: Type.Unknown(),
+    outputSchema: Type.Unknown(),
+    accessControl: { requiredScopes: [] },
+    handler,
+  };
+}
+
+/** The same as a subscription. */
+export function subscription(name: string, handler: IOperationDefinition["handler"]): IOperationDefinition {
+  return { ...operation(name, handler), type: "subscription" };
+}
+
+/** An operation without its handler. */
+export function describeSpec({ handler: _handler, ...spec }: IOperationDefinition): OperationSpec {
+  return spec;
+}
+
+let count = 0;
+
+/** A request as an asker sends it. */
+export function requested(operationId: string, input: unknown, requestId = `request-${(count += 1)}`): CallRequested {
+  return { type: "call.requested", requestId, operationId, input };
+}
+
+/** The answer to a request. */
+export function responded({ requestId, operationId }: CallRequested, data: unknown): ReplyFrame {
+  return { type: "call.responded", requestId, output: localEnvelope(data, operationId) };
+}
+
+/** Sends a request, notes the data of every answer, and resolves at the last one. */
+export async function exchange(transport: Transport, frame: CallRequested, heard: unknown[]): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const onReply = (reply: ReplyFrame) => {
+      heard.push(reply.type === "call.responded" ? reply.output.data : reply.type);
+      if (isLastReply(reply)) resolve();
+    };
+    (async () => transport.request(frame.operationId, frame, onReply))().catch(reject);
+  });
+}
+
+/** A promise and the functions that settle it. */
+export function deferred<T>(): { promise: Promise<T>; resolve(value: T): void } {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((yes) => {
+    resolve = yes;
+  });
+  return { promise, resolve };
+}
+
+/** Waits for some milliseconds. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Waits until something holds; what throws does not hold yet. Gives up after five seconds with the last error. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 5_000;
+  for (;;) {
+    let problem: unknown;
+    try {
+      if (await holds()) return;
+    } catch (error) {
+      problem = error;
+    }
+    if (performance.now() > end) throw new Error("It did not come true within five seconds.", { cause: problem });
+    await sleep(5);
+  }
+}
