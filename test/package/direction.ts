@@ -12,6 +12,9 @@ import {
   typePackages,
 } from "./layers.ts";
 
+/** Folders whose own folders and files are layers. */
+const groups = ["from", "transport"];
+
 /** Says, one line each, which imports go against the layers and why. */
 export function complaintsAbout(imports: Import[]): string[] {
   return imports.flatMap((found) => {
@@ -28,11 +31,16 @@ export function complain({ file, line, text }: Import, reason: string): string {
 /** The row of the table that a file belongs to: `registry`, `from/openapi`, `from/source.ts`, `index.ts`. */
 function layerOf(file: string): string {
   const [first = "", second] = file.split("/");
-  return first === "from" ? `from/${second}` : first;
+  return groups.includes(first) ? `${first}/${second}` : first;
+}
+
+/** The `group/*` that a layer without a row of its own belongs to. */
+function groupOf(layer: string): string {
+  return `${layer.split("/", 1)[0]}/*`;
 }
 
 function rowOf(layer: string): Layer | undefined {
-  return layers[layer] ?? (layer.startsWith("from/") ? layers["from/*"] : undefined);
+  return layers[layer] ?? layers[groupOf(layer)];
 }
 
 function packageOf(specifier: string): string {
@@ -48,9 +56,7 @@ function whyWrong(found: Import): string | undefined {
   if (found.target === undefined) return whyForeignWrong(found, layer, row.packages);
   const target = layerOf(found.target);
   if (target === layer) return undefined;
-  const allowed =
-    row.ours.includes(target) ||
-    (target !== "from/source.ts" && target.startsWith("from/") && row.ours.includes("from/*"));
+  const allowed = row.ours.includes(target) || (!target.endsWith(".ts") && row.ours.includes(groupOf(target)));
   if (!allowed) return `${layer} may import ${row.ours.join(", ") || "nothing of ours"}`;
   if (found.kind !== "type" && typeOnly[layer]?.includes(target)) return `${layer} imports types only from ${target}`;
   if (openFolders.includes(target)) return undefined;

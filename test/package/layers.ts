@@ -6,7 +6,7 @@ export interface Layer {
   packages: string[];
 }
 
-/** The layers of `src/`, each of which may use those named in its row. `from/*` stands for every folder in `from/`. */
+/** The layers of `src/`, each of which may use those named in its row. `from/*` stands for every folder in `from/`, `transport/*` likewise. */
 export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
@@ -25,8 +25,33 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "schema", "from/source.ts"],
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
+  "transport/transport.ts": { ours: ["operation"], packages: [] },
+  "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
+  "transport/link": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
+  "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
+  "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/link"], packages: [] },
+  "transport/websocket": {
+    ours: ["internal", "operation", "transport/transport.ts", "transport/link"],
+    packages: ["ws"],
+  },
+  call: {
+    ours: ["internal", "operation", "registry", "from/source.ts", "transport/transport.ts", "transport/in-process"],
+    packages: ["typebox"],
+  },
   node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
-  "index.ts": { ours: ["operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["typebox"] },
+  "index.ts": {
+    ours: [
+      "operation",
+      "schema",
+      "registry",
+      "from/source.ts",
+      "from/*",
+      "transport/transport.ts",
+      "transport/*",
+      "call",
+    ],
+    packages: ["typebox"],
+  },
 };
 
 /** Packages whose types belong to our public types: every layer above `internal` may import their types. */
@@ -39,7 +64,7 @@ export const nodeLayers = ["node"];
 export const lazyNodeLayers = ["from/mcp"];
 
 /** Optional peers, which are loaded with `import()` when they are used. */
-export const lazyPackages = ["@modelcontextprotocol/client"];
+export const lazyPackages = ["@modelcontextprotocol/client", "ws"];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];
