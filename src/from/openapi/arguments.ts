@@ -13,9 +13,10 @@ const order: readonly ParameterLocation[] = ["path", "query", "querystring", "he
 
 /** Which parameters callers can give, and under which names: one that stands twice is qualified for the later ones. */
 export function assignArguments(entry: Entry, warn: Warn): Argument[] {
+  const places = templateNames(entry.path);
   const usable = [
-    ...entry.parameters.filter((parameter) => isUsable(parameter, entry, warn)),
-    ...undeclared(entry, warn),
+    ...entry.parameters.filter((parameter) => isUsable(parameter, places, warn)),
+    ...undeclared(entry, places, warn),
   ];
   const taken = new Set(entry.body === undefined ? [] : ["body"]);
   const sorted = usable.sort((one, other) => order.indexOf(one.location) - order.indexOf(other.location));
@@ -28,12 +29,12 @@ export function assignArguments(entry: Entry, warn: Warn): Argument[] {
   });
 }
 
-function isUsable({ name, location, pointer }: ParameterEntry, entry: Entry, warn: Warn): boolean {
+function isUsable({ name, location, pointer }: ParameterEntry, places: Set<string>, warn: Warn): boolean {
   if (location === "header" && (!isCallerHeader(name) || name.toLowerCase() === "accept")) {
     warn(pointer, `the header ${quote(name)} is not for callers to set; the parameter is left out`);
     return false;
   }
-  if (location === "path" && !templateNames(entry.path).includes(name)) {
+  if (location === "path" && !places.has(name)) {
     warn(pointer, `the path has no place for ${quote(name)}; the parameter is left out`);
     return false;
   }
@@ -41,9 +42,9 @@ function isUsable({ name, location, pointer }: ParameterEntry, entry: Entry, war
 }
 
 /** Places in the path that no parameter is declared for. */
-function undeclared(entry: Entry, warn: Warn): ParameterEntry[] {
+function undeclared(entry: Entry, places: Set<string>, warn: Warn): ParameterEntry[] {
   const declared = new Set(entry.parameters.filter(({ location }) => location === "path").map(({ name }) => name));
-  const missing = [...new Set(templateNames(entry.path))].filter((name) => !declared.has(name));
+  const missing = [...places].filter((name) => !declared.has(name));
   return missing.map((name) => {
     warn(entry.pointer, `no parameter is declared for ${quote(name)} in the path; any text is taken`);
     return {
@@ -62,6 +63,6 @@ function undeclared(entry: Entry, warn: Warn): ParameterEntry[] {
 }
 
 /** Names in braces; a fragment after the path is never sent. */
-function templateNames(path: string): string[] {
-  return [...path.replace(/#.*$/s, "").matchAll(/\{([^{}]+)\}/g)].map(([, name]) => name!);
+function templateNames(path: string): Set<string> {
+  return new Set(Array.from(path.replace(/#.*$/s, "").matchAll(/\{([^{}]+)\}/g), ([, name]) => name!));
 }

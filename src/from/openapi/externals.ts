@@ -59,7 +59,7 @@ function outgoing(document: unknown, base: string | undefined): Set<string> {
     const file = typeof reference === "string" ? reference.replace(/#.*$/s, "") : "";
     const url = file === "" ? undefined : absoluteUrl(file, base);
     if (url !== undefined) urls.add(url);
-    pending.push(...Object.values(value));
+    for (const held of Object.values(value)) pending.push(held);
   }
   return urls;
 }

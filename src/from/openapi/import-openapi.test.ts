@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
+import type { HTTPAuth } from "./config.ts";
+import type { OpenAPISpec } from "./spec.ts";
 import { importOne, importQuietly, openAPI, openAPIWith, plain, sendOne } from "./testing.ts";
 
 const json = (schema: unknown) => ({ content: { "application/json": { schema } } });
@@ -136,6 +138,7 @@ test.each([
   "/./b",
   "/a/%2e%2E/b",
   "/half\ud800",
+  `/${"x".repeat(4096)}`,
 ])("the path %j is skipped", (path) => {
   const { operations, report } = importQuietly(openAPI({ paths: { [path]: { get: {} }, "/ok": { get: {} } } }));
 
@@ -320,6 +323,52 @@ test("what is no schema at all skips the operation in its input", () => {
 
   expect(operations).toEqual([]);
   expect(report.skipped[0]?.reason).toContain('"string" is no schema (at ');
+});
+
+test("200,000 references in one schema, and a server of 200,000 slashes, are read in time", () => {
+  const schema = { anyOf: Array.from({ length: 200_000 }, () => ({ $ref: "#/components/schemas/A" })) };
+  const { report } = importQuietly(
+    openAPI({
+      servers: [{ url: `https://api.test${"/".repeat(200_000)}v1` }],
+      components: { schemas: { A: {} } },
+      paths: { "/a": { get: { parameters: [{ name: "q", in: "query", schema }] } }, "/ok": { get: {} } },
+    }),
+  );
+
+  expect(report.imported).toEqual(["test.get_ok"]);
+  expect(report.skipped).toEqual([
+    { where: "#/paths/~1a/get", reason: expect.stringContaining("limits.subschemas forbids") },
+  ]);
+});
+
+test("names from Object.prototype are names like any other, wherever they stand", async () => {
+  const spec = JSON.parse(`{
+    "openapi": "3.1.0", "servers": [{ "url": "https://api.test/{__proto__}", "variables": { "__proto__": { "default": "v1" } } }],
+    "paths": { "__proto__": { "get": {
+      "operationId": "__proto__", "tags": ["__proto__"], "security": [{ "__proto__": [] }],
+      "parameters": [
+        { "name": "__proto__", "in": "query", "schema": { "$ref": "#/components/schemas/__proto__" } },
+        { "name": "constructor", "in": "header" }
+      ],
+      "responses": { "200": { "content": { "application/json": { "schema": { "properties": { "__proto__": { "type": "string" } } } } } } }
+    } } },
+    "components": {
+      "schemas": { "__proto__": { "type": "string" } },
+      "securitySchemes": { "__proto__": { "type": "apiKey", "in": "query", "name": "toString" } }
+    }
+  }`) as OpenAPISpec;
+  const input = JSON.parse('{ "__proto__": "x", "constructor": "y" }') as unknown;
+  const schemes = JSON.parse('{ "__proto__": { "type": "apiKey", "token": "secret" } }') as Record<string, HTTPAuth>;
+
+  const request = await sendOne(spec, input, { auth: { schemes } });
+  const bare = await sendOne(spec, {}, { auth: { schemes: {} } });
+
+  expect([request.url, request.headers["constructor"]]).toEqual([
+    "https://api.test/v1/__proto__?__proto__=x&toString=secret",
+    "y",
+  ]);
+  expect([bare.url, bare.headers]).toEqual(["https://api.test/v1/__proto__", { accept: "application/json" }]);
+  expect(importQuietly(spec).report).toEqual({ imported: ["test.__proto__"], skipped: [], warnings: [] });
 });
 
 test("5,000 operations load, 50,000 are over the limit", () => {

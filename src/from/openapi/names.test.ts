@@ -40,6 +40,16 @@ test("no name is lost, however often names clash", () => {
   expect(names).toEqual(["x", "x_get_a", "x_get_a_2"]);
 });
 
+test("thousands of entries that want one name get one each, in time", () => {
+  const marks = [..."-!()+,;=@~$&*'"];
+  const keys = marks.flatMap((a) => marks.flatMap((b) => marks.flatMap((c) => marks.map((d) => `/x${a}${b}${c}${d}`))));
+  const paths = Object.fromEntries(keys.slice(0, 10_000).map((path) => [path, { get: { operationId: "x" } }]));
+
+  const { report } = importQuietly(openAPI({ paths }));
+
+  expect([new Set(report.imported).size, report.imported.at(-1)]).toEqual([10_000, "test.x_get_x_9999"]);
+});
+
 test("a name of 10,000 characters or with control characters is made to fit, and stays its own", () => {
   const long = "n".repeat(10_000);
   const names = namesOf({

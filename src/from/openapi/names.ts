@@ -25,6 +25,8 @@ export function hashText(text: string): string {
 /** Gives out each name once. */
 export class NameBook {
   readonly #owners = new Map<string, string>();
+  /** The number to try next behind a name; counting from the start would take quadratic time. */
+  readonly #counts = new Map<string, number>();
 
   /** Who has a name already. */
   ownerOf(name: string): string | undefined {
@@ -36,7 +38,9 @@ export class NameBook {
     const names = wanted.map(fitName);
     let name = names.find((candidate) => !this.#owners.has(candidate));
     const last = names.at(-1)!;
-    for (let count = 2; name === undefined; count++) {
+    while (name === undefined) {
+      const count = this.#counts.get(last) ?? 2;
+      this.#counts.set(last, count + 1);
       const numbered = fitName(`${last}_${count}`);
       if (!this.#owners.has(numbered)) name = numbered;
     }

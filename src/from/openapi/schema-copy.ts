@@ -34,6 +34,8 @@ export class SchemaCopy {
   readonly #definitions: JSONObject = {};
   readonly #names = new Map<string, Map<unknown, string>>();
   readonly #taken = new Set<string>();
+  /** The number to try next behind a name that is taken. */
+  readonly #counts = new Map<string, number>();
   readonly #pending: Array<() => void> = [];
   readonly #onTheWay = new Set<unknown>();
   #subschemas = 0;
@@ -124,7 +126,11 @@ export class SchemaCopy {
   #freeName(wanted: string): string {
     const plain = wanted.replaceAll(/%[0-9A-Fa-f]{2}|~[01]|[^A-Za-z0-9._-]/g, "_").slice(0, 120);
     let name = plain;
-    for (let count = 2; this.#taken.has(name); count++) name = `${plain}_${count}`;
+    while (this.#taken.has(name)) {
+      const count = this.#counts.get(plain) ?? 2;
+      this.#counts.set(plain, count + 1);
+      name = `${plain}_${count}`;
+    }
     this.#taken.add(name);
     return name;
   }

@@ -42,7 +42,7 @@ export class SchemaInspector {
     const pending = [...schemas];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (this.#inspections.has(next.value)) continue;
-      pending.push(...this.#inspect(next).targets);
+      for (const target of this.#inspect(next).targets) pending.push(target);
     }
     const mayBeTooLarge = this.#size > this.#limits.subschemas;
     return this.#anyProblem || mayBeTooLarge ? this.#collect(schemas) : [];
@@ -65,7 +65,8 @@ export class SchemaInspector {
         return [{ kind: "unreadable", pointer: schemas[0]!.pointer, reason }];
       }
       problems.push(...inspection.problems);
-      pending.push(...inspection.targets);
+      // Not spread: a schema may have more references than a function may have arguments.
+      for (const target of inspection.targets) pending.push(target);
     }
     return problems;
   }

@@ -1,4 +1,5 @@
 import { quote } from "../../internal/text.ts";
+import { withoutTrailingSlashes } from "../../internal/trailing-slashes.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig } from "./document-error.ts";
 import type { Warn } from "./entry.ts";
@@ -74,5 +75,5 @@ function fillVariables(
 }
 
 function withoutTrailingSlash(url: URL): string {
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return `${url.origin}${withoutTrailingSlashes(url.pathname)}`;
 }

@@ -36,6 +36,9 @@ function warnOfStrangers(where: string, table: object, names: string[], warn: Wa
 }
 
 function noScheme(name: string, known: ReadonlyMap<string, unknown>): string {
-  const others = [...known.keys()].slice(0, 10).map((other) => quote(other)).join(", ");
+  const others = [...known.keys()]
+    .slice(0, 10)
+    .map((other) => quote(other))
+    .join(", ");
   return `the document declares no security scheme ${quote(name)}; it has ${others === "" ? "none" : others}`;
 }

@@ -45,6 +45,7 @@ export function fromNetworkError(operationId: string, error: unknown): CallError
     return unavailable(operationId, `no secure connection could be made (${code})`, { mayHaveRun: false });
   }
   if (badCompression.test(code)) return badResponse(operationId, "the answer cannot be decompressed");
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "the headers of the answer are too large");
   const reason = afterSending.get(code) ?? "the request failed";
   return unavailable(operationId, `${reason} (${code})`, { retryable: true });
 }

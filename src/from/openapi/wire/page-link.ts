@@ -23,7 +23,7 @@ export function readNextLink(
 }
 
 function nextTarget(header: string): string | undefined {
-  for (const [, target, parameters] of header.matchAll(/<([^>]*)>([^<]*)/g)) {
+  for (const [, target, parameters] of header.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters ?? "");
     const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/);
     if (relations.includes("next")) return target;

@@ -139,6 +139,10 @@ test.each<[string, Case, unknown]>([
   expect(next(given)).toEqual(expected);
 });
 
+test("a Link header of brackets alone is read in time", () => {
+  expect(next({ parameters: ["page"], data: [1], link: "<".repeat(400_000) })).toBeUndefined();
+});
+
 test("operations without pages have no next page: by name, by method, by configuration", () => {
   expect(pages({ parameters: ["q"] }).nextPage).toBeUndefined();
   expect(pages({ parameters: ["page"], method: "POST" }).nextPage).toBeUndefined();

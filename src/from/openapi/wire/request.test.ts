@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { CallError } from "../../../operation/index.ts";
 import type { EndpointPlan, ParameterPlan } from "../plan.ts";
 import { callEndpoint, failureOf, parameterPlan, startServer } from "./testing.ts";
 
@@ -210,6 +211,21 @@ test("headers can be asked for at every call", async () => {
   await callEndpoint({ baseUrl: server.origin }, {}, config);
 
   expect(server.received.map(({ headers }) => headers["x-count"])).toEqual(["1", "2"]);
+});
+
+test("headers that cannot be had are the call's failure, also while a body is being written that will fail", async () => {
+  const body = {
+    argument: "body",
+    required: true,
+    media: [{ mediaType: "multipart/form-data", encoding: {} }],
+  };
+  const headers = () => {
+    throw new CallError("UNAVAILABLE", "no headers");
+  };
+
+  const call = callEndpoint({ method: "POST", body }, { body: { file: { base64: "*" } } }, { headers });
+
+  expect(await failureOf(call)).toMatchObject({ mayHaveRun: expect.any(Boolean) });
 });
 
 test("Accept names the declared types; a call without a body has no Content-Type", async () => {

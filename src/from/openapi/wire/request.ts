@@ -98,10 +98,20 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
       const request = { url, origin, method, headers, replayable: true, secrets };
       return body === undefined ? request : { ...request, body: body.body, replayable: body.replayable };
     };
-    const configured = typeof config.headers === "function" ? config.headers() : (config.headers ?? {});
+    const configured = readConfigured();
     if (!(encoded instanceof Promise) && !(configured instanceof Promise)) return finish(encoded, configured);
     return Promise.all([encoded, configured]).then(([body, given]) => finish(body, given));
   };
+
+  /** Never throws: a body that is still being written would be left alone with its failure. */
+  function readConfigured(): Record<string, string> | Promise<Record<string, string>> {
+    if (typeof config.headers !== "function") return config.headers ?? {};
+    try {
+      return config.headers();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
 
   /** Most requests: an address, `Accept` and a credential in a header. */
   function plainRequest(input: Record<string, unknown>, credentials: Credentials | undefined): WireRequest {

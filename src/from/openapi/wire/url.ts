@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from "../../../internal/trailing-slashes.ts";
 import type { EndpointPlan, ParameterPlan } from "../plan.ts";
 import { encodeLiteral, isAbsent } from "./encode.ts";
 import { misconfigured, refused } from "./errors.ts";
@@ -26,8 +27,12 @@ interface Slot {
 
 type Segment = string | Array<string | Slot>;
 
+// No server takes more, and every pointer into the document repeats it.
+const longestPath = 4096;
+
 /** Says why a path of a document cannot be called: no URL would be read as it is written. `undefined` when it can. */
 export function pathProblem(path: string): string | undefined {
+  if (path.length > longestPath) return `the path is over ${longestPath} characters long`;
   if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path names a host of its own";
   if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path holds a character that no URL can hold";
   const [template = ""] = withoutFragment(path).split("?");
@@ -102,7 +107,7 @@ function parseBase({ baseUrl, operationId }: EndpointPlan): { origin: string; pa
   if (url.username !== "" || url.password !== "") {
     throw misconfigured(operationId, "its base URL holds a user name or password; use `auth` in its place");
   }
-  return { origin: url.origin, path: url.pathname.replace(/\/+$/, "") };
+  return { origin: url.origin, path: withoutTrailingSlashes(url.pathname) };
 }
 
 function parseURL(text: string): URL | undefined {
