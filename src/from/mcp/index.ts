@@ -13,15 +13,16 @@ export type {
 } from "./config.ts";
 export { type MCPConfigFile, type MCPConfigInput, type MCPConfigOptions, readMCPConfig } from "./config-files.ts";
 export type { MCPVariables } from "./config-variables.ts";
-export type {
-  MCPConnection,
-  MCPProgress,
-  MCPRequestOptions,
-  MCPServerInfo,
-  MCPServerState,
-  MCPServerStatus,
-  RawResult,
-  RawTool,
+export {
+  finishMCPAuth,
+  type MCPConnection,
+  type MCPProgress,
+  type MCPRequestOptions,
+  type MCPServerInfo,
+  type MCPServerState,
+  type MCPServerStatus,
+  type RawResult,
+  type RawTool,
 } from "./connection/index.ts";
 export { mapMCPContentBlocks } from "./content.ts";
 export { type FollowingRegistry, MCPClientLoader } from "./loader.ts";

@@ -1,7 +1,7 @@
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { CallError } from "../../../operation/index.ts";
-import type { MCPAuth } from "../config.ts";
-import type { SDK } from "./load-sdk.ts";
+import type { MCPAuth, MCPClientConfig } from "../config.ts";
+import { loadSDK, type SDK } from "./load-sdk.ts";
 
 /**
  * Makes of the configuration what the SDK asks for credentials. One for the whole life of a connection, so that the
@@ -32,6 +32,35 @@ export function createAuthProvider(
     }
     case "provider":
       return isOAuth(auth.provider) ? guardRedirect(auth.provider) : auth.provider;
+  }
+}
+
+/**
+ * Finishes a login in a browser: takes what came back to the redirect URL, and lets the configured provider save the
+ * tokens. The next connection with this configuration uses them. `state` must have been checked before.
+ */
+export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URLSearchParams): Promise<void> {
+  const { url, auth } = config;
+  if (url === undefined || auth?.type !== "provider" || !isOAuth(auth.provider)) {
+    throw new CallError("VALIDATION_ERROR", 'A login needs "url" and an "auth" with an OAuth provider.', undefined, {
+      mayHaveRun: false,
+    });
+  }
+  const sdk = await loadSDK();
+  const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
+    authProvider: guardRedirect(auth.provider),
+    ...(config.fetch && { fetch: config.fetch as never }),
+  });
+  try {
+    await transport.finishAuth(callback instanceof URL ? callback.searchParams : callback);
+  } catch (error) {
+    // What the server says about it may be anything, and is not for showing.
+    throw new CallError("UPSTREAM_DENIED", "The login could not be finished.", undefined, {
+      cause: error,
+      mayHaveRun: false,
+    });
+  } finally {
+    await transport.close();
   }
 }
 

@@ -36,7 +36,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
       }
       return replaceBody(response, boundBody(response, Math.min(maxBytes, longestErrorPage), "cut"));
     }
-    if (response.body === null) return response;
+    if (response.body === null || isSmall(response, maxBytes)) return response;
     if (!isEventStream(response)) return replaceBody(response, boundBody(response, maxBytes, "fail"));
     if (new URL(target).origin !== url.origin) return response;
     if (request.method === "GET") streamed = true;
@@ -78,6 +78,12 @@ function setHeader(headers: Headers, name: string, value: string): void {
 
 function isInSession({ method, headers }: RequestInit): boolean {
   return method !== "DELETE" && new Headers(headers).has("mcp-session-id");
+}
+
+/** The platform holds a body to the length that was announced; only decoding can make more of it. */
+function isSmall({ headers }: Response, maxBytes: number): boolean {
+  const length = headers.get("content-length");
+  return length !== null && Number(length) <= maxBytes && !headers.has("content-encoding");
 }
 
 function isEventStream(response: Response): boolean {

@@ -409,3 +409,34 @@ test("a stream of changes that ended is opened again, and what may have changed 
   await changed;
   expect(await call(connection, "echo", {})).toBe("{}");
 });
+
+test("arguments go into headers as the server says, also when it changed its mind", async () => {
+  const seen: unknown[] = [];
+  const { url } = await serveHTTP((request, response, body) => {
+    const { id, method } = JSON.parse(body);
+    const complete = (result: object) => ({ jsonrpc: "2.0", id, result: { resultType: "complete", ...result } });
+    const property = { type: "string", "x-mcp-header": "Region" };
+    const inputSchema = { type: "object", properties: { region: property } };
+    const answers: Record<string, () => object> = {
+      "server/discover": () =>
+        complete({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private" }),
+      "tools/list": () => complete({ tools: [{ name: "go", inputSchema }], ttlMs: 0, cacheScope: "private" }),
+      "tools/call": () => {
+        seen.push(request.headers["mcp-param-region"]);
+        return request.headers["mcp-param-region"] === undefined
+          ? { jsonrpc: "2.0", id, error: { code: -32020, message: "Header mismatch" } }
+          : complete({ content: [{ type: "text", text: "gone" }] });
+      },
+    };
+    const answer = answers[method]!();
+    response.writeHead("error" in answer ? 400 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(answer));
+  });
+  const connection = await connect({ url });
+  const old = { name: "go", inputSchema: { type: "object" } };
+
+  const { content } = await connection.callTool({ name: "go", arguments: { region: "eu" } }, { tool: old });
+
+  expect(content).toEqual([{ type: "text", text: "gone" }]);
+  expect(seen).toEqual([undefined, "eu"]);
+});

@@ -1,3 +1,4 @@
+export { finishMCPAuth } from "./auth.ts";
 export {
   type MCPConnection,
   type MCPProgress,

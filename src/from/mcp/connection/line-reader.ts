@@ -20,8 +20,8 @@ export class LineReader {
   #parts: Buffer[] = [];
   /** Bytes of the line so far, also of one that is thrown away. */
   #size = 0;
-  #head = "";
-  #tail: Buffer = Buffer.alloc(0);
+  #head: Buffer = nothing();
+  #tail: Buffer = nothing();
   #stopped = false;
 
   constructor(limit: number, listener: LineListener) {
@@ -49,11 +49,10 @@ export class LineReader {
       this.#parts.push(part);
       return;
     }
-    if (fitted) {
-      this.#head = Buffer.concat([...this.#parts, part.subarray(0, shownLength)]).toString("utf8", 0, shownLength);
-      this.#parts = [];
-    }
-    this.#tail = Buffer.concat([this.#tail, part.subarray(-shownLength)]).subarray(-shownLength);
+    const more = fitted ? Buffer.concat([...this.#parts, part]) : part;
+    this.#parts = [];
+    if (this.#head.length < shownLength) this.#head = Buffer.concat([this.#head, more]).subarray(0, shownLength);
+    this.#tail = Buffer.concat([this.#tail, more.subarray(-shownLength)]).subarray(-shownLength);
     if (this.#size > this.#limit * endless) {
       this.#stopped = true;
       this.#listener.onEndless();
@@ -65,13 +64,20 @@ export class LineReader {
     if (this.#stopped) return;
     const whole = this.#size === 0 ? last : this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
     const tooLong = this.#size > this.#limit;
-    const head = this.#head;
-    const tail = this.#tail;
     this.#parts = [];
     this.#size = 0;
-    this.#head = "";
-    this.#tail = Buffer.alloc(0);
-    if (tooLong) this.#listener.onTooLong(head, tail.toString("utf8"));
-    else if (whole.length > 0) this.#listener.onLine(whole.toString("utf8"));
+    if (!tooLong) {
+      if (whole.length > 0) this.#listener.onLine(whole.toString("utf8"));
+      return;
+    }
+    const head = this.#head.toString("utf8");
+    const tail = this.#tail.toString("utf8");
+    this.#head = nothing();
+    this.#tail = nothing();
+    this.#listener.onTooLong(head, tail);
   }
+}
+
+function nothing(): Buffer {
+  return Buffer.alloc(0);
 }

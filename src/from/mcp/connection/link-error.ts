@@ -1,3 +1,4 @@
+import type { ProtocolError } from "@modelcontextprotocol/client";
 import { quote, truncate } from "../../../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError } from "../../../operation/index.ts";
 import { isObject } from "../values.ts";
@@ -39,7 +40,9 @@ const neverConnected = new Set([
 export function toLinkError(error: unknown, context: LinkErrorContext): unknown {
   const { sdk, signal, timeout, what } = context;
   if (isCallError(error)) return named(error, context);
-  if (error instanceof sdk.ProtocolError) return isCallError(error.data) ? named(error.data, context) : error;
+  if (error instanceof sdk.ProtocolError) {
+    return isCallError(error.data) ? named(error.data, context) : withoutSecrets(error, context);
+  }
   if (signal?.aborted) return make(context, "ABORTED", `${what} was aborted`, { cause: signal.reason });
   if (error instanceof sdk.SdkHttpError) return fromHTTP(error, error.status, textOf(error.data), context);
   if (error instanceof sdk.SdkError) {
@@ -84,6 +87,15 @@ export function toConnectError(error: unknown, context: LinkErrorContext): CallE
   if (isCallError(known)) return known;
   const message = known instanceof Error ? redact(truncate(known.message, 300), context.secrets) : "unknown error";
   return make(context, "BAD_RESPONSE", `the handshake failed: ${message}`, { cause: known, mayHaveRun: false });
+}
+
+/** A server may repeat what it was sent. */
+function withoutSecrets(error: ProtocolError, { sdk, secrets }: LinkErrorContext): ProtocolError {
+  const message = redact(error.message, secrets);
+  const data = error.data === undefined ? undefined : JSON.stringify(error.data);
+  const clean = data === undefined ? undefined : redact(data, secrets);
+  if (message === error.message && clean === data) return error;
+  return new sdk.ProtocolError(error.code, message, clean === data ? error.data : clean);
 }
 
 function fromOthers(error: unknown, context: LinkErrorContext): unknown {
@@ -139,7 +151,7 @@ function fromHTTP(
 ): Error {
   const answered = jsonRPCErrorOf(text);
   if (answered !== undefined && status !== 401 && status !== 403) {
-    return new context.sdk.ProtocolError(answered.code, answered.message, answered.data);
+    return withoutSecrets(new context.sdk.ProtocolError(answered.code, answered.message, answered.data), context);
   }
   if (status === 401 || status === 403) return denied(error, context, status);
   const shown = text === undefined ? "" : redact(text.trim(), context.secrets).slice(0, 200);

@@ -47,7 +47,9 @@ async function connectStdio(setup: Setup, listener: LinkListener, options: Optio
     return await openStdio(setup, "legacy", listener, options);
   } catch (error) {
     if (protocol === "legacy" || !isRefusal(error, setup)) throw error;
-    const link = await openStdio(setup, modern, listener, options);
+    const link = await openStdio(setup, modern, listener, options).catch((second) => {
+      throw options.signal.aborted ? second : error; // what it said to the handshake is more to the point
+    });
     setup.known = { modern: true };
     return link;
   }

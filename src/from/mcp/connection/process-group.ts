@@ -43,7 +43,7 @@ export class ProcessGroup {
       this.#signal("SIGTERM");
       await this.#gone(kill);
     }
-    if (this.#alive()) {
+    if (this.#alive() && !(await areAllDead(this.pid))) {
       this.#signal("SIGKILL");
       await this.#gone(goneAfterKill);
     }
@@ -52,7 +52,10 @@ export class ProcessGroup {
 
   async #gone(timeout: number): Promise<void> {
     const end = performance.now() + timeout;
-    while (this.#alive() && performance.now() < end) await sleep(pollEvery);
+    for (let polls = 1; this.#alive() && performance.now() < end; polls++) {
+      await sleep(pollEvery);
+      if (polls % 5 === 0 && (await areAllDead(this.pid))) return;
+    }
   }
 
   #alive(): boolean {
@@ -74,6 +77,22 @@ export class ProcessGroup {
       // All of them are gone already.
     }
   }
+}
+
+/**
+ * Whether what is left of a group are dead processes that nobody collects, as in a container without an init. Linux
+ * only; elsewhere it is not known.
+ */
+async function areAllDead(group: number): Promise<boolean> {
+  if (process.platform !== "linux") return false;
+  const { readdir, readFile } = await import("node:fs/promises");
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
+  // "pid (name) state parent group …", and a name may hold anything.
+  const members = stats
+    .map((stat) => stat.slice(stat.lastIndexOf(")") + 2).split(" "))
+    .filter((fields) => fields[2] === String(group));
+  return pids.length > 0 && members.every(([state]) => state === "Z" || state === "X");
 }
 
 const running = new Set<ProcessGroup>();

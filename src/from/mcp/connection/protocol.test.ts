@@ -45,6 +45,21 @@ test("a program that refuses the handshake is left where only the handshake is w
   });
 });
 
+test("a program that refuses the handshake for a reason of its own is heard, without our secrets", async () => {
+  const refusing = `
+    const refuse = { code: -32000, message: "wrong key " + process.env.API_KEY };
+    process.stdin.removeAllListeners("data").on("data", (chunk) => {
+      for (const line of chunk.split("\\n").filter(Boolean)) send({ id: JSON.parse(line).id, error: refuse });
+    });
+  `;
+  const opening = openConnection("picky", { ...program(refusing), env: { API_KEY: "s3cr3t-key" } });
+
+  await expect(opening).rejects.toMatchObject({
+    code: "BAD_RESPONSE",
+    message: 'MCP server "picky": the handshake failed: wrong key [redacted].',
+  });
+});
+
 test("a program of before 2026-07-28 is refused where that is wanted", async () => {
   const opening = openConnection("old", { ...program(), protocol: "2026-07-28" });
 

@@ -16,6 +16,9 @@ import { waitFor } from "./wait-for.ts";
 
 const log = logger("from", "mcp");
 
+/** What servers of 2026-07-28 answer when headers and body do not agree. */
+const headerMismatch = -32020;
+
 type Asking = (link: Link, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
 
 /** A connection that replaces its link whenever that is lost, within a budget. */
@@ -79,11 +82,28 @@ export class ServerConnection implements MCPConnection {
     throw limitExceeded(`The list of tools of MCP server ${quote(this.name)} does not end`, "pages", pages);
   }
 
-  callTool(
+  async callTool(
     params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
     options: MCPRequestOptions & { tool: RawTool },
   ): Promise<RawResult> {
-    const { tool, onprogress } = options;
+    try {
+      return await this.#callTool(params, options.tool, options);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== headerMismatch) throw error;
+      // The server wants other arguments in headers than it said before, and has not run the call.
+      const tool = (await this.listTools(options)).find(({ name }) => name === params.name);
+      if (tool === undefined) throw error;
+      this.#watch.changed();
+      return this.#callTool(params, tool, options);
+    }
+  }
+
+  #callTool(
+    params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
+    tool: RawTool,
+    options: MCPRequestOptions,
+  ): Promise<RawResult> {
+    const { onprogress } = options;
     return this.#ask(`tool ${quote(params.name)}`, options, (link, requestOptions) =>
       link.callTool(params, tool, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
     ) as Promise<RawResult>;

@@ -145,6 +145,8 @@ export class StdioTransport implements Transport {
   /** A message that is too long is answered in its place, so that only its own call fails. */
   #refuse(head: string, tail: string): void {
     const error = tooLong(this.#options.maxLine);
+    // What the server says or asks by itself can be left out.
+    if (/^\s*\{[^{]*"method"\s*:/.test(head)) return this.onerror?.(error);
     const id = findId(head, tail);
     if (id === undefined) {
       this.onerror?.(error);

@@ -192,6 +192,18 @@ test("a message over the limit fails its own call only", async () => {
   expect(await pidOf(connection)).toBe(pid);
 });
 
+test("a message over the limit that answers nothing is left out", async () => {
+  const source = `calls.shout = () => {
+    send({ method: "notifications/message", params: { data: "x".repeat(200_000) } });
+    send({ id: 0, method: "sampling/createMessage", params: { data: "x".repeat(200_000) } });
+    return text("done");
+  }`;
+  const connection = await connect({ ...program(source), limits: { lineBytes: 100_000 } });
+
+  expect(await call(connection, "shout")).toBe("done");
+  expect(connection.state.restarts).toBe(0);
+});
+
 test("a line that never ends is ended with its program", async () => {
   const source = 'calls.endless = () => { const go = () => process.stdout.write("x".repeat(65536), go); go(); }';
   const connection = await connect({ ...program(source), limits: { lineBytes: 100_000 } });

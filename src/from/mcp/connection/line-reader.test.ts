@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { LineReader } from "./line-reader.ts";
+
+function read(chunks: Buffer[], limit: number): unknown[] {
+  const told: unknown[] = [];
+  const reader = new LineReader(limit, {
+    onLine: (line) => told.push(line),
+    onTooLong: (head, tail) => told.push({ head, tail }),
+    onEndless: () => told.push("endless"),
+  });
+  for (const chunk of chunks) reader.push(chunk);
+  return told;
+}
+
+test("lines come out the same however the bytes are cut", () => {
+  const bytes = Buffer.from("one\n\ngröße 🎉\n12345678901234567890\nlast\nopen");
+  const expected = ["one", "größe 🎉", { head: "12345678901234567890", tail: "12345678901234567890" }, "last"];
+
+  for (let first = 0; first <= bytes.length; first++) {
+    for (let second = first; second <= bytes.length; second++) {
+      const chunks = [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)];
+      expect(read(chunks, 15)).toEqual(expected);
+    }
+  }
+});
+
+test("a line of exactly the limit is a line", () => {
+  expect(read([Buffer.from("12345\n123456\n")], 5)).toEqual(["12345", { head: "123456", tail: "123456" }]);
+});
+
+test("of a long line both ends are shown, and no more is kept", () => {
+  const [told] = read([Buffer.from(`start${"x".repeat(5_000)}`), Buffer.from(`${"y".repeat(1_000)}end\n`)], 1_000);
+
+  expect(told).toEqual({ head: `start${"x".repeat(251)}`, tail: `${"y".repeat(253)}end` });
+});
+
+test("a line that does not end is told once, and nothing after it", () => {
+  const chunks = Array.from({ length: 100 }, () => Buffer.from("xxxx"));
+
+  expect(read([...chunks, Buffer.from("\nline\n")], 10)).toEqual(["endless"]);
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { RestartBudget } from "./restart-budget.ts";
+
+test("waits double up to the longest, and end with the limit", () => {
+  const budget = new RestartBudget({ limit: 6, delay: 100, maxDelay: 500 });
+
+  expect([0, 1, 2, 3, 4, 5, 6].map((now) => budget.take(now))).toEqual([0, 100, 200, 400, 500, 500, undefined]);
+});
+
+test("restarts of long ago do not count", () => {
+  const budget = new RestartBudget({ limit: 2, window: 1_000 });
+
+  expect([0, 500, 999, 1_000, 1_499, 1_500].map((now) => budget.take(now))).toEqual([
+    0,
+    250,
+    undefined,
+    250,
+    undefined,
+    250,
+  ]);
+});
+
+test("by default five restarts in a minute are made", () => {
+  const budget = new RestartBudget({});
+
+  expect([0, 1, 2, 3, 4, 59_999, 60_000].map((now) => budget.take(now))).toEqual([
+    0,
+    250,
+    500,
+    1_000,
+    2_000,
+    undefined,
+    2_000,
+  ]);
+});
