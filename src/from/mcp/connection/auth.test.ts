@@ -1,4 +1,4 @@
-import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/client";
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
 import { finishMCPAuth, openConnection } from "./index.ts";
@@ -51,6 +51,7 @@ class MemoryProvider implements OAuthClientProvider {
   // Private, so that it only works on the object itself.
   #saved: ReturnType<OAuthClientProvider["tokens"]>;
   #verifier = "";
+  #discovered: OAuthDiscoveryState | undefined;
 
   clientInformation() {
     return { client_id: "us" };
@@ -69,6 +70,12 @@ class MemoryProvider implements OAuthClientProvider {
   }
   codeVerifier() {
     return this.#verifier;
+  }
+  saveDiscoveryState(state: OAuthDiscoveryState) {
+    this.#discovered = state;
+  }
+  discoveryState() {
+    return this.#discovered;
   }
 }
 

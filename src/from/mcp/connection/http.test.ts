@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { gzipSync } from "node:zlib";
 import {
   createMcpHandler,
   isInitializeRequest,
@@ -163,7 +162,7 @@ test("client credentials are exchanged for a token, kept and used", async () => 
 
   const connection = await connect({
     url,
-    auth: { type: "clientCredentials", clientId: "machine", clientSecret: "hush" },
+    auth: { type: "clientCredentials", clientId: "machine", clientSecret: "hush", expectedIssuer: new URL(url).origin },
   });
   await call(connection, "echo");
   await connection.reconnect();
@@ -212,92 +211,6 @@ test("a server that answers 404 to everything in a session does not make session
 
   await expect.poll(() => connection.state.status).not.toBe("restarting");
   expect(sessionsMade).toBeLessThanOrEqual(8);
-});
-
-/** Speaks the handshake of before 2026-07-28 without sessions; `answer` is for everything else. */
-function handshake(
-  answer: (message: { id: number; method: string }, response: import("node:http").ServerResponse) => void,
-) {
-  return serveHTTP((request, response, body) => {
-    if (request.method !== "POST") return void response.writeHead(405).end();
-    const message = JSON.parse(body);
-    if (message.id === undefined) return void response.writeHead(202).end();
-    if (message.method !== "initialize") return answer(message, response);
-    const result = {
-      protocolVersion: message.params.protocolVersion,
-      capabilities: { tools: {} },
-      serverInfo: { name: "x", version: "1" },
-    };
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
-  });
-}
-
-test("an answer that breaks off fails at once", async () => {
-  const { url } = await handshake((_, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
-  });
-  const connection = await connect({ url, protocol: "legacy" });
-
-  await expect(call(connection, "echo")).rejects.toMatchObject({
-    code: "UNAVAILABLE",
-    message: 'MCP server "tiny": The answer broke off before it was complete.',
-    mayHaveRun: true,
-  });
-});
-
-test("an answer whose connection is cut fails at once", async () => {
-  const { url } = await handshake((_, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write('data: {"jsonrpc":"2.0",');
-    setImmediate(() => response.destroy());
-  });
-  const connection = await connect({ url, protocol: "legacy" });
-
-  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-});
-
-test.each([
-  ["a JSON answer", "application/json", (text: string) => text],
-  ["an event", "text/event-stream", (text: string) => `data: ${text}\n\n`],
-])("%s over the limit is PAYLOAD_TOO_LARGE, also when it came compressed", async (_, type, wrap) => {
-  const { url } = await handshake(({ id }, response) => {
-    const result = { content: [{ type: "text", text: "x".repeat(20_000_000) }] };
-    response.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
-    response.end(gzipSync(wrap(JSON.stringify({ jsonrpc: "2.0", id, result }))));
-  });
-  const connection = await connect({ url, protocol: "legacy", limits: { responseBytes: 1_000_000 } });
-
-  await expect(call(connection, "echo")).rejects.toMatchObject({
-    code: "PAYLOAD_TOO_LARGE",
-    message: 'MCP server "tiny": The answer has more than 1000000 bytes.',
-  });
-});
-
-test("an answer that is nested too deeply is BAD_RESPONSE", async () => {
-  const { url } = await handshake(({ id }, response) => {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(`{"jsonrpc":"2.0","id":${id},"result":{"content":${"[".repeat(5_000)}${"]".repeat(5_000)}}}`);
-  });
-  const connection = await connect({ url, protocol: "legacy" });
-
-  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "BAD_RESPONSE" });
-});
-
-test.each([
-  ["HTML", 200, { "content-type": "text/html" }, "<h1>Login</h1>", "BAD_RESPONSE", true],
-  ["broken JSON", 200, { "content-type": "application/json" }, "{", "BAD_RESPONSE", true],
-  ["an error of the server", 500, {}, "oops", "BAD_RESPONSE", true],
-  ["a busy server", 503, {}, "later", "UNAVAILABLE", true],
-  ["too many requests", 429, {}, "later", "UNAVAILABLE", false],
-  ["a refusal", 403, {}, "no", "UPSTREAM_DENIED", false],
-  ["a redirect elsewhere", 307, { location: "http://127.0.0.1:1/mcp" }, "", "BAD_RESPONSE", false],
-])("%s in the place of an answer is told apart", async (_, status, headers, body, code, mayHaveRun) => {
-  const { url } = await handshake((_message, response) => void response.writeHead(status, headers).end(body));
-  const connection = await connect({ url, protocol: "legacy" });
-
-  await expect(call(connection, "echo")).rejects.toMatchObject({ name: "CallError", code, mayHaveRun });
 });
 
 test("a redirect within the origin is followed", async () => {
@@ -360,19 +273,6 @@ test("an aborted call is ABORTED and reaches the server", async () => {
   await expect(early).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
 });
 
-test("a call without an answer is a TIMEOUT", async () => {
-  const { url } = await handshake(() => {});
-  const connection = await connect({ url, protocol: "legacy" });
-
-  const late = connection.callTool({ name: "hang" }, { tool: {}, timeout: 30 });
-
-  await expect(late).rejects.toMatchObject({
-    code: "TIMEOUT",
-    message: 'MCP server "tiny": tool "hang" got no answer within 30 ms.',
-    mayHaveRun: true,
-  });
-});
-
 test.each([["auto" as const], ["legacy" as const]])(
   "with protocol %s changes of the tools are told",
   async (protocol) => {
@@ -408,35 +308,4 @@ test("a stream of changes that ended is opened again, and what may have changed 
 
   await changed;
   expect(await call(connection, "echo", {})).toBe("{}");
-});
-
-test("arguments go into headers as the server says, also when it changed its mind", async () => {
-  const seen: unknown[] = [];
-  const { url } = await serveHTTP((request, response, body) => {
-    const { id, method } = JSON.parse(body);
-    const complete = (result: object) => ({ jsonrpc: "2.0", id, result: { resultType: "complete", ...result } });
-    const property = { type: "string", "x-mcp-header": "Region" };
-    const inputSchema = { type: "object", properties: { region: property } };
-    const answers: Record<string, () => object> = {
-      "server/discover": () =>
-        complete({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private" }),
-      "tools/list": () => complete({ tools: [{ name: "go", inputSchema }], ttlMs: 0, cacheScope: "private" }),
-      "tools/call": () => {
-        seen.push(request.headers["mcp-param-region"]);
-        return request.headers["mcp-param-region"] === undefined
-          ? { jsonrpc: "2.0", id, error: { code: -32020, message: "Header mismatch" } }
-          : complete({ content: [{ type: "text", text: "gone" }] });
-      },
-    };
-    const answer = answers[method]!();
-    response.writeHead("error" in answer ? 400 : 200, { "content-type": "application/json" });
-    response.end(JSON.stringify(answer));
-  });
-  const connection = await connect({ url });
-  const old = { name: "go", inputSchema: { type: "object" } };
-
-  const { content } = await connection.callTool({ name: "go", arguments: { region: "eu" } }, { tool: old });
-
-  expect(content).toEqual([{ type: "text", text: "gone" }]);
-  expect(seen).toEqual([undefined, "eu"]);
 });

@@ -1,0 +1,132 @@
+import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { call, connect, serveHTTP } from "./testing.ts";
+
+/** Speaks the handshake of before 2026-07-28 without sessions; `answer` is for everything else. */
+function handshake(answer: (message: { id: number; method: string }, response: ServerResponse) => void) {
+  return serveHTTP((request, response, body) => {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const message = JSON.parse(body);
+    if (message.id === undefined) return void response.writeHead(202).end();
+    if (message.method !== "initialize") return answer(message, response);
+    const result = {
+      protocolVersion: message.params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: "x", version: "1" },
+    };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+  });
+}
+
+test("an answer that breaks off fails at once", async () => {
+  const { url } = await handshake((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: 'MCP server "tiny": The answer broke off before it was complete.',
+    mayHaveRun: true,
+  });
+});
+
+test("an answer whose connection is cut fails at once", async () => {
+  const { url } = await handshake((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('data: {"jsonrpc":"2.0",');
+    setImmediate(() => response.destroy());
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+});
+
+test.each([
+  ["a JSON answer", "application/json", (text: string) => text],
+  ["an event", "text/event-stream", (text: string) => `data: ${text}\n\n`],
+])("%s over the limit is PAYLOAD_TOO_LARGE, also when it came compressed", async (_, type, wrap) => {
+  const { url } = await handshake(({ id }, response) => {
+    const result = { content: [{ type: "text", text: "x".repeat(20_000_000) }] };
+    response.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
+    response.end(gzipSync(wrap(JSON.stringify({ jsonrpc: "2.0", id, result }))));
+  });
+  const connection = await connect({ url, protocol: "legacy", limits: { responseBytes: 1_000_000 } });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({
+    code: "PAYLOAD_TOO_LARGE",
+    message: 'MCP server "tiny": The answer has more than 1000000 bytes.',
+  });
+});
+
+test("an answer that is nested too deeply is BAD_RESPONSE", async () => {
+  const { url } = await handshake(({ id }, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(`{"jsonrpc":"2.0","id":${id},"result":{"content":${"[".repeat(5_000)}${"]".repeat(5_000)}}}`);
+  });
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ code: "BAD_RESPONSE" });
+});
+
+test.each([
+  ["HTML", 200, { "content-type": "text/html" }, "<h1>Login</h1>", "BAD_RESPONSE", true],
+  ["broken JSON", 200, { "content-type": "application/json" }, "{", "BAD_RESPONSE", true],
+  ["an error of the server", 500, {}, "oops", "BAD_RESPONSE", true],
+  ["a busy server", 503, {}, "later", "UNAVAILABLE", true],
+  ["too many requests", 429, {}, "later", "UNAVAILABLE", false],
+  ["a refusal", 403, {}, "no", "UPSTREAM_DENIED", false],
+  ["a redirect elsewhere", 307, { location: "http://127.0.0.1:1/mcp" }, "", "BAD_RESPONSE", false],
+])("%s in the place of an answer is told apart", async (_, status, headers, body, code, mayHaveRun) => {
+  const { url } = await handshake((_message, response) => void response.writeHead(status, headers).end(body));
+  const connection = await connect({ url, protocol: "legacy" });
+
+  await expect(call(connection, "echo")).rejects.toMatchObject({ name: "CallError", code, mayHaveRun });
+});
+
+test("a call without an answer is a TIMEOUT", async () => {
+  const { url } = await handshake(() => {});
+  const connection = await connect({ url, protocol: "legacy" });
+
+  const late = connection.callTool({ name: "hang" }, { tool: {}, timeout: 30 });
+
+  await expect(late).rejects.toMatchObject({
+    code: "TIMEOUT",
+    message: 'MCP server "tiny": tool "hang" got no answer within 30 ms.',
+    mayHaveRun: true,
+  });
+});
+
+test("arguments go into headers as the server says, also when it changed its mind", async () => {
+  const seen: unknown[] = [];
+  const { url } = await serveHTTP((request, response, body) => {
+    const { id, method } = JSON.parse(body);
+    const complete = (result: object) => ({ jsonrpc: "2.0", id, result: { resultType: "complete", ...result } });
+    const property = { type: "string", "x-mcp-header": "Region" };
+    const inputSchema = { type: "object", properties: { region: property } };
+    const answers: Record<string, () => object> = {
+      "server/discover": () =>
+        complete({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private" }),
+      "tools/list": () => complete({ tools: [{ name: "go", inputSchema }], ttlMs: 0, cacheScope: "private" }),
+      "tools/call": () => {
+        seen.push(request.headers["mcp-param-region"]);
+        return request.headers["mcp-param-region"] === undefined
+          ? { jsonrpc: "2.0", id, error: { code: -32020, message: "Header mismatch" } }
+          : complete({ content: [{ type: "text", text: "gone" }] });
+      },
+    };
+    const answer = answers[method]!();
+    response.writeHead("error" in answer ? 400 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(answer));
+  });
+  const connection = await connect({ url });
+  const old = { name: "go", inputSchema: { type: "object" } };
+
+  const { content } = await connection.callTool({ name: "go", arguments: { region: "eu" } }, { tool: old });
+
+  expect(content).toEqual([{ type: "text", text: "gone" }]);
+  expect(seen).toEqual([undefined, "eu"]);
+});
