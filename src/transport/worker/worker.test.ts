@@ -1,0 +1,233 @@
+import { MessageChannel, Worker } from "node:worker_threads";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { PendingRequestMap } from "../../call/index.ts";
+import { localEnvelope } from "../../operation/index.ts";
+import { RestartBudget } from "./restart-budget.ts";
+import { createWorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
+import { createWorkerTransport } from "./worker-transport.ts";
+
+const closing: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const bootstrap = new URL("../../../test/support/typescript-worker.mjs", import.meta.url);
+const worker = { workerData: { module: new URL("testing.ts", import.meta.url).href } };
+
+async function startPool(options: WorkerPoolOptions) {
+  const pool = await createWorkerPool(bootstrap, { worker, ...options });
+  const calls = new PendingRequestMap(pool);
+  closing.push(() => calls.close());
+  return { pool, calls };
+}
+
+function startWorker() {
+  const thread = new Worker(bootstrap, worker);
+  closing.push(() => thread.terminate());
+  const calls = new PendingRequestMap(createWorkerTransport(thread));
+  closing.push(() => calls.close());
+  return { thread, calls };
+}
+
+describe("one worker", () => {
+  test("calls that are made before the thread is up are answered, with the values as they were", async () => {
+    const { calls } = startWorker();
+
+    const answers = await Promise.all([calls.call("test.echo", { n: 1n }), calls.call("test.echo", [undefined, -0])]);
+
+    expect(answers.map(({ data }) => data)).toStrictEqual([{ n: 1n }, [undefined, -0]]);
+  });
+
+  test("an operation that it does not serve is not found", async () => {
+    const { calls } = startWorker();
+    await calls.call("test.echo", 1);
+
+    await expect(calls.call("test.other", 1)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
+  });
+
+  test("a worker that dies settles its pending calls at once", async () => {
+    const { calls } = startWorker();
+    const pending = Array.from({ length: 100 }, () => calls.call("test.hang", {}).catch((error) => error));
+    await calls.call("test.echo", 1);
+
+    const died = calls.call("test.die", {}).catch((error) => error);
+
+    for (const error of [await died, ...(await Promise.all(pending))]) {
+      expect(error).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+    }
+    await expect(calls.call("test.echo", 1)).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  });
+
+  test("a worker that is terminated settles its pending calls", async () => {
+    const { thread, calls } = startWorker();
+    await calls.call("test.echo", 1);
+    const pending = calls.call("test.hang", {});
+
+    void thread.terminate();
+
+    await expect(pending).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+  });
+
+  test("a worker module that cannot be loaded fails the calls with the reason", async () => {
+    const thread = new Worker(new URL("nothing-there.mjs", import.meta.url));
+    closing.push(() => thread.terminate());
+    const calls = new PendingRequestMap(createWorkerTransport(thread));
+
+    await expect(calls.call("test.echo", 1)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("Cannot find module"),
+    });
+  });
+});
+
+describe("two ends of a MessageChannel", () => {
+  function createPair() {
+    const { port1, port2 } = new MessageChannel();
+    const [left, right] = [createWorkerTransport(port1), createWorkerTransport(port2)];
+    closing.push(
+      () => left.close(),
+      () => right.close(),
+    );
+    return { left, right, port1, port2 };
+  }
+
+  test("each side may serve the other, and hears what it announces", async () => {
+    const { left, right } = createPair();
+    const events: unknown[] = [];
+    right.watchPeers((event) => events.push(event));
+
+    await left.serve(["left.echo"], (frame, reply) => {
+      void reply({
+        type: "call.responded",
+        requestId: frame.requestId,
+        output: localEnvelope(frame.input, "left.echo"),
+      });
+      return () => {};
+    });
+    await left.announce([{ namespace: "left", name: "echo" } as never]);
+
+    expect((await new PendingRequestMap(right).call("left.echo", 5)).data).toBe(5);
+    expect(events).toMatchObject([{ type: "peer.announced", specs: [{ namespace: "left", name: "echo" }] }]);
+    await left.close();
+    await vi.waitFor(() => expect(events).toMatchObject([{}, { type: "peer.left" }]));
+  });
+
+  test("a port that is closed settles both sides", async () => {
+    const { left, right, port1 } = createPair();
+    const followUps: unknown[] = [];
+    await left.serve(["left.hang"], () => (frame) => followUps.push(frame.type));
+    const calls = new PendingRequestMap(right);
+    const pending = calls.call("left.hang", {}).catch((error) => error);
+    await vi.waitFor(() => expect(calls.getPendingCount()).toBe(1));
+
+    port1.close();
+
+    expect(await pending).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test("messages of others on the same port are left alone", async () => {
+    const { left, right, port1 } = createPair();
+    await left.serve(["left.echo"], (frame, reply) => {
+      void reply({ type: "call.responded", requestId: frame.requestId, output: localEnvelope(1, "left.echo") });
+      return () => {};
+    });
+
+    port1.postMessage({ hello: "there" });
+
+    expect((await new PendingRequestMap(right).call("left.echo", 5)).data).toBe(1);
+  });
+
+  test("what is no frame ends the link", async () => {
+    const { right, port1 } = createPair();
+    const calls = new PendingRequestMap(right);
+    const pending = calls.call("left.any", {}).catch((error) => error);
+
+    port1.postMessage("{not a frame");
+
+    expect(await pending).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("it is not JSON") });
+  });
+
+  test("createWorkerTransport without a port says so outside of a worker", () => {
+    expect(() => createWorkerTransport()).toThrow("This is not a worker");
+  });
+});
+
+describe("a pool", () => {
+  test("calls are spread over the threads, each runs once", { timeout: 60_000 }, async () => {
+    const { pool, calls } = await startPool({ size: 3 });
+
+    const answers = await Promise.all(Array.from({ length: 300 }, () => calls.call<number>("test.thread", {})));
+    const perThread = new Map<number, number>();
+    for (const { data } of answers) perThread.set(data, (perThread.get(data) ?? 0) + 1);
+
+    expect(pool.size).toBe(3);
+    expect([...perThread.values()]).toEqual([100, 100, 100]);
+  });
+
+  test("the least busy thread is asked first", { timeout: 60_000 }, async () => {
+    const { calls } = await startPool({ size: 2 });
+    const { data: busy } = await calls.call<number>("test.thread", {});
+    const pending = calls.call("test.hang", {}).catch((error) => error.code);
+
+    const free = await Promise.all([calls.call<number>("test.thread", {}), calls.call<number>("test.thread", {})]);
+
+    // The first of the two goes to the free thread; with one call each, the next to whichever is first again.
+    expect(free.map(({ data }) => data === busy)).toContain(false);
+    await calls.close();
+    expect(await pending).toBe("UNAVAILABLE");
+  });
+
+  test("a thread that dies fails only its own calls and is started again", { timeout: 60_000 }, async () => {
+    const { pool, calls } = await startPool({ size: 2 });
+
+    await expect(calls.call("test.die", {})).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+    const meanwhile = await calls.call("test.echo", "still there");
+
+    expect(meanwhile.data).toBe("still there");
+    await vi.waitFor(() => expect(pool.size).toBe(2), 20_000);
+  });
+
+  test("an operation that no thread serves is not found", { timeout: 60_000 }, async () => {
+    const { calls } = await startPool({ size: 2 });
+
+    await expect(calls.call("test.other", 1)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  });
+
+  test("close settles what is pending and leaves no thread", { timeout: 60_000 }, async () => {
+    const { pool, calls } = await startPool({ size: 2 });
+    const pending = Array.from({ length: 10 }, () => calls.call("test.hang", {}).catch((error) => error.code));
+
+    await pool.close();
+
+    expect(new Set(await Promise.all(pending))).toEqual(new Set(["UNAVAILABLE"]));
+    expect(pool.size).toBe(0);
+    expect(process.getActiveResourcesInfo().filter((name) => name === "Worker")).toEqual([]);
+  });
+
+  test("a module that cannot be loaded, or serves nothing, fails the pool", { timeout: 60_000 }, async () => {
+    const missing = createWorkerPool(new URL("nothing-there.mjs", import.meta.url), { size: 2 });
+    const idle = createWorkerPool(new URL("data:text/javascript,setInterval(() => {}, 1000)"), {
+      size: 1,
+      startTimeout: 300,
+    });
+
+    await expect(missing).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+    await expect(idle).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("It served nothing within 300 ms"),
+    });
+  });
+
+  test("a pool needs at least one worker", async () => {
+    await expect(createWorkerPool(bootstrap, { size: 0 })).rejects.toThrow("at least one worker");
+  });
+
+  test("restarts wait longer each time and end after five in a minute", () => {
+    const budget = new RestartBudget();
+
+    const delays = [0, 1, 2, 3, 4, 5].map((second) => budget.take(second * 1_000));
+
+    expect(delays).toEqual([100, 200, 400, 800, 1_600, undefined]);
+    expect(budget.take(60_500)).toBe(1_600);
+  });
+});
