@@ -164,7 +164,8 @@ describe("errors", () => {
 
     const result = compiled.errors(Array.from({ length: 50_000 }, () => ({ ["k".repeat(2_000)]: 1 })));
 
-    expect({ listed: result.errors.length, total: result.total }).toEqual({ listed: 20, total: 1_000 });
+    // Counting stops at 1,000, of which a third say once more what another says.
+    expect({ listed: result.errors.length, total: result.total }).toEqual({ listed: 20, total: 667 });
     expect(JSON.stringify(result).length).toBeLessThan(16_384);
   });
 

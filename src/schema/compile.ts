@@ -96,7 +96,7 @@ class LazySchema implements CompiledSchema {
   errors(value: unknown, limit = 20): ValueErrors {
     if (this.check(value)) return { errors: [], total: 0 };
     const { context, schema } = this.#prepare();
-    const found = collect(() => Errors(context, schema, value)[1]);
+    const found = withoutEchoes(collect(() => Errors(context, schema, value)[1]));
     if (found.length === 0) found.push({ instancePath: "", message: "is not valid" });
     const errors = found.slice(0, limit).map((error) => ({
       path: shorten(error.instancePath, longestPath),
@@ -130,13 +130,22 @@ function isUnknown(schema: unknown): boolean {
 }
 
 interface FoundError {
+  keyword?: string;
   instancePath: string;
   message: string;
   params?: object;
 }
 
+/** A property that is not expected is told where it stands, and not once more at the object that has it. */
+function withoutEchoes(found: FoundError[]): FoundError[] {
+  const isEcho = ({ keyword }: FoundError) => keyword === "additionalProperties" || keyword === "unevaluatedProperties";
+  if (!found.some(({ keyword }) => keyword === "boolean")) return found;
+  return found.filter((error) => !isEcho(error));
+}
+
 /** A pattern reads as it was written, also where a RegExp took its place. */
-function messageOf({ message, params = {} }: FoundError): string {
+function messageOf({ keyword, message, params = {} }: FoundError): string {
+  if (keyword === "boolean") return "is not expected";
   const pattern = "pattern" in params ? params.pattern : undefined;
   const isNative = pattern instanceof RegExp && pattern.constructor === RegExp;
   return isNative ? `must match pattern "${pattern.source}"` : message;
