@@ -20,6 +20,8 @@ export interface OpenAPIDocument {
   schemaComponents(): Located[];
   /** Filled by the first schema that needs it. */
   subtypes?: Map<unknown, Located[]>;
+  /** Names that a schema hides on each side of a call, itself or by what it extends; filled as schemas are copied. */
+  hidden: Record<"input" | "output", Map<unknown, ReadonlySet<string>>>;
   /** Schemas of errors by the answer they describe and its status: an API declares few and uses them everywhere. */
   errorSchemas: Map<object, Map<string, () => TSchema>>;
 }
@@ -49,6 +51,7 @@ export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): 
       externals: options.externals,
       limit: limits.references,
     }),
+    hidden: { input: new Map(), output: new Map() },
     errorSchemas: new Map(),
     ignoresSiblings: version === "2.0" || version === "3.0",
     schemaComponents: () =>

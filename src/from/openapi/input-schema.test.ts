@@ -315,6 +315,19 @@ test("a chain of 10,000 component references is one step", () => {
   });
 });
 
+test("schemas may extend each other further than the stack goes", () => {
+  const extend = (_: unknown, index: number) => [
+    `A${index}`,
+    { allOf: [{ $ref: `#/components/schemas/A${index + 1}` }], required: ["x"] },
+  ];
+  const schemas = Object.fromEntries([...Array.from({ length: 2_500 }, extend), ["A2500", { type: "object" }]]);
+  const requestBody = { content: json({ $ref: "#/components/schemas/A0" }) };
+
+  const { inputSchema } = importOne(openAPIWith({ requestBody }, { components: { schemas } }));
+
+  expect(Object.keys((plain(inputSchema) as { $defs: object }).$defs)).toHaveLength(2_501);
+});
+
 test("code in names and texts is data", () => {
   const evil = '"]; globalThis.hacked = true; //';
   const schema = {
