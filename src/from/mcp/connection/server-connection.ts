@@ -171,6 +171,7 @@ export class ServerConnection implements MCPConnection {
     }
   }
 
+  /** Waits for the next link, and takes that off the time that is left. */
   async #waitForLink(what: string, options: { signal?: AbortSignal; timeout: number }): Promise<Link> {
     if (this.#link !== undefined) return this.#link;
     this.#assertOpen();
@@ -179,7 +180,12 @@ export class ServerConnection implements MCPConnection {
     if (this.#opening === undefined) {
       throw this.#error("UNAVAILABLE", `it was given up: ${this.#state.error?.message ?? "it went away"}`);
     }
-    return waitFor(this.#opening, options, (code) => this.#error(code, `${what} waited for it to come back`));
+    const start = performance.now();
+    const link = await waitFor(this.#opening, options, (code) =>
+      this.#error(code, `${what} waited for it to come back`),
+    );
+    options.timeout = Math.max(1, options.timeout - Math.ceil(performance.now() - start));
+    return link;
   }
 
   async #open(): Promise<Link> {

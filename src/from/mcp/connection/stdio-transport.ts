@@ -137,9 +137,12 @@ export class StdioTransport implements Transport {
 
   #receive(line: string): void {
     if (this.#closed) return;
-    const message = parseMessage(line);
-    // Banners and other noise on stdout; programs do that.
-    if (message !== undefined) this.onmessage?.(message);
+    const value = parseLine(line);
+    // Servers of 2025-03-26 may answer several requests at once.
+    for (const message of Array.isArray(value) ? value : [value]) {
+      // Banners and other noise on stdout; programs do that.
+      if (isObject(message) && message["jsonrpc"] === "2.0") this.onmessage?.(message as JSONRPCMessage);
+    }
   }
 
   /** A message that is too long is answered in its place, so that only its own call fails. */
@@ -161,14 +164,20 @@ export class StdioTransport implements Transport {
   }
 }
 
-function parseMessage(line: string): JSONRPCMessage | undefined {
-  let value: unknown;
+function parseLine(line: string): unknown {
+  const value = parse(line);
+  if (value !== undefined) return value;
+  // Something may have been printed before the message without ending its line.
+  const start = /.\{\s*"(?:jsonrpc|id|result|error|method|params)"\s*:/.exec(line);
+  return start === null ? undefined : parse(line.slice(start.index + 1));
+}
+
+function parse(text: string): unknown {
   try {
-    value = JSON.parse(line);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
-  return isObject(value) && value["jsonrpc"] === "2.0" ? (value as JSONRPCMessage) : undefined;
 }
 
 /** The id of an answer of which only the ends are known. Members come in any order, but the long one is the result. */

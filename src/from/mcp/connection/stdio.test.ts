@@ -150,7 +150,7 @@ test("noise on stdout is skipped", async () => {
   const source = `
     process.stdout.write("Welcome to tiny!\\r\\n\\n{\\"half\\": \\n[1,2]\\nnull\\n{\\"jsonrpc\\":\\"1.0\\"}\\n");
     calls.noisy = (args, { id }) => {
-      process.stdout.write("thinking...\\n");
+      process.stdout.write("thinking...\\n 10 % {");
       send({ id: 9999, result: {} });
       send({ method: "notifications/unknown" });
       process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: text("done") }) + "\\r\\n");
@@ -160,6 +160,19 @@ test("noise on stdout is skipped", async () => {
 
   expect(await call(connection, "noisy")).toBe("done");
   expect(await call(connection, "echo", {})).toBe("{}");
+});
+
+test("several answers may come in one line", async () => {
+  const source = `
+    const waiting = [];
+    calls.both = ({ n }, { id }) => {
+      waiting.push({ jsonrpc: "2.0", id, result: text(String(n)) });
+      if (waiting.length === 2) process.stdout.write(JSON.stringify(waiting) + "\\n");
+    };
+  `;
+  const connection = await connect(program(source));
+
+  expect(await Promise.all([1, 2].map((n) => call(connection, "both", { n })))).toEqual(["1", "2"]);
 });
 
 test("a message is put together from any pieces", async () => {
