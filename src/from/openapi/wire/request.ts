@@ -220,7 +220,12 @@ function secretsOf(configured: Record<string, string>): string[] {
   const names = Object.keys(configured).filter((name) =>
     /auth|key|token|secret|cookie|password|session|signature/i.test(name),
   );
-  return names.map((name) => configured[name]!);
+  return names.flatMap((name) => {
+    const value = String(configured[name]);
+    if (/cookie/i.test(name)) return value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+    // The token alone as well, without `Bearer` before it.
+    return [value, value.slice(value.indexOf(" ") + 1)];
+  });
 }
 
 function setHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
