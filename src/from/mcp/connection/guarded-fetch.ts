@@ -1,7 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
-import { boundBody } from "./bounded-body.ts";
+import { boundReading, cutBody } from "./bounded-body.ts";
 import { guardEventStream } from "./event-stream.ts";
 import type { MessageTap } from "./message-tap.ts";
 import { addHeaders } from "./secrets.ts";
@@ -34,10 +34,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
       if (response.status === 404 && isInSession(request) && (streamed || request.method === "POST")) {
         options.onSessionLost();
       }
-      return replaceBody(response, boundBody(response, Math.min(maxBytes, longestErrorPage), "cut"));
+      return replaceBody(response, cutBody(response, Math.min(maxBytes, longestErrorPage)));
     }
     if (response.body === null || isSmall(response, maxBytes)) return response;
-    if (!isEventStream(response)) return replaceBody(response, boundBody(response, maxBytes, "fail"));
+    if (!isEventStream(response)) return boundReading(response, maxBytes);
     if (new URL(target).origin !== url.origin) return response;
     if (request.method === "GET") streamed = true;
     return replaceBody(
