@@ -20,6 +20,9 @@ import { Link, type LinkOptions, type LinkOwner } from "./link.ts";
 
 const log = logger("transport", "link");
 
+/** In ms. */
+const longestSync = 1_000;
+
 /** Tells a transport about its own links. */
 export interface LinkHubEvents {
   /** The other side has introduced itself. */
@@ -85,10 +88,12 @@ export class LinkHub implements Transport, LinkOwner {
     this.#assertOpen();
     for (const id of operationIds) this.#servers.set(id, onRequest);
     for (const link of this.#links) this.#tellServing(link, operationIds);
+    await this.#sync();
     return async (ids = operationIds) => {
       const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
       for (const id of stopped) this.#servers.delete(id);
       for (const link of this.#links) link.send({ type: "link.stopped", operationIds: stopped });
+      await this.#sync();
     };
   }
 
@@ -96,6 +101,7 @@ export class LinkHub implements Transport, LinkOwner {
     this.#assertOpen();
     this.#specs = specs;
     for (const link of this.#links) this.#tellSpecs(link);
+    await this.#sync();
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
@@ -151,6 +157,17 @@ export class LinkHub implements Transport, LinkOwner {
     if (best !== undefined) return best;
     if (this.#links.size > 0) throw operationNotFound(operationId);
     throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+  }
+
+  /** Waits until peers know what they were told; for one that is still starting, or stands still, not for long. */
+  async #sync(): Promise<void> {
+    if (this.#links.size === 0) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, longestSync);
+    });
+    await Promise.race([Promise.all(Array.from(this.#links, (link) => link.sync())), late]);
+    clearTimeout(timer);
   }
 
   #tellServing(link: Link, operationIds: readonly string[]): void {

@@ -61,6 +61,8 @@ export class Link {
   readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
   readonly #served: ServedCalls;
   readonly #stopHeartbeat: () => void;
+  /** Who waits for the answer to each ping, in order. */
+  readonly #pings: Array<() => void> = [];
   readonly #receiveLimits: FrameLimits;
   /** The other side's limit may be the smaller one. */
   #sendLimits: FrameLimits;
@@ -123,6 +125,11 @@ export class Link {
     }
   }
 
+  /** Resolves when the other side has handled all that was sent before, or is gone. */
+  sync(): Promise<void> {
+    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#ping(resolve));
+  }
+
   /** Takes a message from the channel. What is no frame ends the link, because nobody knows what was lost with it. */
   receive(message: string | Uint8Array): void {
     if (this.#isClosed) return;
@@ -149,6 +156,7 @@ export class Link {
     const asked = [...this.#asked];
     this.#asked.clear();
     for (const [requestId, onReply] of asked) onReply(toFailedFrame(requestId, failure));
+    for (const answered of this.#pings.splice(0)) answered();
     this.#served.abortAll(error?.message ?? "the connection was closed");
   }
 
@@ -193,6 +201,8 @@ export class Link {
         return this.#noteOperations(frame.type, (frame as unknown as Record<string, unknown>)["operationIds"]);
       case "link.pinged":
         return this.send({ type: "link.ponged" });
+      case "link.ponged":
+        return this.#pings.shift()?.();
       case "link.closed":
         return this.close(new Error("The other side closed the connection"));
     }
@@ -244,6 +254,11 @@ export class Link {
     call.follow(onRequest(frame, reply, this.#options.identity));
   }
 
+  #ping(onAnswer: () => void): void {
+    this.#pings.push(onAnswer);
+    this.send({ type: "link.pinged" });
+  }
+
   #startHeartbeat(interval: number): () => void {
     const link = this;
     return startHeartbeat(
@@ -254,7 +269,7 @@ export class Link {
         get bufferedAmount() {
           return link.#outbox.bufferedAmount;
         },
-        ping: () => link.send({ type: "link.pinged" }),
+        ping: () => link.#ping(() => {}),
         onSilence: () => {
           log.warn("{transport}: no sign of life from the other side for {interval} ms", {
             transport: link.#owner.name,

@@ -6,6 +6,7 @@ import { defaultLimits, type Identity, type Limits } from "../../operation/index
 import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
+import { toMaxPayload } from "./max-payload.ts";
 import { findRefusal, isLoopback, type Welcome } from "./origin.ts";
 import { readToken, subprotocol } from "./protocol.ts";
 import { listen, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
@@ -16,7 +17,6 @@ import {
   type UpgradeServer,
   type UpgradeSocket,
 } from "./upgrade.ts";
-import { toMaxPayload } from "./web-socket-client.ts";
 
 const log = logger("transport", "websocket");
 

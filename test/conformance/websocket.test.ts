@@ -1,0 +1,54 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { WebSocketClient } from "../../src/transport/websocket/web-socket-client.ts";
+import {
+  createWebSocketServer,
+  type WebSocketServerTransport,
+} from "../../src/transport/websocket/web-socket-server.ts";
+import { describeTransport, type TransportNetwork } from "./transport.ts";
+import { until } from "./transport-helpers.ts";
+
+const limits = { maxMessage: 64 * 1024 };
+
+/** Real servers and sockets: every asker is a client of all servers. */
+async function createNetwork(): Promise<TransportNetwork> {
+  const servers: Array<{ http: Server; url: string; transport: WebSocketServerTransport }> = [];
+  const askers: WebSocketClient[] = [];
+  const sockets = new Set<Socket>();
+  return {
+    maxMessage: limits.maxMessage,
+    async asker() {
+      const asker = new WebSocketClient({ limits, reconnect: { first: 10, longest: 50 } });
+      askers.push(asker);
+      for (const { url } of servers) await asker.connect(url);
+      return asker;
+    },
+    async server() {
+      const http = createServer();
+      http.on("connection", (socket) => {
+        sockets.add(socket);
+        socket.on("close", () => sockets.delete(socket));
+      });
+      await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+      const transport = await createWebSocketServer({ server: http, limits });
+      const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
+      servers.push({ http, url, transport });
+      for (const asker of askers) await asker.connect(url);
+      return transport;
+    },
+    async reconnect() {
+      const before = [...sockets];
+      for (const socket of before) socket.resetAndDestroy();
+      await until(() => before.every((socket) => !sockets.has(socket)));
+      await until(() => askers.every((asker) => asker.isClosed || asker.links.size === servers.length));
+    },
+    async close() {
+      for (const { http } of servers) {
+        http.closeAllConnections();
+        await new Promise((resolve) => http.close(resolve));
+      }
+    },
+  };
+}
+
+describeTransport("websocket", createNetwork);
