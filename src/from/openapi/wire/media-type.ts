@@ -1,6 +1,6 @@
-/** The bare media type of a `Content-Type` value, in lower case and without parameters. */
+/** The bare media type of a `Content-Type` value, in lower case and without parameters. Of several the first. */
 export function essence(contentType: string): string {
-  const end = contentType.indexOf(";");
+  const end = contentType.search(/[;,]/);
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
 }
 

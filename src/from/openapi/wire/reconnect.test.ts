@@ -63,6 +63,20 @@ test.each([
     "destroy",
     { outcome: "STREAM_GAP", ids: [undefined] },
   ],
+  [
+    "with an id that no header can hold: a gap is told",
+    "id: a\u0001b\ndata: a\n\n",
+    { reconnect: soon },
+    "destroy",
+    { outcome: "STREAM_GAP", ids: [undefined] },
+  ],
+  [
+    "with an id that would be cut: a gap is told",
+    `id: ${"x".repeat(1025)}\ndata: a\n\n`,
+    { reconnect: soon },
+    "destroy",
+    { outcome: "STREAM_GAP", ids: [undefined] },
+  ],
   ["without ids: an end is an end", "data: a\n\n", { reconnect: soon }, "end", { outcome: "ended", ids: [undefined] }],
   [
     "without ids, where gaps are allowed",

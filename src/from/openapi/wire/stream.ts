@@ -5,6 +5,7 @@ import type { EndpointPlan } from "../plan.ts";
 import { badResponse, timedOut, tooLarge } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { createFramer, type FramedItem, type Framer } from "./framing.ts";
+import { isHeaderValue } from "./headers.ts";
 import { compileItem, endOfStream } from "./item.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
@@ -212,7 +213,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
 
   #prepare(request: WireRequest): void {
     this.#replayable = request.replayable;
-    if (this.#lastId !== "") request.headers["last-event-id"] = toByteText(this.#lastId);
+    const id = toHeader(this.#lastId);
+    if (id !== undefined) request.headers["last-event-id"] = id;
   }
 
   /** `undefined` for an item that ends the stream, and for one that cannot be read; then `#problem` says why. */
@@ -292,7 +294,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   }
 
   #canResume(): boolean {
-    const resumable = this.#lastId !== "" || !this.#delivered || this.#reconnect?.allowGaps === true;
+    const resumable = toHeader(this.#lastId) !== undefined || !this.#delivered || this.#reconnect?.allowGaps === true;
     return resumable && this.#replayable && this.#exchange.repeatable;
   }
 
@@ -352,7 +354,9 @@ function byteLength(text: string): number {
   return encoder.encode(text).byteLength;
 }
 
-/** UTF-8 as a header carries it, as browsers send `Last-Event-ID`. */
-function toByteText(text: string): string {
-  return String.fromCharCode(...encoder.encode(text.slice(0, 1024)));
+/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where there is none, or none that a header can hold. */
+function toHeader(id: string): string | undefined {
+  if (id === "" || id.length > 1024) return undefined;
+  const text = String.fromCharCode(...encoder.encode(id));
+  return isHeaderValue(text) ? text : undefined;
 }
