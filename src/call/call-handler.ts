@@ -40,7 +40,10 @@ export interface CallHandlerOptions extends IdentityRules {
   registry: OperationRegistry;
   /** Where the requests come from. */
   callMap: PendingRequestMap;
-  /** For calls that arrive without a timeout, in ms. @default 30,000 */
+  /**
+   * For calls that arrive without a timeout, in ms. Calls in process have none, as those of `execute`.
+   * @default 30,000
+   */
   defaultTimeout?: number;
   /** The longest that a call may take, whatever it asks for, in ms. @default one hour */
   maxTimeout?: number;
@@ -57,8 +60,8 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
   const {
     registry,
     callMap,
-    defaultTimeout = 30_000,
-    maxTimeout = 3_600_000,
+    defaultTimeout = callMap.isInProcess ? Number.POSITIVE_INFINITY : 30_000,
+    maxTimeout = callMap.isInProcess ? Number.POSITIVE_INFINITY : 3_600_000,
     limits,
     authenticate,
     trustedBus,

@@ -145,7 +145,7 @@ class Stream extends OpenRequest {
   }
 
   #takeValue({ output, seq }: CallResponded): void {
-    if (this.host.checksReplies && !isResponseEnvelope(output)) {
+    if (!this.host.isInProcess && !isResponseEnvelope(output)) {
       return this.giveUp(badReply(this.operationId, "a value that is no envelope"));
     }
     if (seq !== undefined && seq !== this.#nextSeq) return this.giveUp(gap(this.operationId, this.#nextSeq, seq));

@@ -14,6 +14,7 @@ import {
   timedOut,
   unavailable,
 } from "../operation/index.ts";
+import { LocalRequest } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../transport/transport.ts";
 import type { CallRequestOptions } from "./request-options.ts";
 
@@ -28,8 +29,8 @@ export interface RequestHost {
   readonly maxPending: number;
   /** For calls without a deadline, in ms. */
   readonly defaultTimeout: number;
-  /** Whether answers come from elsewhere and must be looked at before they are believed. */
-  readonly checksReplies: boolean;
+  /** Whether nothing leaves this process: answers need no second look then, and requests no copy. */
+  readonly isInProcess: boolean;
   /** Replies that came for requests that had ended. */
   ignored: number;
   isClosed: boolean;
@@ -68,21 +69,30 @@ class SignalWatch extends Linked implements AbortListener {
  * belongs to. Whoever gives it up tells the serving side.
  */
 export abstract class OpenRequest extends Linked {
-  readonly operationId: string;
-  readonly requestId = nextRequestId();
-  readonly host: RequestHost;
-  isOpen = true;
-  isSent = false;
-  readonly #onProgress: CallRequestOptions["onProgress"];
-  #followUp: SendFollowUp | undefined = undefined;
-  #deadlineWatch: DeadlineWatch | undefined = undefined;
-  #signalWatch: SignalWatch | undefined = undefined;
+  // Assigned, not defined as class fields, which is the greater part of what making one of these would cost.
+  declare readonly operationId: string;
+  declare readonly requestId: string;
+  declare readonly host: RequestHost;
+  declare isOpen: boolean;
+  declare isSent: boolean;
+  declare private readonly onProgress: CallRequestOptions["onProgress"];
+  declare private followUp: SendFollowUp | undefined;
+  declare private local: LocalRequest | undefined;
+  declare private deadlineWatch: DeadlineWatch | undefined;
+  declare private signalWatch: SignalWatch | undefined;
 
   constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
     super();
     this.host = host;
     this.operationId = operationId;
-    this.#onProgress = onProgress;
+    this.requestId = nextRequestId();
+    this.isOpen = true;
+    this.isSent = false;
+    this.onProgress = onProgress;
+    this.followUp = undefined;
+    this.local = undefined;
+    this.deadlineWatch = undefined;
+    this.signalWatch = undefined;
     host.size += 1;
     host.open.add(this);
   }
@@ -99,7 +109,7 @@ export abstract class OpenRequest extends Linked {
       if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
       if (host.size > host.maxPending)
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
-      const frame: CallRequested = { type: "call.requested", requestId: this.requestId, operationId, input };
+      const frame = host.isInProcess ? this.#createLocal(input) : this.#createFrame(input);
       if (options !== undefined) describe(frame, options);
       if (credit !== undefined) frame.credit = credit;
       this.#watch(frame, options, defaultTimeout);
@@ -122,14 +132,14 @@ export abstract class OpenRequest extends Linked {
       return;
     }
     if (frame.type !== "call.progressed") return this.take(frame);
-    const listener = this.#onProgress;
+    const listener = this.onProgress;
     if (listener !== undefined) notify(() => listener(frame.progress), reportProgressListener);
   }
 
   /** Tells the serving side that `count` more values can be taken. False while the transport is not ready. */
   protected creditMore(count: number): boolean {
-    this.#followUp?.({ type: "call.credited", requestId: this.requestId, count });
-    return this.#followUp !== undefined;
+    this.followUp?.({ type: "call.credited", requestId: this.requestId, count });
+    return this.followUp !== undefined;
   }
 
   /** The transport is ready to send further frames of this request. */
@@ -141,8 +151,9 @@ export abstract class OpenRequest extends Linked {
     this.isOpen = false;
     this.host.size -= 1;
     this.unlink();
-    this.#deadlineWatch?.unlink();
-    this.#signalWatch?.unlink();
+    this.local?.unlink();
+    this.deadlineWatch?.unlink();
+    this.signalWatch?.unlink();
     return true;
   }
 
@@ -160,11 +171,21 @@ export abstract class OpenRequest extends Linked {
 
   /** Tells the serving side that nobody waits any more. */
   protected abandon(reason: string): void {
-    this.#followUp?.({ type: "call.aborted", requestId: this.requestId, reason });
+    this.followUp?.({ type: "call.aborted", requestId: this.requestId, reason });
+  }
+
+  #createLocal(input: unknown): LocalRequest {
+    const frame = new LocalRequest(this.requestId, this.operationId, input);
+    this.local = frame;
+    return frame;
+  }
+
+  #createFrame(input: unknown): CallRequested {
+    return { type: "call.requested", requestId: this.requestId, operationId: this.operationId, input };
   }
 
   #onSent(followUp: SendFollowUp): void {
-    this.#followUp = followUp;
+    this.followUp = followUp;
     // Given up before the transport was ready; after a last reply it does not matter.
     if (this.isOpen) this.onReady();
     else this.abandon("given up");
@@ -181,12 +202,12 @@ export abstract class OpenRequest extends Linked {
     if (end !== Number.POSITIVE_INFINITY) {
       if (end <= now) throw checkPastDeadline(this.operationId, end) ?? timedOut(this.operationId, false);
       frame.timeout = end - now;
-      this.#deadlineWatch = new DeadlineWatch(this);
-      expireAt(this.#deadlineWatch, toMonotonic(end, now));
+      this.deadlineWatch = new DeadlineWatch(this);
+      expireAt(this.deadlineWatch, toMonotonic(end, now));
     }
     if (signal === undefined) return;
-    this.#signalWatch = new SignalWatch(this);
-    listenForAbort(signal, this.#signalWatch);
+    this.signalWatch = new SignalWatch(this);
+    listenForAbort(signal, this.signalWatch);
   }
 }
 

@@ -5,8 +5,8 @@ import type { CallRequestOptions } from "./request-options.ts";
 
 /** A call that waits for its one answer. */
 export class PendingCall extends OpenRequest {
-  readonly #resolve: (envelope: ResponseEnvelope) => void;
-  readonly #reject: (error: CallError) => void;
+  declare private readonly resolve: (envelope: ResponseEnvelope) => void;
+  declare private readonly reject: (error: CallError) => void;
 
   constructor(
     host: RequestHost,
@@ -16,20 +16,20 @@ export class PendingCall extends OpenRequest {
     reject: (error: CallError) => void,
   ) {
     super(host, operationId, onProgress);
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.resolve = resolve;
+    this.reject = reject;
   }
 
   protected take(frame: CallResponded | CallCompleted | CallFailed): void {
     switch (frame.type) {
       case "call.responded":
-        if (this.host.checksReplies && !isResponseEnvelope(frame.output)) {
+        if (!this.host.isInProcess && !isResponseEnvelope(frame.output)) {
           return this.giveUp(badReply(this.operationId, "an answer that is no envelope"));
         }
         this.end();
         // One of many: nobody will read the others.
         if (frame.seq !== undefined) this.abandon("one answer was asked for");
-        this.#resolve(frame.output);
+        this.resolve(frame.output);
         return;
       case "call.error":
         return this.close(CallError.fromJSON(frame));
@@ -39,7 +39,7 @@ export class PendingCall extends OpenRequest {
   }
 
   protected fail(error: CallError): void {
-    this.#reject(error);
+    this.reject(error);
   }
 }
 

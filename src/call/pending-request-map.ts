@@ -73,10 +73,15 @@ export class PendingRequestMap implements AsyncDisposable {
       size: 0,
       maxPending: options.limits?.pendingCalls ?? defaultLimits.pendingCalls,
       defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
-      checksReplies: !isInProcess,
+      isInProcess,
       ignored: 0,
       isClosed: false,
     };
+  }
+
+  /** Whether calls stay in this process. */
+  get isInProcess(): boolean {
+    return this.#host.isInProcess;
   }
 
   /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */

@@ -1,5 +1,12 @@
-import type { ResponseEnvelope } from "../operation/index.ts";
-import { type CallError, type CallOptions, type Identity, mapError, type Progress } from "../operation/index.ts";
+import {
+  aborted,
+  type CallError,
+  type CallOptions,
+  type Identity,
+  mapError,
+  type Progress,
+  type ResponseEnvelope,
+} from "../operation/index.ts";
 import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
@@ -15,37 +22,45 @@ import {
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
 export class RunningCall implements OwnedCall {
-  readonly guard: Guard;
-  callsLeft: number;
-  readonly parentRequestId: string | undefined;
-  readonly #host: RunningHost;
-  readonly #frame: CallRequested;
-  readonly #reply: Reply;
-  #hasAsker = true;
+  // Assigned, not defined as class fields, which is the greater part of what making one of these would cost.
+  declare callsLeft: number;
+  declare readonly parentRequestId: string | undefined;
+  declare isTimed: boolean;
+  declare private readonly host: RunningHost;
+  declare private readonly frame: CallRequested;
+  declare private readonly reply: Reply;
+  declare private guard: Guard | undefined;
+  declare private isOpen: boolean;
+  declare private hasAsker: boolean;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
-    this.guard = new Guard(frame.operationId);
     this.callsLeft = host.callsPerRoot;
     this.parentRequestId = textOrNothing(frame.parentRequestId);
-    this.#host = host;
-    this.#frame = frame;
-    this.#reply = reply;
+    this.host = host;
+    this.frame = frame;
+    this.reply = reply;
+    this.isTimed = false;
+    this.guard = undefined;
+    this.isOpen = true;
+    this.hasAsker = true;
     host.running += 1;
   }
 
   /** Begins the call, which ends with TIMEOUT after `timeout` ms. Does not throw. */
   begin(asker: Identity | undefined, timeout: number): void {
-    const now = Date.now();
-    const deadline = now + timeout;
-    const { guard } = this;
-    guard.onEnd((error) => this.#onGivenUp(error));
-    guard.arm(undefined, deadline, undefined, now);
-    if (!guard.isOpen) return;
-    const identity = identify(this.#host, this.#frame, asker);
+    let deadline: number | undefined;
+    if (timeout !== Number.POSITIVE_INFINITY) {
+      const now = Date.now();
+      deadline = now + timeout;
+      this.isTimed = true;
+      this.watch().arm(undefined, deadline, undefined, now);
+    }
+    if (!this.isOpen) return;
+    const identity = identify(this.host, this.frame, asker);
     if (identity instanceof Promise) {
       identity.then(
         (known) => {
-          guard.endIfExpired();
+          this.guard?.endIfExpired();
           this.#run(known, deadline);
         },
         (error) => this.onFailure(error),
@@ -53,42 +68,57 @@ export class RunningCall implements OwnedCall {
     } else this.#run(identity, deadline);
   }
 
+  watch(): Guard {
+    if (this.guard === undefined) {
+      this.guard = new Guard(this.frame.operationId);
+      // Asked for by a handler that runs on after its call was given up.
+      if (!this.hasAsker) this.guard.abandon(aborted(this.frame.operationId, "the asker is gone", true));
+      this.guard.onEnd((error) => this.#onGivenUp(error));
+    }
+    return this.guard;
+  }
+
   follow(frame: FollowUp): void {
-    if (frame.type !== "call.aborted") return;
-    this.#hasAsker = false;
-    this.guard.end({ kind: "aborted", reason: frame.reason });
+    if (frame.type !== "call.aborted" || !this.isOpen) return;
+    this.hasAsker = false;
+    if (this.guard === undefined) this.#leave();
+    else this.guard.end({ kind: "aborted", reason: frame.reason });
   }
 
   onProgress(progress: Progress): void {
-    if (this.guard.isOpen) sendProgress(this.#reply, this.#frame, progress);
+    if (this.isOpen) sendProgress(this.reply, this.frame, progress);
   }
 
   onAnswer(output: ResponseEnvelope): void {
-    if (!this.guard.release()) return reportLate(this.#frame.operationId);
-    send(this.#reply, this.#frame, { type: "call.responded", requestId: this.#frame.requestId, output });
-    this.#leaveHost();
+    if (!this.isOpen) return reportLate(this.frame.operationId);
+    this.#leave();
+    this.guard?.release();
+    send(this.reply, this.frame, { type: "call.responded", requestId: this.frame.requestId, output });
   }
 
   onFailure(error: unknown): void {
-    if (!this.guard.release()) return reportLate(this.#frame.operationId);
-    sendError(this.#reply, this.#frame, mapError(error));
-    this.#leaveHost();
+    if (!this.isOpen) return reportLate(this.frame.operationId);
+    this.#leave();
+    this.guard?.release();
+    sendError(this.reply, this.frame, mapError(error));
   }
 
-  #run(identity: Identity | undefined, deadline: number): void {
-    if (!this.guard.isOpen) return;
-    const { operationId, input, requestId } = this.#frame;
-    const options: CallOptions = { identity, deadline, requestId, metadata: recordOrNothing(this.#frame.metadata) };
-    executeArrived(this.#host.registry, operationId, input, options, this);
+  #run(identity: Identity | undefined, deadline: number | undefined): void {
+    if (!this.isOpen) return;
+    const { operationId, input, requestId } = this.frame;
+    const options: CallOptions = { identity, deadline, requestId, metadata: recordOrNothing(this.frame.metadata) };
+    executeArrived(this.host.registry, operationId, input, options, this);
   }
 
   #onGivenUp(error: CallError): void {
-    if (this.#hasAsker) sendError(this.#reply, this.#frame, error);
-    this.#leaveHost();
+    if (!this.isOpen) return;
+    this.#leave();
+    if (this.hasAsker) sendError(this.reply, this.frame, error);
   }
 
-  #leaveHost(): void {
-    this.#host.running -= 1;
-    this.#host.onEnd();
+  #leave(): void {
+    this.isOpen = false;
+    this.host.running -= 1;
+    this.host.onEnd();
   }
 }

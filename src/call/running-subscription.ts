@@ -55,34 +55,34 @@ export class RunningSubscription implements Arrival {
   }
 
   #pump(): void {
-    if (this.#isPumping || this.#values === undefined) return;
-    this.#isPumping = true;
-    this.#sendValues(this.#values).then(
-      () => {
-        this.#isPumping = false;
-      },
-      (error) => {
-        this.#leaveValues();
-        this.#fail(error);
-      },
-    );
+    if (!this.#isPumping && this.#values !== undefined) void this.#sendValues(this.#values);
   }
 
   async #sendValues(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
-    const { requestId } = this.#frame;
-    while (this.#isOpen && this.#credit > 0) {
-      const { done, value } = await values.next();
-      if (!this.#isOpen) return;
-      if (done) {
-        this.#end();
-        await this.#reply({ type: "call.completed", requestId });
-        return;
-      }
-      this.#credit -= 1;
-      const sent = this.#reply({ type: "call.responded", requestId, output: value, seq: this.#seq });
-      this.#seq += 1;
-      if (sent !== undefined) await sent;
+    this.#isPumping = true;
+    try {
+      while (this.#isOpen && this.#credit > 0) await this.#sendNext(values);
+    } catch (error) {
+      this.#leaveValues();
+      this.#fail(error);
     }
+    // In the turn in which the credit was found to be used up: what comes later starts anew.
+    this.#isPumping = false;
+  }
+
+  async #sendNext(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
+    const { requestId } = this.#frame;
+    const { done, value } = await values.next();
+    if (!this.#isOpen) return;
+    if (done) {
+      this.#end();
+      await this.#reply({ type: "call.completed", requestId });
+      return;
+    }
+    this.#credit -= 1;
+    const sent = this.#reply({ type: "call.responded", requestId, output: value, seq: this.#seq });
+    this.#seq += 1;
+    if (sent !== undefined) await sent;
   }
 
   #fail(error: unknown): void {

@@ -6,8 +6,8 @@ import { Subscription } from "./subscription.ts";
 import type { OperationRegistry } from "./types.ts";
 
 /**
- * Runs a query or mutation that came from outside. Its handler's signal and the calls inside listen to the call's
- * guard; racing the answer against that guard is left to the call. Never throws.
+ * Runs a query or mutation that came from outside. Its handler's signal and the calls inside listen to the guard
+ * that `call.watch()` gives; racing the answer against the end is left to the call. Never throws.
  */
 export function executeArrived<Known extends KnownOperations>(
   registry: OperationRegistry<Known>,

@@ -28,6 +28,8 @@ export interface Arrival {
   readonly parentRequestId?: string | undefined;
   /** Hears what the handler reports, and knows itself whether the call has ended. */
   onProgress(progress: Progress): void;
+  /** Gives what ends the call, for a handler or a nested call that wants to hear of that. Made when first asked for. */
+  watch?(): Guard;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -99,12 +101,13 @@ export class CallContext implements OperationContext {
   }
 
   get signal(): AbortSignal {
-    this.#guard ??= this.#host.createGuard(this.#operationId);
-    return this.#guard.signal;
+    const guard = CallContext.watch(this) ?? this.#host.createGuard(this.#operationId);
+    this.#guard = guard;
+    return guard.signal;
   }
 
   get abortable(): boolean {
-    return this.#guard !== undefined;
+    return this.#guard !== undefined || (this.#depth === 0 && this.#arrival?.watch !== undefined);
   }
 
   get env(): RegisteredEnv {
@@ -136,6 +139,12 @@ export class CallContext implements OperationContext {
   }
 
   static guardOf(context: CallContext): Guard | undefined {
+    return context.#guard;
+  }
+
+  /** The guard of a call that can be given up, made now if need be. */
+  static watch(context: CallContext): Guard | undefined {
+    if (context.#guard === undefined && context.#depth === 0) context.#guard = context.#arrival?.watch?.();
     return context.#guard;
   }
 

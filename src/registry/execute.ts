@@ -45,7 +45,9 @@ export function executeChecked(
 
 /** A call that came from outside. Whoever made it races it against its end and hears how it went. */
 export interface OwnedCall extends Arrival {
-  readonly guard: Guard;
+  watch(): Guard;
+  /** Whether it can end by itself, so that it must be watched from the start. */
+  readonly isTimed: boolean;
   onAnswer(envelope: ResponseEnvelope): void;
   /** Gets a `CallError`. */
   onFailure(error: unknown): void;
@@ -61,9 +63,9 @@ export function executeOwned(
 ): void {
   try {
     const context = new CallContext(core, id, options, undefined, call);
-    CallContext.attachGuard(context, call.guard);
+    if (call.isTimed) CallContext.watch(context);
     if (!core.calls.hasListeners) return startOwned(core, context, id, input, call);
-    observe(core, context, id, () => raceOwned(core, context, id, input, call.guard)).then(
+    observe(core, context, id, () => raceOwned(core, context, id, input, call.watch())).then(
       (envelope) => call.onAnswer(envelope),
       (error) => call.onFailure(error),
     );
@@ -93,6 +95,7 @@ function startOwned(
 ): void {
   const prepared = admit(core, context, id, "execute", false);
   if (core.middleware.length > 0 || !prepared.isPlain) {
+    CallContext.watch(context);
     runFully(core, prepared, context, input, false).then(
       (envelope) => call.onAnswer(envelope),
       (error) => call.onFailure(error),

@@ -35,22 +35,33 @@ class Watch extends Linked implements AbortListener {
  * waits for its deadline without a further object.
  */
 export class Guard extends Linked implements Expiring {
-  readonly operationId: string;
+  // Assigned, not defined as class fields: there are many, and defining them costs more than all the rest of a guard.
+  declare readonly operationId: string;
   /** The error that the call was given up with. */
-  ended: CallError | undefined = undefined;
-  #started = false;
-  #released = false;
-  #onEnd: ((error: CallError) => void) | undefined = undefined;
-  #expiresAt = Number.POSITIVE_INFINITY;
-  #controller: AbortController | undefined = undefined;
-  #children: LinkedSet<Watch> | undefined = undefined;
-  #signalWatch: Watch | undefined = undefined;
-  #baseWatch: Watch | undefined = undefined;
-  #parentWatch: Watch | undefined = undefined;
+  declare ended: CallError | undefined;
+  declare private started: boolean;
+  declare private released: boolean;
+  declare private endListener: ((error: CallError) => void) | undefined;
+  declare private expiresAt: number;
+  declare private controller: AbortController | undefined;
+  declare private children: LinkedSet<Watch> | undefined;
+  declare private signalWatch: Watch | undefined;
+  declare private baseWatch: Watch | undefined;
+  declare private parentWatch: Watch | undefined;
 
   constructor(operationId: string) {
     super();
     this.operationId = operationId;
+    this.ended = undefined;
+    this.started = false;
+    this.released = false;
+    this.endListener = undefined;
+    this.expiresAt = Number.POSITIVE_INFINITY;
+    this.controller = undefined;
+    this.children = undefined;
+    this.signalWatch = undefined;
+    this.baseWatch = undefined;
+    this.parentWatch = undefined;
   }
 
   /** Begins to watch. The guard may have ended when this returns: a signal was aborted before, a deadline is past. */
@@ -62,18 +73,18 @@ export class Guard extends Linked implements Expiring {
   ): void {
     if (parent !== undefined) {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
-      this.#expiresAt = parent.#expiresAt;
+      this.expiresAt = parent.expiresAt;
       // The handler around may have kept the timer from firing.
       if (this.#isExpired()) return this.end({ kind: "expired" });
-      if (parent.#released) this.#watchDeadline();
+      if (parent.released) this.#watchDeadline();
       else {
-        this.#parentWatch = new Watch(this);
-        parent.#children ??= new LinkedSet();
-        parent.#children.add(this.#parentWatch);
+        this.parentWatch = new Watch(this);
+        parent.children ??= new LinkedSet();
+        parent.children.add(this.parentWatch);
       }
     }
     if (signal !== undefined) {
-      this.#signalWatch = this.#listenTo(signal);
+      this.signalWatch = this.#listenTo(signal);
       if (this.ended !== undefined) return;
     }
     if (deadline !== undefined) {
@@ -81,8 +92,8 @@ export class Guard extends Linked implements Expiring {
       if (deadline <= now) return this.end({ kind: "expired" });
       const expiresAt = toMonotonic(deadline, now);
       // The call around watches its own deadline for both, as long as it runs.
-      if (expiresAt < this.#expiresAt) {
-        this.#expiresAt = expiresAt;
+      if (expiresAt < this.expiresAt) {
+        this.expiresAt = expiresAt;
         expireAt(this, expiresAt);
       }
     }
@@ -94,16 +105,16 @@ export class Guard extends Linked implements Expiring {
 
   /** Whether the call has neither ended nor been released. */
   get isOpen(): boolean {
-    return !this.#released && this.ended === undefined;
+    return !this.released && this.ended === undefined;
   }
 
   /** Says who hears of the end, which may have come already. */
   onEnd(listener: (error: CallError) => void): void {
-    const earlier = this.#onEnd;
+    const earlier = this.endListener;
     if (this.ended !== undefined) listener(this.ended);
-    else if (earlier === undefined) this.#onEnd = listener;
+    else if (earlier === undefined) this.endListener = listener;
     else {
-      this.#onEnd = (error) => {
+      this.endListener = (error) => {
         earlier(error);
         listener(error);
       };
@@ -112,11 +123,11 @@ export class Guard extends Linked implements Expiring {
 
   /** Stops watching. True for the first to say so, false when the call has ended or was released before. */
   release(): boolean {
-    if (this.#released || this.ended !== undefined) return false;
-    this.#released = true;
+    if (this.released || this.ended !== undefined) return false;
+    this.released = true;
     this.#leave();
     // Calls inside that nobody waited for keep the deadline.
-    const children = this.#children;
+    const children = this.children;
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.#watchDeadline();
     return true;
   }
@@ -124,7 +135,7 @@ export class Guard extends Linked implements Expiring {
   /** Says that the handler is called now: from here on it may have had an effect. Throws when the call has ended. */
   start(): void {
     if (this.ended !== undefined) throw this.ended;
-    this.#started = true;
+    this.started = true;
   }
 
   /** The same for a call that has waited for something. */
@@ -140,20 +151,20 @@ export class Guard extends Linked implements Expiring {
 
   /** What the handler can listen to. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.ended !== undefined) this.#controller.abort(this.ended);
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.ended !== undefined) this.controller.abort(this.ended);
     }
-    return this.#controller.signal;
+    return this.controller.signal;
   }
 
   /** Gives the call up: its caller, its handler's signal and the calls inside it hear of it. */
   end(ending: Ending): void {
-    if (this.#released || this.ended !== undefined) return;
-    const error = toError(this.operationId, ending, this.#started);
+    if (this.released || this.ended !== undefined) return;
+    const error = toError(this.operationId, ending, this.started);
     this.ended = error;
     this.#leave();
-    this.#onEnd?.(error);
+    this.endListener?.(error);
     this.#fire(error, ending);
   }
 
@@ -166,14 +177,14 @@ export class Guard extends Linked implements Expiring {
   }
 
   #fire(error: CallError, ending: Ending): void {
-    this.#controller?.abort(error);
-    const children = this.#children;
+    this.controller?.abort(error);
+    const children = this.children;
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
   }
 
   /** Listens to a further signal. Without `AbortSignal.any`, which leaves something behind at signals that live long. */
   alsoListenTo(signal: AbortSignal): void {
-    this.#baseWatch = this.#listenTo(signal);
+    this.baseWatch = this.#listenTo(signal);
   }
 
   #listenTo(signal: AbortSignal): Watch | undefined {
@@ -187,18 +198,18 @@ export class Guard extends Linked implements Expiring {
   }
 
   #isExpired(): boolean {
-    return this.#expiresAt !== Number.POSITIVE_INFINITY && this.#expiresAt <= monotonicNow();
+    return this.expiresAt !== Number.POSITIVE_INFINITY && this.expiresAt <= monotonicNow();
   }
 
   #watchDeadline(): void {
-    if (this.owner === undefined && this.#expiresAt !== Number.POSITIVE_INFINITY) expireAt(this, this.#expiresAt);
+    if (this.owner === undefined && this.expiresAt !== Number.POSITIVE_INFINITY) expireAt(this, this.expiresAt);
   }
 
   #leave(): void {
     this.unlink();
-    this.#signalWatch?.unlink();
-    this.#baseWatch?.unlink();
-    this.#parentWatch?.unlink();
+    this.signalWatch?.unlink();
+    this.baseWatch?.unlink();
+    this.parentWatch?.unlink();
   }
 }
 
@@ -228,7 +239,7 @@ export function createGuard(
 ): Guard | undefined {
   const signal = options?.signal;
   const deadline = options?.deadline;
-  const outer = parent === undefined ? undefined : CallContext.guardOf(parent);
+  const outer = parent === undefined ? undefined : CallContext.watch(parent);
   if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
   refuse(operationId, checkCallOptions(operationId, deadline, signal));
   const base = (options as MergedOptions | undefined)?.[baseSignal];

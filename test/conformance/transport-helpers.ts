@@ -27,10 +27,12 @@ export function describeSpec({ handler: _handler, ...spec }: IOperationDefinitio
   return spec;
 }
 
-let count = 0;
-
 /** A request as an asker sends it. */
-export function requested(operationId: string, input: unknown, requestId = `request-${(count += 1)}`): CallRequested {
+export function requested(
+  operationId: string,
+  input: unknown,
+  requestId = crypto.randomUUID() as string,
+): CallRequested {
   return { type: "call.requested", requestId, operationId, input };
 }
 

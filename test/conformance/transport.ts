@@ -332,7 +332,7 @@ export function describeTransport(
 
     check("does not start a call whose time is up or that was aborted", async () => {
       let starts = 0;
-      await serve([operation("count", () => (starts += 1))]);
+      await serve([operation("count", () => starts++)]);
       const calls = await ask();
 
       await expect(calls.call("test.count", {}, { deadline: Date.now() - 1 })).rejects.toMatchObject({
@@ -386,7 +386,10 @@ export function describeTransport(
       await serve([
         subscription("count", async function* () {
           try {
-            for (;;) yield (produced += 1);
+            for (;;) {
+              produced += 1;
+              yield produced;
+            }
           } finally {
             ended.resolve();
           }

@@ -13,7 +13,8 @@ import type {
   Unsubscribe,
 } from "../transport.ts";
 import { transportClosed } from "../transport.ts";
-import { Link } from "./link.ts";
+import { cut, guardFrames } from "./guard-frames.ts";
+import { LocalRequest } from "./local-request.ts";
 import { PeerBoard } from "./peer-board.ts";
 
 interface Server {
@@ -28,7 +29,7 @@ export class InProcessBus {
   /** @internal */
   readonly peers = new PeerBoard();
   /** Calls that have not ended. @internal */
-  readonly links = new LinkedSet<Link>();
+  readonly open = new LinkedSet<LocalRequest>();
   #turn = 0;
 
   /** One of those who serve an operation, in turn. @internal */
@@ -58,10 +59,9 @@ export class InProcessTransport implements Transport {
     if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
     const server = this.#bus.pick(operationId);
     if (server === undefined) throw operationNotFound(operationId, nearest(operationId, this.#bus.servers.keys()));
-    const link = new Link(this, server.owner, frame, onReply);
-    this.#bus.links.add(link);
-    link.connect(server.onRequest(frame, (reply) => link.reply(reply), frame.identity));
-    return (followUp) => link.follow(followUp);
+    if (frame instanceof LocalRequest) return this.#connect(server, frame, server.onRequest, onReply);
+    const own = guardFrames(frame, onReply, server.onRequest);
+    return this.#connect(server, own.request, own.onRequest, own.onReply);
   }
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
@@ -90,8 +90,23 @@ export class InProcessTransport implements Transport {
     for (const id of [...bus.servers.keys()]) this.#withdraw(id, ({ owner }) => owner === this);
     bus.peers.leave(this.#peerId);
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    const own = [...bus.links].filter(({ asker, server }) => asker === this || server === this);
-    for (const link of own) link.cut(error);
+    const own = [...bus.open].filter(({ asker, server }) => asker === this || server === this);
+    for (const request of own) cut(request, error);
+  }
+
+  #connect(
+    { owner }: Server,
+    request: LocalRequest,
+    onRequest: OnRequest,
+    onReply: (frame: ReplyFrame) => void,
+  ): SendFollowUp {
+    request.asker = this;
+    request.server = owner;
+    request.onReply = onReply;
+    this.#bus.open.add(request);
+    const toServer = onRequest(request, onReply, request.identity);
+    request.toServer = toServer;
+    return toServer;
   }
 
   #withdraw(id: string, isGone: (server: Server) => boolean): void {

@@ -1,0 +1,256 @@
+import { expect, test, vi } from "vitest";
+import { deferred, operation, sleep, subscription } from "../../test/conformance/transport-helpers.ts";
+import { CallError, type IOperationDefinition, localEnvelope, OperationRegistry } from "../index.ts";
+import type { CallRequested, ReplyFrame } from "../transport/transport.ts";
+import { buildCallHandler, type CallHandlerOptions, PendingRequestMap } from "./index.ts";
+
+const admin = { id: "ada", scopes: ["admin"] };
+
+function secret(handler: IOperationDefinition["handler"] = (_input, { identity }) => identity?.id ?? "nobody") {
+  return { ...operation("secret", handler), accessControl: { requiredScopes: ["admin"] } };
+}
+
+/** A handler of these operations, asked by raw frames as a network would bring them. */
+function setUp(definitions: IOperationDefinition[], options: Partial<CallHandlerOptions> = {}) {
+  const registry = new OperationRegistry();
+  registry.registerAll(definitions);
+  const callMap = new PendingRequestMap(new EventTarget());
+  const handler = buildCallHandler({ registry, callMap, ...options });
+  const ask = (fields: Partial<CallRequested> & Record<string, unknown>, asker?: typeof admin) => {
+    const frame = {
+      type: "call.requested",
+      requestId: "r",
+      operationId: "test.secret",
+      input: {},
+      ...fields,
+    } as CallRequested;
+    const replies: ReplyFrame[] = [];
+    const ended = deferred<ReplyFrame>();
+    const follow = handler(
+      frame,
+      (reply) => {
+        replies.push(reply);
+        if (reply.type !== "call.progressed" && !("seq" in reply)) ended.resolve(reply);
+      },
+      asker,
+    );
+    return { follow, replies, ended: ended.promise };
+  };
+  return { ask, handler, registry, callMap };
+}
+
+test("an identity that is only claimed counts for nothing", async () => {
+  const start = vi.fn();
+  const { ask } = setUp([secret(start)]);
+
+  const reply = await ask({ identity: admin, trusted: true, metadata: { trusted: true } }).ended;
+
+  expect(reply).toMatchObject({ type: "call.error", code: "ACCESS_DENIED", mayHaveRun: false });
+  expect(start).not.toHaveBeenCalled();
+});
+
+test("authenticate maps a token to an identity and outranks the claim", async () => {
+  const authenticate = vi.fn(async (token: string | undefined) =>
+    token === "good" ? { id: "grace", scopes: ["admin"] } : undefined,
+  );
+  const { ask } = setUp([secret()], { authenticate });
+
+  const good = await ask({ token: "good", identity: admin }).ended;
+  const bad = await ask({ token: "bad", identity: admin }).ended;
+
+  expect(good).toMatchObject({ type: "call.responded", output: { data: "grace" } });
+  expect(bad).toMatchObject({ code: "ACCESS_DENIED" });
+  expect(authenticate.mock.calls).toEqual([
+    ["good", admin],
+    ["bad", admin],
+  ]);
+});
+
+test("what authenticate throws refuses the call without telling why", async () => {
+  const { ask } = setUp([operation("secret", () => 1)], {
+    authenticate: () => {
+      throw new Error("the database password is 1234");
+    },
+  });
+
+  const reply = await ask({ token: "x" }).ended;
+
+  expect(reply).toMatchObject({ code: "ACCESS_DENIED", mayHaveRun: false });
+  expect(JSON.stringify(reply)).not.toContain("1234");
+});
+
+test("a trusted bus, and a transport that knows its asker, are believed", async () => {
+  const trusting = setUp([secret()], { trustedBus: true });
+  const connected = setUp([secret()]);
+
+  expect(await trusting.ask({ identity: admin }).ended).toMatchObject({ output: { data: "ada" } });
+  expect(await connected.ask({ identity: { id: "eve", scopes: ["admin"] } }, admin).ended).toMatchObject({
+    output: { data: "ada" },
+  });
+});
+
+test.each([
+  ["text", "soon"],
+  ["NaN", Number.NaN],
+  ["negative", -5],
+  ["nothing left", 0],
+])("a timeout that is %s starts nothing", async (_kind, timeout) => {
+  const start = vi.fn();
+  const { ask } = setUp([operation("secret", start)]);
+
+  const reply = await ask({ timeout: timeout as number }).ended;
+
+  expect(reply).toMatchObject({ code: "TIMEOUT", mayHaveRun: false });
+  expect(start).not.toHaveBeenCalled();
+});
+
+test("the operator's maximum holds whatever the asker wants, and a default where it wants nothing", async () => {
+  const { ask } = setUp([operation("secret", (_input, { deadline }) => deadline! - Date.now())], {
+    defaultTimeout: 1_000,
+    maxTimeout: 5_000,
+  });
+  const left = async (timeout?: number) => ((await ask({ timeout }).ended) as { output: { data: number } }).output.data;
+
+  expect(await left(Number.POSITIVE_INFINITY)).toBeLessThanOrEqual(5_000);
+  expect(await left(253_402_300_799_999)).toBeGreaterThan(4_000);
+  expect(await left()).toBeLessThanOrEqual(1_000);
+});
+
+test("a call that was given up while its asker was looked up never starts", async () => {
+  const start = vi.fn();
+  const known = deferred<undefined>();
+  const { ask, handler } = setUp([operation("secret", start)], { authenticate: () => known.promise });
+  const { follow, replies } = ask({ token: "x" });
+
+  follow({ type: "call.aborted", requestId: "r" });
+  known.resolve(undefined);
+  await handler.settled!();
+  await sleep(0);
+
+  expect([start.mock.calls.length, replies]).toEqual([0, []]);
+});
+
+test("a call from outside may cause 10,000 others, and no more", async () => {
+  const child = operation("child", () => 1);
+  const parent = operation("secret", async ({ times }, { env }) => {
+    for (let n = 0; n < times; n++) await env["test"]!["child"]!({});
+    return "done";
+  });
+  const { ask } = setUp([child, parent], { limits: { callsPerRoot: 50 } });
+
+  expect(await ask({ input: { times: 50 } }).ended).toMatchObject({ output: { data: "done" } });
+  expect(await ask({ input: { times: 51 } }).ended).toMatchObject({ code: "LIMIT_EXCEEDED" });
+});
+
+test("more calls than the limit are refused before they run", async () => {
+  const { ask } = setUp([operation("secret", () => new Promise(() => {}))], { limits: { pendingCalls: 2 } });
+  ask({});
+  ask({});
+
+  expect(await ask({}).ended).toMatchObject({ code: "LIMIT_EXCEEDED", mayHaveRun: false });
+});
+
+test("metadata and the parent's id reach the handler, odd ones do not", async () => {
+  const { ask } = setUp([
+    operation("secret", (_input, { requestId, parentRequestId, metadata }) => [requestId, parentRequestId, metadata]),
+  ]);
+
+  expect(await ask({ parentRequestId: "p", metadata: { a: 1 } }).ended).toMatchObject({
+    output: { data: ["r", "p", { a: 1 }] },
+  });
+  expect(await ask({ parentRequestId: 7 as never, metadata: "x" as never }).ended).toMatchObject({
+    output: { data: ["r", undefined, {}] },
+  });
+});
+
+test("an answer that cannot travel is told as an error, without what cannot travel in it", async () => {
+  const { handler } = setUp([
+    operation("secret", () => {
+      throw new CallError("ODD", "odd", { code: () => 1 });
+    }),
+  ]);
+  const sent: ReplyFrame[] = [];
+  const told = deferred<void>();
+
+  handler({ type: "call.requested", requestId: "r", operationId: "test.secret", input: {} }, (frame) => {
+    if ("details" in frame && typeof (frame.details as { code?: unknown }).code === "function") {
+      throw new CallError("EXECUTION_ERROR", "A function cannot travel.");
+    }
+    sent.push(frame);
+    told.resolve();
+  });
+  await told.promise;
+
+  expect(sent).toEqual([
+    {
+      type: "call.error",
+      requestId: "r",
+      code: "ODD",
+      message: "odd",
+      details: {},
+      retryable: false,
+      mayHaveRun: true,
+    },
+  ]);
+});
+
+test("credit that is no count gives no value, and each value costs one", async () => {
+  const { ask } = setUp([
+    subscription("secret", async function* () {
+      yield 1;
+      yield 2;
+      yield 3;
+    }),
+  ]);
+  const { follow, replies } = ask({ credit: 1 });
+  const data = () =>
+    replies.map((reply) => (reply.type === "call.responded" ? [reply.seq, reply.output.data] : reply.type));
+
+  await vi.waitFor(() => expect(data()).toEqual([[0, 1]]));
+  follow({ type: "call.credited", requestId: "r", count: Number.NaN });
+  follow({ type: "call.credited", requestId: "r", count: -1 });
+  follow({ type: "call.credited", requestId: "r", count: 5 });
+
+  await vi.waitFor(() => expect(data()).toEqual([[0, 1], [1, 2], [2, 3], "call.completed"]));
+});
+
+test("events of the registry tell a call that ran out of time when it does", async () => {
+  const { ask, registry } = setUp([operation("secret", () => new Promise(() => {}))]);
+  const kinds: string[] = [];
+  registry.on("call", (event) => kinds.push(event.kind === "failed" ? event.error.code : event.kind));
+
+  await ask({ timeout: 20 }).ended;
+  await sleep(0);
+
+  expect(kinds).toEqual(["started", "TIMEOUT"]);
+});
+
+test("a handler can be wired to an EventTarget by hand, and answers with events", async () => {
+  const target = new EventTarget();
+  const registry = new OperationRegistry();
+  registry.register(operation("echo", (input) => input));
+  const callMap = new PendingRequestMap(target);
+  const handler = buildCallHandler({ registry, callMap });
+  target.addEventListener("call.requested", (event) => void handler((event as CustomEvent).detail));
+
+  expect((await callMap.call("test.echo", { a: 1 })).data).toEqual({ a: 1 });
+});
+
+test("respond takes envelopes only, and late answers are ignored", async () => {
+  const calls = new PendingRequestMap();
+  const heard = deferred<string>();
+  const note = (frame: CallRequested) => {
+    heard.resolve(frame.requestId);
+    return () => {};
+  };
+  calls.handle(Object.assign(note, { operations: () => [operation("echo", () => 1)], onChange: () => () => {} }));
+  const call = calls.call("test.echo", {});
+  const requestId = await heard.promise;
+
+  expect(() => calls.respond(requestId, 5 as never)).toThrow("respond() takes an envelope");
+  calls.respond(requestId, localEnvelope("answer", "test.echo"));
+  calls.respond(requestId, localEnvelope("again", "test.echo"));
+
+  expect((await call).data).toBe("answer");
+  expect([calls.getPendingCount(), calls.getIgnoredCount()]).toEqual([0, 1]);
+});

@@ -1,0 +1,174 @@
+import { Type } from "typebox";
+import { expect, test, vi } from "vitest";
+import { operation, subscription, until } from "../../test/conformance/transport-helpers.ts";
+import { CallError, type IOperationDefinition, localEnvelope, OperationRegistry } from "../index.ts";
+import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
+import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+
+async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
+  const map = new PendingRequestMap(createInProcessTransport(bus));
+  const registry = new OperationRegistry();
+  registry.registerAll(definitions);
+  const stop = map.handle(buildCallHandler({ registry, callMap: map }));
+  await stop.ready;
+  return { map, registry };
+}
+
+async function startHub(bus: InProcessBus, onReport?: Parameters<typeof importPeers>[1]) {
+  const map = new PendingRequestMap(createInProcessTransport(bus));
+  const registry = new OperationRegistry();
+  const following = await registry.follow(importPeers(map, onReport));
+  return { map, registry, following };
+}
+
+test("operations of workers are ordinary operations of the hub, as long as a worker serves them", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  const one = await startWorker(bus, [operation("echo", (input) => ({ one: input }))]);
+  const two = await startWorker(bus, [
+    operation("echo", (input) => ({ one: input })),
+    subscription("ticks", async function* () {
+      yield 1;
+      yield 2;
+    }),
+  ]);
+
+  expect(hub.registry.getAllSpecs().map(({ name, type }) => [name, type])).toEqual([
+    ["echo", "query"],
+    ["ticks", "subscription"],
+  ]);
+  expect((await hub.registry.execute("test.echo", 5)).data).toEqual({ one: 5 });
+  await one.map.close();
+  expect((await hub.registry.execute("test.echo", 6)).data).toEqual({ one: 6 });
+  await two.map.close();
+
+  expect(hub.registry.getAllSpecs()).toEqual([]);
+});
+
+test("operations that a worker registers or removes later follow", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  const worker = await startWorker(bus, [operation("first", () => 1)]);
+
+  worker.registry.register(operation("second", () => 2));
+  worker.registry.unregister("test.first");
+
+  await until(() => hub.registry.has("test.second") && !hub.registry.has("test.first"));
+  expect((await hub.registry.execute("test.second", {})).data).toBe(2);
+});
+
+test("envelopes of a peer are not normalised again and keep their drift", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  const outputSchema = Type.Object({ id: Type.String(), name: Type.String({ default: "x" }) });
+  await startWorker(bus, [{ ...operation("task", () => ({ id: 1, extra: true })), outputSchema }]);
+
+  const envelope = await hub.registry.execute("test.task", {});
+
+  expect(envelope.data).toEqual({ id: "1", name: "x" });
+  expect(envelope.meta.drift?.map(({ kind, path }) => [kind, path]).sort()).toEqual([
+    ["converted", "/id"],
+    ["filled", "/name"],
+    ["stripped", "/extra"],
+  ]);
+});
+
+test("what the peer's own check policy left as it was stays so", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  const meta = { drift: [{ path: "/id", kind: "mismatch" as const }] };
+  const handler = () => {
+    const envelope = localEnvelope({ id: [1] }, "test.task");
+    return { ...envelope, meta: { ...envelope.meta, ...meta } };
+  };
+  await startWorker(bus, [{ ...operation("task", handler), outputSchema: Type.Unknown() }]);
+
+  expect((await hub.registry.execute("test.task", {})).meta.drift).toEqual(meta.drift);
+});
+
+test("errors of a peer reach the caller as they are, and a caller around it as nested ones", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  await startWorker(bus, [
+    { ...operation("strict", () => 1), inputSchema: Type.Object({ a: Type.String() }) },
+    operation("domain", () => {
+      throw new CallError("NO_MONEY", "Nothing left.", { left: 0 });
+    }),
+  ]);
+  hub.registry.register(operation("outer", (input, { env }) => env["test"]!["inner"]!(input)));
+  hub.registry.register(operation("inner", (input, { env }) => env["test"]!["strict"]!(input)));
+
+  await expect(hub.registry.execute("test.strict", {})).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    mayHaveRun: false,
+  });
+  await expect(hub.registry.execute("test.domain", {})).rejects.toMatchObject({
+    code: "NO_MONEY",
+    details: { left: 0 },
+  });
+  await expect(hub.registry.execute("test.inner", {})).rejects.toMatchObject({
+    code: "EXECUTION_ERROR",
+    details: { nested: { operationId: "test.strict", code: "VALIDATION_ERROR" } },
+  });
+});
+
+test("a nested call that leaves for a peer is checked there against the original identity", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  await startWorker(bus, [
+    {
+      ...operation("secret", (_input, { identity, parentRequestId }) => [identity?.id, parentRequestId]),
+      accessControl: { requiredScopes: ["admin"] },
+    },
+  ]);
+  hub.registry.register(operation("outer", (_input, { env }) => env["test"]!["secret"]!({})));
+
+  const low = hub.registry.execute("test.outer", {}, { identity: { id: "eve", scopes: [] } });
+  const high = hub.registry.execute("test.outer", {}, { identity: { id: "ada", scopes: ["admin"] } });
+
+  await expect(low).rejects.toMatchObject({ code: "EXECUTION_ERROR", details: { nested: { code: "ACCESS_DENIED" } } });
+  expect((await high).data).toEqual(["ada", expect.any(String)]);
+});
+
+test("an abort at the hub reaches the handler of the worker", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  const reached = vi.fn();
+  await startWorker(bus, [
+    operation("hang", (_input, { signal }) => {
+      signal.addEventListener("abort", reached);
+      return new Promise(() => {});
+    }),
+  ]);
+  const controller = new AbortController();
+  const call = hub.registry.execute("test.hang", {}, { signal: controller.signal });
+
+  controller.abort("enough");
+
+  await expect(call).rejects.toMatchObject({ code: "ABORTED", cause: "enough" });
+  expect(reached).toHaveBeenCalledTimes(1);
+});
+
+test("local beats remote, and a peer with another spec is reported and not merged", async () => {
+  const bus = new InProcessBus();
+  const reports: unknown[] = [];
+  const hub = await startHub(bus, { onReport: ({ warnings }) => reports.push(...warnings.map(({ where }) => where)) });
+  hub.registry.register(operation("own", () => "local"));
+  await startWorker(bus, [operation("own", () => "remote"), operation("shared", () => 1)]);
+  await startWorker(bus, [{ ...operation("shared", () => 2), version: "2.0.0" }]);
+
+  expect((await hub.registry.execute("test.own", {})).data).toBe("local");
+  expect(hub.registry.getSpec("test.shared")?.version).toBe("1.0.0");
+  expect(reports).toEqual(["test.shared"]);
+});
+
+test("a hub does not offer to its peers what it has from them", async () => {
+  const bus = new InProcessBus();
+  const hub = await startHub(bus);
+  await startWorker(bus, [operation("far", () => 1)]);
+  hub.registry.register(operation("near", () => 2));
+
+  const handler = buildCallHandler({ registry: hub.registry, callMap: hub.map });
+
+  expect(handler.operations().map(({ name }) => name)).toEqual(["near"]);
+});

@@ -1,0 +1,21 @@
+import { afterAll, test } from "vitest";
+import { createNATSTransport } from "../../src/transport/nats/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { createBusNetworks } from "./bus-network.ts";
+import { describeTransport } from "./transport.ts";
+
+const service = await startNATS();
+afterAll(() => service?.close());
+
+if (service === undefined) test.skip("NATS as a transport: there is no nats-server");
+else {
+  const connect = (port: number, prefix: string) =>
+    createNATSTransport({
+      servers: `127.0.0.1:${port}`,
+      prefix,
+      heartbeat: 200,
+      limits: { maxMessage: 64 * 1024 },
+      connect: { reconnectTimeWait: 20, reconnectJitter: 20 },
+    });
+  describeTransport("nats", createBusNetworks(service, connect));
+}

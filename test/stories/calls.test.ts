@@ -1,0 +1,22 @@
+import {
+  createEventTargetTransport,
+  createInProcessTransport,
+  InProcessBus,
+} from "../../src/transport/in-process/index.ts";
+import { describeStories } from "./calls.ts";
+
+describeStories("in process", async () => {
+  const bus = new InProcessBus();
+  const join = async () => createInProcessTransport(bus);
+  return { asker: join, server: join, close: async () => {} };
+});
+
+describeStories(
+  "over an EventTarget",
+  async () => {
+    const target = new EventTarget();
+    const join = async () => createEventTargetTransport(target);
+    return { asker: join, server: join, close: async () => {} };
+  },
+  { skip: { "misspells an operation": "a target does not tell who listens" } },
+);

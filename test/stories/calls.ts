@@ -1,0 +1,184 @@
+import { Type } from "typebox";
+import { describe, expect, test } from "vitest";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import {
+  CallError,
+  type CallOptions,
+  httpEnvelope,
+  type IOperationDefinition,
+  mcpEnvelope,
+  OperationRegistry,
+  type ResponseEnvelope,
+  subscribe,
+} from "../../src/index.ts";
+import type { TransportNetwork } from "../conformance/transport.ts";
+import { operation, subscription } from "../conformance/transport-helpers.ts";
+
+/** How a story calls: directly, or through something that travels. */
+interface Caller {
+  call(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
+  subscribe(id: string, input: unknown, options?: CallOptions): AsyncIterable<ResponseEnvelope>;
+}
+
+const Task = Type.Object({ id: Type.String(), title: Type.String(), done: Type.Boolean({ default: false }) });
+const ada = { id: "ada", scopes: ["task:write"], resources: { "task:1": ["read"] } };
+
+const operations: IOperationDefinition[] = [
+  {
+    ...operation("create", ({ title }) => ({ id: 7, title, secret: "left out" })),
+    type: "mutation",
+    inputSchema: Type.Object({ title: Type.String({ minLength: 1 }), priority: Type.Integer({ default: 3 }) }),
+    outputSchema: Task,
+    accessControl: { requiredScopes: ["task:write"] },
+  },
+  {
+    ...operation("read", ({ id }) => ({ id })),
+    inputSchema: Type.Object({ id: Type.String() }),
+    accessControl: { requiredScopes: [], resourceType: "task", resourceAction: "read", resourceId: "/id" },
+  },
+  { ...operation("strict", () => ({ id: 1 })), outputSchema: Task, outputPolicy: "strict" },
+  { ...operation("check", () => ({ id: 1, more: true })), outputSchema: Task, outputPolicy: "check" },
+  operation("echo", (input) => input),
+  operation("nothing", () => undefined),
+  operation("caller", (_input, { identity, metadata }) => ({ identity, metadata })),
+  operation("http", () => httpEnvelope([1], { statusCode: 201, headers: { a: "b" }, contentType: "application/json" })),
+  operation("tool", () => mcpEnvelope("sorry", { isError: true, content: [{ type: "text", text: "sorry" }] })),
+  operation("throw-error", () => {
+    throw new TypeError("no such column");
+  }),
+  operation("throw-text", () => {
+    throw "just text";
+  }),
+  operation("throw-declared", () => {
+    throw new CallError(
+      "NO_MONEY",
+      "Nothing left.",
+      { left: 0, at: new Date(0) },
+      { retryable: true, mayHaveRun: false },
+    );
+  }),
+  operation("nested", (input, { env }) => env["test"]!["create"]!(input)),
+  operation("nested-wrong", (_input, { env }) => env["test"]!["create"]!({ title: "" })),
+  operation("nested-missing", (_input, { env }) => (env["test"] as Record<string, () => unknown>)["gone"]!()),
+  operation("hang", () => new Promise(() => {})),
+  subscription("count", async function* ({ upTo }) {
+    for (let n = 1; n <= upTo; n++) yield n;
+  }),
+  subscription("broken", async function* () {
+    yield 1;
+    throw new CallError("BROKEN", "It broke.", { at: 1 });
+  }),
+];
+
+/** What users do, each giving something that must not depend on the way. */
+const stories: Record<string, (caller: Caller) => Promise<unknown>> = {
+  "creates a task": ({ call }) => call("test.create", { title: "Ship it" }, { identity: ada }),
+  "creates a task without the scope": ({ call }) =>
+    call("test.create", { title: "x" }, { identity: { id: "eve", scopes: [] } }),
+  "creates a task without an identity": ({ call }) => call("test.create", { title: "x" }),
+  "creates a task with wrong input": ({ call }) => call("test.create", { title: "", priority: 1.5 }, { identity: ada }),
+  "reads a granted task": ({ call }) => call("test.read", { id: "1" }, { identity: ada }),
+  "reads another's task": ({ call }) => call("test.read", { id: "2" }, { identity: ada }),
+  "gets output that is refused": ({ call }) => call("test.strict", {}),
+  "gets output that is checked": ({ call }) => call("test.check", {}),
+  "sends values that JSON cannot hold": ({ call }) =>
+    call("test.echo", { at: new Date(5), big: 5n, map: new Map([[1, new Set([2])]]) }),
+  "gets nothing": ({ call }) => call("test.nothing", {}),
+  "is known to the handler": ({ call }) => call("test.caller", {}, { identity: ada, metadata: { trace: "t-1" } }),
+  "calls an HTTP endpoint": ({ call }) => call("test.http", {}),
+  "calls a tool that reports an error": ({ call }) => call("test.tool", {}),
+  "meets an error": ({ call }) => call("test.throw-error", {}),
+  "meets a thrown text": ({ call }) => call("test.throw-text", {}),
+  "meets a declared error": ({ call }) => call("test.throw-declared", {}),
+  "calls through another operation": ({ call }) => call("test.nested", { title: "inner" }, { identity: ada }),
+  "meets an error of a nested call": ({ call }) => call("test.nested-wrong", {}, { identity: ada }),
+  "meets a nested operation that is gone": ({ call }) => call("test.nested-missing", {}),
+  "misspells an operation": ({ call }) => call("test.creat", {}),
+  "calls a subscription": ({ call }) => call("test.count", { upTo: 1 }),
+  "subscribes to a query": async ({ subscribe: values }) => collect(values("test.echo", {})),
+  "runs out of time": ({ call }) => call("test.hang", {}, { deadline: Date.now() + 60 }),
+  "calls when the time is over": ({ call }) => call("test.echo", {}, { deadline: Date.now() - 1 }),
+  "gives a duration for a deadline": ({ call }) => call("test.echo", {}, { deadline: 5_000 }),
+  aborts: async ({ call }) => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort("enough"), 30);
+    return call("test.hang", {}, { signal: controller.signal });
+  },
+  "aborts before": ({ call }) => call("test.echo", {}, { signal: AbortSignal.abort("never mind") }),
+  "reads a subscription": async ({ subscribe: values }) => collect(values("test.count", { upTo: 100 })),
+  "reads a subscription that breaks": async ({ subscribe: values }) => collect(values("test.broken", {})),
+  "leaves a subscription": async ({ subscribe: values }) => collect(values("test.count", { upTo: 1_000 }), 3),
+};
+
+async function collect(values: AsyncIterable<ResponseEnvelope>, most = Number.POSITIVE_INFINITY): Promise<unknown> {
+  const seen: unknown[] = [];
+  try {
+    for await (const value of values) {
+      seen.push(withoutTime(value));
+      if (seen.length >= most) break;
+    }
+  } catch (error) {
+    seen.push(describeError(error as CallError));
+  }
+  return seen;
+}
+
+function withoutTime(value: unknown): unknown {
+  const { meta, ...rest } = value as ResponseEnvelope;
+  if (meta === undefined) return value;
+  return { ...rest, meta: meta.source === "local" ? { ...meta, timestamp: "some time" } : meta };
+}
+
+function describeError({ name, code, message, details, retryable, mayHaveRun }: CallError): unknown {
+  return { name, code, message, details, retryable, mayHaveRun };
+}
+
+async function tell(story: (caller: Caller) => Promise<unknown>, caller: Caller): Promise<unknown> {
+  try {
+    return withoutTime(await story(caller));
+  } catch (error) {
+    return describeError(error as CallError);
+  }
+}
+
+function createStoryRegistry(): OperationRegistry {
+  const registry = new OperationRegistry();
+  registry.registerAll(operations);
+  return registry;
+}
+
+/** Law 1: every story gives the same over this transport as it gives directly. */
+export function describeStories(
+  name: string,
+  createNetwork: () => Promise<TransportNetwork>,
+  { skip = {} }: { skip?: Record<string, string> } = {},
+): void {
+  describe(`the same answers ${name} as directly`, () => {
+    for (const [title, story] of Object.entries(stories)) {
+      test.skipIf(skip[title] !== undefined)(
+        skip[title] === undefined ? title : `${title} (${skip[title]})`,
+        async () => {
+          const registry = createStoryRegistry();
+          const network = await createNetwork();
+          const serving = new PendingRequestMap(await network.server());
+          const asking = new PendingRequestMap(await network.asker());
+          await serving.handle(buildCallHandler({ registry, callMap: serving, trustedBus: true })).ready;
+
+          const direct = await tell(story, {
+            call: (id, input, options) => registry.execute(id, input, options),
+            subscribe: (id, input, options) => subscribe(registry, id, input, options),
+          });
+          const travelled = await tell(story, {
+            call: (id, input, options) => asking.call(id, input, options),
+            subscribe: (id, input, options) => asking.subscribe(id, input, options),
+          });
+
+          expect(travelled).toStrictEqual(direct);
+          expect(asking.getPendingCount()).toBe(0);
+          await Promise.all([asking.close(), serving.close()]);
+          await network.close();
+        },
+      );
+    }
+  });
+}
