@@ -1,85 +1,44 @@
-import { CallError } from "../../../operation/index.ts";
-import { answerTooLarge } from "./bounded-body.ts";
-import type { MessageTap } from "./message-tap.ts";
-import { redact } from "./secrets.ts";
-
-/** What watches over one event stream. */
-export interface EventStreamGuard {
-  /** Largest event, in bytes. */
-  maxBytes: number;
-  /** The request that is answered on this stream, if it is one request's stream. */
-  requestId: string | number | undefined;
-  tap: MessageTap | undefined;
-  signal: AbortSignal | undefined;
-  secrets: Iterable<string>;
-}
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
 
 /**
- * Passes an event stream on. When it ends before the answer that it is there for, which would leave the call waiting
- * for its timeout, an error takes the place of the answer. A stream with event ids can be resumed, and is left alone.
+ * Passes an event stream on until one of its events is larger than `limit` bytes. Then the connection is given up, the
+ * stream ends, and `onTooLarge` is told.
  */
-export function guardEventStream(
+export function boundEvents(
   body: ReadableStream<Uint8Array>,
-  guard: EventStreamGuard,
+  limit: number,
+  onTooLarge: () => void,
 ): ReadableStream<Uint8Array> {
-  const { maxBytes, requestId, tap, signal } = guard;
   const reader = body.getReader();
-  const marks = new StreamMarks();
-
-  function end(controller: ReadableStreamDefaultController<Uint8Array>, error: CallError): void {
-    if (requestId !== undefined && tap?.isPending(requestId)) {
-      tap.explain(requestId, error);
-      const answer = { jsonrpc: "2.0", id: requestId, error: { code: -31005, message: error.message } };
-      controller.enqueue(new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`));
-    }
-    controller.close();
-  }
-
+  let eventSize = 0;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      let part: ReadableStreamReadResult<Uint8Array>;
-      try {
-        part = await reader.read();
-      } catch (error) {
-        if (signal?.aborted || requestId === undefined || marks.resumable) return controller.error(error);
-        return end(controller, brokenOff(error, guard.secrets));
-      }
-      if (part.done) {
-        if (marks.resumable) return controller.close();
-        return end(controller, brokenOff(undefined, guard.secrets));
-      }
-      marks.push(part.value);
-      if (marks.eventSize <= maxBytes) return controller.enqueue(part.value);
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      const rest = sizeAfterBlankLine(value);
+      eventSize = rest ?? eventSize + value.byteLength;
+      if (eventSize <= limit) return controller.enqueue(value);
       reader.cancel().catch(() => {});
-      end(controller, answerTooLarge(maxBytes));
+      controller.close();
+      onTooLarge();
     },
     cancel: (reason) => reader.cancel(reason),
   });
 }
 
-/** Reads of a stream only what can be told without parsing it: whether events have ids, and how long the last one is. */
-class StreamMarks {
-  resumable = false;
-  eventSize = 0;
-  #tail = "";
-  readonly #decoder = new TextDecoder("latin1");
-
-  push(chunk: Uint8Array): void {
-    const text = this.#tail + this.#decoder.decode(chunk);
-    if (!this.resumable && /(?:^|[\r\n])id:/.test(text)) this.resumable = true;
-    const end = Math.max(text.lastIndexOf("\n\n"), text.lastIndexOf("\r\r"), text.lastIndexOf("\n\r\n"));
-    this.eventSize = end === -1 ? this.eventSize + chunk.byteLength : text.length - end;
-    // The line break before a field name, or between two events, may have come with the chunk before.
-    this.#tail = text.slice(-3);
+/**
+ * How many bytes follow the last blank line, which ends an event; `undefined` without one. One that is cut in two by
+ * the network is missed, which only makes the next event seem longer.
+ */
+function sizeAfterBlankLine(chunk: Uint8Array): number | undefined {
+  for (let at = chunk.byteLength - 1; at > 0; at--) {
+    at = chunk.lastIndexOf(lineFeed, at);
+    if (at <= 0) break;
+    const before = chunk[at - 1];
+    if (before === lineFeed || (before === carriageReturn && chunk[at - 2] === lineFeed)) {
+      return chunk.byteLength - at - 1;
+    }
   }
-}
-
-function brokenOff(cause: unknown, secrets: Iterable<string>): CallError {
-  const inner = cause instanceof Error ? ((cause.cause as Error | undefined) ?? cause) : undefined;
-  const why =
-    inner === undefined ? "" : ` (${redact(String((inner as { code?: unknown }).code ?? inner.message), secrets)})`;
-  return new CallError("UNAVAILABLE", `The answer broke off before it was complete${why}.`, undefined, {
-    cause,
-    retryable: true,
-  });
+  return undefined;
 }

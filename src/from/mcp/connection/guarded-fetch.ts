@@ -1,8 +1,8 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
-import { boundReading, cutBody } from "./bounded-body.ts";
-import { guardEventStream } from "./event-stream.ts";
+import { answerTooLarge, boundReading, cutBody } from "./bounded-body.ts";
+import { boundEvents } from "./event-stream.ts";
 import type { MessageTap } from "./message-tap.ts";
 import { addHeaders } from "./secrets.ts";
 
@@ -21,9 +21,9 @@ export interface GuardedFetchOptions {
 
 const longestErrorPage = 64 * 1024;
 
-/** A fetch that bounds what comes back, ends calls whose stream broke off, and tells when the session is gone. */
+/** A fetch that bounds what comes back and tells when the session is gone. */
 export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
-  const { url, fetch, maxBytes, secrets } = options;
+  const { url, fetch, maxBytes } = options;
   // A server without a stream of its own may answer 404 to the request for one; a lost session shows only later.
   let streamed = false;
   return async (target, init) => {
@@ -40,16 +40,12 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
     if (!isEventStream(response)) return boundReading(response, maxBytes);
     if (new URL(target).origin !== url.origin) return response;
     if (request.method === "GET") streamed = true;
-    return replaceBody(
-      response,
-      guardEventStream(response.body, {
-        maxBytes,
-        requestId: request.method === "POST" ? requestIdOf(request.body) : undefined,
-        tap: options.tap(),
-        signal: request.signal ?? undefined,
-        secrets,
-      }),
-    );
+    const body = boundEvents(response.body, maxBytes, () => {
+      const id = requestIdOf(request.body);
+      if (id !== undefined) options.tap()?.fail(id, answerTooLarge(maxBytes));
+    });
+    // Streams are only read by their body; another response would cost as much as the rest of the guard.
+    return Object.defineProperty(response, "body", { value: body });
   };
 }
 
@@ -90,11 +86,11 @@ function isEventStream(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
 }
 
-/** The id of the one request in a body that waits for an answer on this stream; a subscription waits for none. */
+/** The id of the request in a body, if it is one. */
 function requestIdOf(body: RequestInit["body"]): string | number | undefined {
   if (typeof body !== "string") return undefined;
-  const message = JSON.parse(body) as { id?: string | number; method?: string };
-  return message.method === undefined || message.method === "subscriptions/listen" ? undefined : message.id;
+  const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
+  return method === undefined ? undefined : id;
 }
 
 function replaceBody(response: Response, body: ReadableStream<Uint8Array> | null): Response {

@@ -28,16 +28,20 @@ type Id = string | number;
 /** Sits between a transport and the SDK: knows which requests are open, and keeps their results as they came. */
 export class MessageTap {
   readonly #pending = new Map<Id, string>();
-  readonly #failures = new Map<Id, CallError>();
+  readonly #transport: Transport;
   readonly #maxDepth: number;
 
   /** Must be made before the SDK connects to the transport. */
   constructor(transport: Transport, maxDepth: number) {
+    this.#transport = transport;
     this.#maxDepth = maxDepth;
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {
-      if ("method" in message) this.#sent(message);
-      return send(message, options);
+      if (!("method" in message)) return send(message, options);
+      const id = this.#sent(message);
+      // A subscription has its own ear for this.
+      if (id === undefined || options?.onRequestStreamEnd !== undefined) return send(message, options);
+      return send(message, { ...options, onRequestStreamEnd: () => this.fail(id, brokenOff()) });
     };
     const previous = transport.onmessage;
     transport.onmessage = (message, extra) => {
@@ -46,24 +50,24 @@ export class MessageTap {
     };
   }
 
-  /** Whether the request has no answer yet. */
-  isPending(id: Id): boolean {
-    return this.#pending.has(id);
+  /** Ends a request that can get no answer any more, unless it has one. It would wait until its time is up. */
+  fail(id: Id, error: CallError): void {
+    if (!this.#pending.has(id)) return;
+    this.#transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -31005, message: error.message, data: error } });
   }
 
-  /** Gives the error that comes next for the request its meaning. */
-  explain(id: Id, error: CallError): void {
-    this.#failures.set(id, error);
-  }
-
-  #sent(message: JSONRPCRequest | JSONRPCNotification): void {
+  /** Gives the id where there will be an answer. */
+  #sent(message: JSONRPCRequest | JSONRPCNotification): Id | undefined {
     if ("id" in message && message.id !== undefined) {
       this.#pending.set(message.id, message.method);
       if (this.#pending.size > mostPending) this.#pending.delete(this.#pending.keys().next().value!);
-    } else if (message.method === "notifications/cancelled") {
+      return message.id;
+    }
+    if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
       if (typeof id === "number" || typeof id === "string") this.#pending.delete(id);
     }
+    return undefined;
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -73,10 +77,7 @@ export class MessageTap {
     if (method === undefined) return;
     this.#pending.delete(id);
     if ("error" in message && message.error != null) {
-      const failure = this.#failures.get(id);
-      this.#failures.delete(id);
-      if (failure !== undefined) refuse(message, failure);
-      else if (!isRPCError(message.error)) refuse(message, noAnswer());
+      if (!isRPCError(message.error)) refuse(message, noAnswer());
       return;
     }
     // Some say both, as JSON-RPC 1.0 did.
@@ -114,6 +115,10 @@ function refuse(message: JSONRPCMessage, data: CallError): void {
 
 function isRPCError(error: unknown): boolean {
   return isObject(error) && Number.isInteger(error["code"]) && typeof error["message"] === "string";
+}
+
+function brokenOff(): CallError {
+  return new CallError("UNAVAILABLE", "The answer broke off before it was complete.", undefined, { retryable: true });
 }
 
 function noAnswer(): CallError {
