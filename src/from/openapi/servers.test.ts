@@ -23,6 +23,14 @@ test("a path's server wins over the document's", async () => {
   expect((await sendOne(spec, {})).url).toBe("https://path.test/p/a");
 });
 
+test("a query in a server's URL is told and left out", () => {
+  const { report } = importQuietly(openAPI({ servers: [{ url: "https://api.test/v1?key=1" }] }));
+
+  expect(report.warnings).toEqual([
+    { where: "#/paths/~1things/get", reason: "the query of the server's URL is left out" },
+  ]);
+});
+
 test("variables are filled from the document and the operator", async () => {
   const variables = { region: { default: "eu", enum: ["eu", "us"] }, port: { default: 8443 } };
   const servers = [{ url: "https://{region}.api.test:{port}/v1", variables }];
@@ -74,6 +82,9 @@ test.each(["ftp://files.test", "javascript:alert(1)", "https://user:pw@api.test"
   },
 );
 
-test.each(["api.test", "ftp://api.test", "https://user:pw@api.test"])("the baseUrl %s is refused", (baseUrl) => {
-  expect(() => importQuietly(openAPI(), { baseUrl })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
-});
+test.each(["api.test", "ftp://api.test", "https://user:pw@api.test", "https://api.test/?v=1"])(
+  "the baseUrl %s is refused",
+  (baseUrl) => {
+    expect(() => importQuietly(openAPI(), { baseUrl })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+  },
+);

@@ -33,6 +33,7 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
       reason: `the server ${url.origin} is not where the document came from, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
     };
   }
+  if (url.search !== "") warn(pointer, "the query of the server's URL is left out");
   return { url: withoutTrailingSlash(url) };
 }
 
@@ -41,6 +42,7 @@ function readConfigured(baseUrl: string): string {
   const url = new URL(baseUrl);
   if (url.protocol !== "http:" && url.protocol !== "https:") throw badConfig("baseUrl must begin with http: or https:");
   if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not hold credentials; use auth");
+  if (url.search !== "") throw badConfig("baseUrl must not have a query; parameters are given with each call");
   return withoutTrailingSlash(url);
 }
 
