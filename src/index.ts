@@ -1,4 +1,21 @@
 export { type Static, type TSchema, Type } from "typebox";
+export {
+  type Authenticate,
+  buildCallHandler,
+  CallEventMap,
+  CallEventSchema,
+  type CallHandler,
+  type CallHandlerOptions,
+  type CallRequestOptions,
+  type HandlerChange,
+  type IdentityRules,
+  type ImportPeersOptions,
+  importPeers,
+  PendingRequestMap,
+  type PendingRequestMapOptions,
+  type StopHandling,
+  type SubscribeRequestOptions,
+} from "./call/index.ts";
 export { type OperationManifest, type ScannerFS, type ScanOptions, scanOperations } from "./from/modules/index.ts";
 export {
   FromOpenAPI,
@@ -111,3 +128,25 @@ export {
   type ValueError,
   validateOrThrow,
 } from "./schema/index.ts";
+export { createEventTargetTransport, createInProcessTransport, InProcessBus } from "./transport/in-process/index.ts";
+export type {
+  CallAborted,
+  CallCompleted,
+  CallCredited,
+  CallFailed,
+  CallProgressed,
+  CallRequested,
+  CallResponded,
+  FollowUp,
+  Frame,
+  OnRequest,
+  PeerAnnounced,
+  PeerEvent,
+  PeerLeft,
+  Reply,
+  ReplyFrame,
+  SendFollowUp,
+  StopServing,
+  Transport,
+} from "./transport/transport.ts";
+export { isLastReply, toFailedFrame, transportClosed } from "./transport/transport.ts";

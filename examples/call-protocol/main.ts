@@ -1,0 +1,91 @@
+// #region start
+import { buildCallHandler, createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
+
+const createTask = defineOperation({
+  namespace: "task",
+  name: "create",
+  version: "1.0.0",
+  type: "mutation",
+  description: "Creates a task",
+  inputSchema: Type.Object({ title: Type.String() }),
+  outputSchema: Type.Object({ id: Type.String(), title: Type.String() }),
+  accessControl: { requiredScopes: ["task:write"] },
+  handler: async ({ title }) => ({ id: "task-1", title }),
+});
+const ticks = defineOperation({
+  namespace: "clock",
+  name: "ticks",
+  version: "1.0.0",
+  type: "subscription",
+  description: "Counts",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Integer(),
+  accessControl: { requiredScopes: [] },
+  handler: async function* () {
+    for (let tick = 1; ; tick++) yield tick;
+  },
+});
+const registry = createRegistry({ operations: [createTask, ticks] });
+
+const calls = new PendingRequestMap(); // in process; or over a transport: new PendingRequestMap(transport)
+const stop = calls.handle(buildCallHandler({ registry, callMap: calls }));
+
+const identity = { id: "ada", scopes: ["task:write"] };
+const envelope = await calls.call("task.create", { title: "Ship it" }, { identity, deadline: Date.now() + 5_000 });
+console.log(envelope.data);
+
+for await (const tick of calls.subscribe("clock.ticks", {}, { idleTimeout: 30_000 })) {
+  console.log("tick", tick.data);
+  if (tick.data === 3) break; // ends the handler, wherever it runs
+}
+// #endregion start
+
+// #region identity
+const bus = new EventTarget(); // stands for a network here: what it brings is not believed
+const worker = new PendingRequestMap(bus);
+const tokens = new Map([["secret-token", identity]]);
+worker.handle(buildCallHandler({ registry, callMap: worker, authenticate: (token) => tokens.get(token ?? "") }));
+
+const remote = new PendingRequestMap(bus);
+const claimed = await remote.call("task.create", { title: "x" }, { identity }).catch((error) => error);
+console.log(claimed.code);
+
+const proven = await remote.call("task.create", { title: "x" }, { token: "secret-token" });
+console.log(proven.data);
+
+// #endregion identity
+
+// #region peers
+import { createInProcessTransport, InProcessBus, importPeers, OperationRegistry } from "@alkdev/operations";
+
+const network = new InProcessBus();
+const serving = new PendingRequestMap(createInProcessTransport(network));
+serving.handle(buildCallHandler({ registry, callMap: serving }));
+
+const asking = new PendingRequestMap(createInProcessTransport(network));
+const hub = new OperationRegistry();
+await hub.follow(importPeers(asking));
+
+const viaHub = await hub.execute("task.create", { title: "From the hub" }, { identity });
+console.log(viaHub.data);
+
+await serving.close();
+console.log("operations left:", hub.getAllSpecs().length);
+// #endregion peers
+
+// #region close
+await stop(); // takes no more requests, waits for those that run
+await calls.close();
+const late = await calls.call("task.create", { title: "too late" }).catch((error) => error);
+console.log(late.code, { mayHaveRun: late.mayHaveRun });
+// #endregion close
+
+await Promise.all([worker.close(), remote.close(), asking.close(), hub.close()]);
+
+import assert from "node:assert/strict";
+
+assert.deepEqual(envelope.data, { id: "task-1", title: "Ship it" });
+assert.equal(claimed.code, "ACCESS_DENIED");
+assert.deepEqual(proven.data, { id: "task-1", title: "x" });
+assert.deepEqual(viaHub.data, { id: "task-1", title: "From the hub" });
+assert.deepEqual([late.code, late.mayHaveRun], ["UNAVAILABLE", false]);
