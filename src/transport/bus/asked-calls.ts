@@ -5,6 +5,8 @@ import { isLastReply, type ReplyFrame, toFailedFrame } from "../transport.ts";
 export class AskedCall {
   readonly operationId: string;
   readonly onReply: (frame: ReplyFrame) => void;
+  /** What the engine knows it by. */
+  ticket: unknown = undefined;
   /** Where the peer is that runs it, once that is known. */
   worker: string | undefined = undefined;
   /** Credit that waits until the worker is known. */

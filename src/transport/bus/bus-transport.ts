@@ -26,8 +26,8 @@ import {
 } from "../transport.ts";
 import { AskedCall, AskedCalls } from "./asked-calls.ts";
 import { EarlyAborts } from "./early-aborts.ts";
-import type { Engine, EngineEvents } from "./engine.ts";
-import { linkLost, notConnected, workerGone } from "./errors.ts";
+import type { Engine, EngineEvents, LongRequest } from "./engine.ts";
+import { linkLost, notConnected, poisonous, workerGone } from "./errors.ts";
 import { Mailbag } from "./mailbag.ts";
 import { readMessage, withSender } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
@@ -98,7 +98,7 @@ export class BusTransport implements Transport, EngineEvents {
     const call = new AskedCall(operationId, onReply);
     this.#asked.add(requestId, call);
     try {
-      this.#engine.ask(operationId, requestId, text);
+      call.ticket = this.#engine.ask(operationId, requestId, text);
     } catch (error) {
       this.#asked.delete(requestId);
       throw error;
@@ -181,10 +181,18 @@ export class BusTransport implements Transport, EngineEvents {
     this.#asked.fail(requestId, error);
   }
 
+  onPoison(message: string | Uint8Array, from: string): void {
+    const frame = this.#decode(message);
+    if (frame?.type !== "call.requested") return;
+    const { requestId, operationId } = frame as CallRequested;
+    log.error("{operationId} was given up: several workers died with one request.", { operationId });
+    this.#post(from, toFailedFrame(requestId, poisonous(operationId)));
+  }
+
   onGone(address: string): void {
     for (const call of this.#served.list(address)) this.#abort(call, "the asker is gone");
-    for (const [requestId, { worker, operationId }] of this.#asked.entries()) {
-      if (worker === address) this.#asked.fail(requestId, workerGone(operationId));
+    for (const [requestId, call] of this.#asked.entries()) {
+      if (call.worker === address) void this.#loseWorker(requestId, call);
     }
   }
 
@@ -277,14 +285,19 @@ export class BusTransport implements Transport, EngineEvents {
     const call = this.#asked.get(requestId);
     if (call === undefined) {
       const frame: FollowUp = { type: "call.aborted", requestId, reason: "nobody waits for it" };
-      this.#engine.send(address, withSender(this.#engine.address, encode(frame, this.#frameLimits())));
-      return;
+      return this.#engine.send(address, this.#signed(frame));
     }
     call.worker = address;
     if (call.heldCredit === 0) return;
     const count = call.heldCredit;
     call.heldCredit = 0;
     this.#tellWorker(call, { type: "call.credited", requestId, count });
+  }
+
+  async #loseWorker(requestId: string, call: AskedCall): Promise<void> {
+    call.worker = undefined;
+    const isKept = (await this.#engine.isKept?.(call.ticket)) ?? false;
+    if (!isKept && this.#asked.get(requestId) === call) this.#asked.fail(requestId, workerGone(call.operationId));
   }
 
   /** Somebody asks whether its call still runs here. */
@@ -294,10 +307,20 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   #tellWorker(call: AskedCall, frame: FollowUp): void {
-    const text = withSender(this.#engine.address, encode(frame, this.#frameLimits()));
-    if (call.worker !== undefined) this.#engine.send(call.worker, text);
-    else if (frame.type === "call.credited") call.heldCredit += frame.count;
-    else this.#engine.withdraw(call.operationId, frame.requestId, text);
+    if (call.worker !== undefined) return this.#engine.send(call.worker, this.#signed(frame));
+    if (frame.type === "call.credited") {
+      call.heldCredit += frame.count;
+      return;
+    }
+    const { requestId } = frame;
+    const held: FollowUp[] = call.heldCredit > 0 ? [{ type: "call.credited", requestId, count: call.heldCredit }] : [];
+    this.#engine.withdraw(call.operationId, call.ticket, this.#signed(...held, frame));
+  }
+
+  /** A message that says who sends it: only the asker of a call can touch it. */
+  #signed(...frames: Array<{ type: string }>): string {
+    const texts = frames.map((frame) => encode(frame, this.#frameLimits()));
+    return withSender(this.#engine.address, texts.join("\n"));
   }
 
   #introduceTo(call: ServedCall): void {
@@ -320,17 +343,17 @@ export class BusTransport implements Transport, EngineEvents {
       if (call.isOld) probed.add(call.from);
       call.isOld = true;
     }
-    const unknown = new Map<string, string>();
+    const unknown: LongRequest[] = [];
     for (const [requestId, call] of this.#asked.entries()) {
-      if (call.isOld && call.worker === undefined) unknown.set(requestId, call.operationId);
+      const { operationId, ticket } = call;
+      if (call.isOld && call.worker === undefined) unknown.push({ requestId, operationId, ticket });
       else if (call.isOld) {
-        const text = encode({ type: "link.asked", requestId } as never, this.#frameLimits());
-        this.#engine.send(call.worker!, withSender(this.#engine.address, text), true);
+        this.#engine.send(call.worker!, this.#signed({ type: "link.asked", requestId } as never), true);
       }
       call.isOld = true;
     }
     for (const address of probed) this.#engine.send(address, "", true);
-    if (unknown.size > 0) this.#engine.checkWorkers?.(unknown);
+    if (unknown.length > 0) this.#engine.checkWorkers?.(unknown);
   }
 
   #listen(): Promise<void> {

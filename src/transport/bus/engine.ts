@@ -12,10 +12,13 @@ export interface Engine {
   readonly maxMessage: number;
   readonly isConnected: boolean;
 
-  /** Hands a request to one of those who serve the operation. `onUnserved` tells later when nobody does. */
-  ask(operationId: string, requestId: string, text: string): void;
+  /**
+   * Hands a request to one of those who serve the operation. `onUnserved` tells later when nobody does. What it returns
+   * stands for the request in other methods.
+   */
+  ask(operationId: string, requestId: string, text: string): unknown;
   /** Takes a request back that nobody is known to have taken, and tells all who serve the operation. */
-  withdraw(operationId: string, requestId: string, text: string): void;
+  withdraw(operationId: string, ticket: unknown, text: string): void;
   /** Sends to one peer. With `isProbe`, `onGone` tells when nobody is there. */
   send(address: string, text: string, isProbe?: boolean): void;
   /** Sends to every peer that hears of peers. */
@@ -30,13 +33,22 @@ export interface Engine {
   setIdempotent?(operationIds: readonly string[]): void;
   /** The answer to a request is on its way, or nobody waits for it. `receipt` came with the request. */
   settle?(receipt: unknown): void;
-  /** Finds out whether anybody alive serves operations whose answers take long. `onRefused` tells. */
-  checkWorkers?(requests: ReadonlyMap<string, string>): void;
+  /** Finds out whether anybody alive serves operations whose answers take long. `onUnserved` and `onRefused` tell. */
+  checkWorkers?(requests: readonly LongRequest[]): void;
+  /** Tells whether a request, whose worker is gone, will be given to another. */
+  isKept?(ticket: unknown): Promise<boolean>;
 
   /** A promise that resolves when more may be sent, or nothing while it may. */
   whenWritable(): Promise<void> | undefined;
   /** Sends what waits, then lets go of everything. */
   close(): Promise<void>;
+}
+
+/** A request that nobody has answered for a while. */
+export interface LongRequest {
+  requestId: string;
+  operationId: string;
+  ticket: unknown;
 }
 
 /** What an engine tells. */
@@ -50,6 +62,8 @@ export interface EngineEvents {
   onUnserved(requestId: string): void;
   /** The request could not be sent, or whoever had taken it is gone. */
   onRefused(requestId: string, error: CallError): void;
+  /** A request that was given up because several workers died with it. */
+  onPoison(message: string | Uint8Array, from: string): void;
   onGone(address: string): void;
   /** Replies may have been lost. */
   onLinkLost(error: Error): void;

@@ -19,3 +19,9 @@ export function linkLost(name: string, cause: Error): CallError {
 export function workerGone(operationId: string, mayHaveRun = true): CallError {
   return unavailable(`The peer that had taken "${operationId}" is gone and`, { mayHaveRun });
 }
+
+/** `EXECUTION_ERROR`: every worker that took the request died before it answered. */
+export function poisonous(operationId: string): CallError {
+  const message = `"${operationId}" was given up: every worker that took this request died with it.`;
+  return new CallError("EXECUTION_ERROR", message, { operationId }, { retryable: false, mayHaveRun: true });
+}

@@ -1,3 +1,3 @@
 export { type BusOptions, BusTransport } from "./bus-transport.ts";
-export type { Engine, EngineEvents } from "./engine.ts";
+export type { Engine, EngineEvents, LongRequest } from "./engine.ts";
 export { workerGone } from "./errors.ts";

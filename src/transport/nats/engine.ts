@@ -71,7 +71,7 @@ export class NATSEngine implements Engine {
     this.#publish(this.#subjects.call(operationId), text, `${this.address}.${token.request}${id}`);
   }
 
-  withdraw(operationId: string, _requestId: string, text: string): void {
+  withdraw(operationId: string, _ticket: unknown, text: string): void {
     this.#publish(this.#subjects.abort(operationId), text);
   }
 

@@ -1,0 +1,99 @@
+import type * as Redis from "@redis/client";
+import { CallError, unavailable } from "../../operation/index.ts";
+
+const packageName = "@redis/client";
+
+/** What is used of a client of `@redis/client`. Clients made with `createClient` have it, whatever their settings. */
+export interface RedisClient {
+  readonly isReady: boolean;
+  connect(): Promise<unknown>;
+  /** Lets go at once. */
+  destroy(): void;
+  /** Lets go when what was sent has been answered. */
+  close(): Promise<unknown>;
+  sendCommand(args: string[]): Promise<unknown>;
+  subscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
+  unsubscribe(channels: string | string[]): Promise<unknown>;
+  on(event: string, listener: (error: Error) => void): unknown;
+}
+
+/** A client whose settings are used for others. */
+export interface RedisTemplate {
+  duplicate(overrides: Record<string, unknown>): RedisClient;
+}
+
+/** How connections are made. */
+export interface RedisConnectOptions {
+  url?: string;
+  client?: RedisTemplate;
+  connect?: Redis.RedisClientOptions;
+  /** Milliseconds between signs of life; a server that is silent for three is given up. */
+  heartbeat: number;
+}
+
+/** Never connected. Copies of one client cost a hundredth of what a new one does. */
+let template: RedisTemplate | undefined;
+
+/**
+ * Makes a function that makes clients, none of them connected yet. They speak RESP 2, whose replies have the same shape with
+ * every server, and keep nothing to be sent later: a request that comes late is worse than one that fails.
+ */
+export async function createClientMaker(options: RedisConnectOptions): Promise<() => RedisClient> {
+  const { url, client, connect, heartbeat } = options;
+  const own = {
+    RESP: 2 as const,
+    maintNotifications: "disabled" as const, // only RESP 3 has them
+    disableOfflineQueue: true,
+    commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
+  };
+  if (client !== undefined) return () => client.duplicate(own);
+  template ??= (await loadRedisClient()).createClient() as unknown as RedisTemplate;
+  const like = template;
+  const settings = {
+    pingInterval: heartbeat,
+    ...connect,
+    ...(url === undefined ? {} : { url }),
+    ...own,
+    socket: { connectTimeout: 5_000, socketTimeout: 3 * heartbeat, reconnectStrategy: toDelay, ...connect?.socket },
+  };
+  // The client writes into what it is given.
+  return () => like.duplicate({ ...settings, socket: { ...settings.socket } });
+}
+
+/** Connects, or fails with `UNAVAILABLE`: that a server is not there at the start is a mistake more often than not. */
+export async function connectFirst(clients: readonly RedisClient[]): Promise<void> {
+  try {
+    await Promise.all(clients.map((client) => connectOnce(client)));
+  } catch (error) {
+    for (const client of clients) client.destroy();
+    throw unavailable("The Redis server", { mayHaveRun: false, cause: error });
+  }
+}
+
+/** The client itself would try again for ever. */
+async function connectOnce(client: RedisClient): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    client.on("error", reject);
+    client.connect().then(() => resolve(), reject);
+  });
+}
+
+/** Twice as long each time, up to a second, and never the same for all who wait. */
+function toDelay(retries: number): number {
+  return Math.min(50 * 2 ** retries, 1_000) * (0.8 + Math.random() * 0.4);
+}
+
+async function loadRedisClient(): Promise<typeof Redis> {
+  try {
+    return await import("@redis/client");
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    throw new CallError(
+      "UNAVAILABLE",
+      `The Redis transport needs the package ${packageName}, which is not installed. Install it: npm install ${packageName}`,
+      { package: packageName },
+      { cause: error, mayHaveRun: false },
+    );
+  }
+}

@@ -1,0 +1,308 @@
+import { logger } from "../../internal/log.ts";
+import { defaultLimits, unavailable } from "../../operation/index.ts";
+import { type Engine, type EngineEvents, type LongRequest, workerGone } from "../bus/index.ts";
+import { Claims } from "./claims.ts";
+import type { RedisClient } from "./client.ts";
+import { ServerClock } from "./clock.ts";
+import { type Entry, isAfter, readEntries, timeOf } from "./entries.ts";
+import { group, Keys } from "./keys.ts";
+import { Reader } from "./reader.ts";
+import { Removals } from "./removals.ts";
+import { joinScript, surveyScript } from "./scripts.ts";
+
+const log = logger("transport", "redis");
+
+/** Above this many bytes on their way a sender waits. */
+const highWater = 1024 * 1024;
+
+/** What the Redis engine is told. */
+export interface RedisEngineOptions {
+  prefix: string;
+  heartbeat: number;
+  /** How many requests a stream holds at most; older ones are dropped. */
+  maxQueued: number;
+  createClient: () => RedisClient;
+}
+
+/** A request that was sent. */
+interface Ticket {
+  readonly key: string;
+  /** Where it stands in the stream, once the server has said so. */
+  id: string | undefined;
+  isWithdrawn: boolean;
+}
+
+/** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent here. */
+export class RedisEngine implements Engine {
+  readonly name = "redis";
+  readonly address: string;
+  readonly maxMessage = defaultLimits.maxMessage;
+  readonly #options: RedisEngineOptions;
+  readonly #events: EngineEvents;
+  readonly #keys: Keys;
+  readonly #commands: RedisClient;
+  readonly #subscriber: RedisClient;
+  readonly #operations = new Map<string, string>();
+  readonly #clock = new ServerClock();
+  readonly #removals: Removals;
+  readonly #claims: Claims;
+  readonly #timer: NodeJS.Timeout;
+  #readClient: RedisClient | undefined;
+  #reader: Reader | undefined;
+  #wasConnected = true;
+  #sending = 0;
+  #lastSent: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(commands: RedisClient, subscriber: RedisClient, options: RedisEngineOptions, events: EngineEvents) {
+    this.#options = options;
+    this.#events = events;
+    this.#keys = new Keys(options.prefix);
+    this.address = this.#keys.createAddress();
+    this.#commands = commands;
+    this.#subscriber = subscriber;
+    this.#removals = new Removals(commands);
+    this.#claims = new Claims(commands, this.#keys, this.address, 3 * options.heartbeat);
+    for (const client of [commands, subscriber]) {
+      client.on("error", (error) => this.#onLost(error));
+      client.on("ready", () => this.#onReady());
+    }
+    this.#timer = setInterval(() => void this.#beat(), options.heartbeat);
+    this.#timer.unref(); // signs of life are no reason to stay alive
+  }
+
+  get isConnected(): boolean {
+    return this.#commands.isReady && this.#subscriber.isReady;
+  }
+
+  /** Resolves when others can reach this peer. */
+  async ready(): Promise<void> {
+    await this.#subscriber.subscribe(this.address, (message) => this.#events.onMessage(message));
+  }
+
+  ask(operationId: string, requestId: string, text: string): Ticket {
+    const key = this.#keys.call(operationId);
+    const ticket: Ticket = { key, id: undefined, isWithdrawn: false };
+    const bound = ["NOMKSTREAM", "MAXLEN", "~", String(this.#options.maxQueued)];
+    this.#commands.sendCommand(["XADD", key, ...bound, "*", "from", this.address, "frame", text]).then(
+      (id) => {
+        if (id === null) this.#events.onUnserved(requestId);
+        else ticket.id = id as string;
+        if (ticket.isWithdrawn) this.#removals.add(key, ticket.id!, false);
+      },
+      (error: Error) => {
+        const mayHaveRun = !isRefusal(error);
+        this.#events.onRefused(requestId, unavailable("The Redis server", { mayHaveRun, cause: error }));
+      },
+    );
+    return ticket;
+  }
+
+  withdraw(operationId: string, ticket: unknown, text: string): void {
+    const { key, id } = ticket as Ticket;
+    if (id === undefined) (ticket as Ticket).isWithdrawn = true;
+    else this.#removals.add(key, id, false);
+    this.#publish(this.#keys.abort(operationId), text);
+  }
+
+  send(address: string, text: string): void {
+    if (!this.#keys.isAddress(address)) return;
+    this.#publish(address, text, () => this.#events.onGone(address));
+  }
+
+  gossip(text: string): void {
+    this.#publish(this.#keys.peers, text);
+  }
+
+  async listen(): Promise<void> {
+    await this.#subscriber.subscribe(this.#keys.peers, (message) => this.#events.onGossip(message));
+  }
+
+  async serve(operationIds: readonly string[]): Promise<void> {
+    const fresh = operationIds.filter((id) => !this.#operations.has(this.#keys.call(id)));
+    if (fresh.length === 0) return;
+    for (const id of fresh) this.#operations.set(this.#keys.call(id), id);
+    const aborts = fresh.map((id) => this.#keys.abort(id));
+    await this.#subscriber.subscribe(aborts, (message) => this.#events.onMessage(message));
+    const keys = fresh.map((id) => this.#keys.call(id));
+    await this.#join(keys);
+    const reader = await this.#openReader();
+    await reader.add(keys);
+  }
+
+  async stop(operationIds: readonly string[]): Promise<void> {
+    const keys = operationIds.map((id) => this.#keys.call(id)).filter((key) => this.#operations.has(key));
+    if (keys.length === 0) return;
+    await this.#reader?.remove(keys);
+    for (const key of keys) this.#operations.delete(key);
+    if (!this.isConnected) return;
+    await this.#removals.flush();
+    await Promise.all(keys.map((key) => this.#leave(key)));
+    await this.#subscriber.unsubscribe(operationIds.map((id) => this.#keys.abort(id)));
+  }
+
+  setIdempotent(operationIds: readonly string[]): void {
+    this.#claims.setKept(operationIds.map((id) => this.#keys.call(id)));
+  }
+
+  settle(receipt: unknown): void {
+    if (receipt === undefined) return;
+    const { key, id } = receipt as { key: string; id: string };
+    this.#removals.add(key, id, true);
+  }
+
+  checkWorkers(requests: readonly LongRequest[]): void {
+    const byOperation = new Map<string, LongRequest[]>();
+    for (const request of requests) {
+      const others = byOperation.get(request.operationId);
+      if (others === undefined) byOperation.set(request.operationId, [request]);
+      else others.push(request);
+    }
+    for (const [operationId, waiting] of byOperation) {
+      this.#checkOperation(operationId, waiting).catch((error) =>
+        log.debug("Workers cannot be told: {error}", { error }),
+      );
+    }
+  }
+
+  async isKept(ticket: unknown): Promise<boolean> {
+    const { key, id } = ticket as Ticket;
+    if (id === undefined) return false;
+    const reply = await this.#commands.sendCommand(["XRANGE", key, id, id]).catch(() => []);
+    return readEntries(reply).length > 0;
+  }
+
+  whenWritable(): Promise<void> | undefined {
+    return this.#sending > highWater ? this.#lastSent : undefined;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.stop([...this.#operations.values()]).catch((error) => log.debug("Leaving failed: {error}", { error }));
+    this.#isClosed = true;
+    await this.#reader?.close();
+    this.#readClient?.destroy();
+    this.#subscriber.destroy();
+    if (!this.#commands.isReady) return this.#commands.destroy();
+    await this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]).catch(() => {});
+    await this.#lastSent;
+    this.#commands.destroy();
+  }
+
+  #publish(channel: string, text: string, onNobody?: () => void): void {
+    if (!this.isConnected) return;
+    this.#sending += text.length;
+    this.#lastSent = this.#commands.sendCommand(["PUBLISH", channel, text]).then(
+      (heard) => {
+        this.#sending -= text.length;
+        if (heard === 0) onNobody?.();
+      },
+      (error) => {
+        this.#sending -= text.length;
+        log.debug("A message was lost: {error}", { error });
+      },
+    );
+  }
+
+  #onEntries(key: string, entries: Entry[], isPending: boolean): void {
+    const isKept = isPending && this.#claims.isKept(key);
+    for (const entry of entries) {
+      if (!isKept) this.#removals.add(key, entry.id, isPending);
+      this.#onEntry(key, entry, isKept);
+    }
+  }
+
+  #onEntry(key: string, { id, from, text }: Entry, isKept: boolean): void {
+    this.#events.onRequest(text, from, this.#clock.since(timeOf(id)), isKept ? { key, id } : undefined);
+  }
+
+  async #openReader(): Promise<Reader> {
+    if (this.#reader !== undefined) return this.#reader;
+    const engine = this;
+    const client = this.#options.createClient();
+    const reader = new Reader(client, this.#commands, {
+      consumer: this.address,
+      block: Math.min(1_000, this.#options.heartbeat),
+      get keepsPending() {
+        return engine.#claims.keepsAny;
+      },
+      onEntries: (key, entries, isPending) => this.#onEntries(key, entries, isPending),
+      rejoin: () => this.#join([...this.#operations.keys()]),
+    });
+    this.#readClient = client;
+    this.#reader = reader;
+    client.on("error", (error) => log.debug("Reading failed: {error}", { error }));
+    client.on("ready", () => reader.identify().catch((error) => log.debug("No client id: {error}", { error })));
+    await client.connect();
+    await this.#clock.read(this.#commands);
+    return reader;
+  }
+
+  async #join(keys: readonly string[]): Promise<void> {
+    await this.#sayAlive();
+    if (keys.length === 0) return;
+    const args = [group, this.address, this.#keys.alive];
+    await this.#commands.sendCommand(["EVAL", joinScript, String(keys.length), ...keys, ...args]);
+  }
+
+  /** Leaves a stream. What nobody has taken is refused when nobody is left to take it. */
+  async #leave(key: string): Promise<void> {
+    const args = [group, this.#keys.alive, this.address];
+    const reply = await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, ...args]);
+    const [, , left] = reply as [number, string, unknown];
+    for (const { from, text } of readEntries(left)) this.#events.onRequest(text, from, 0);
+  }
+
+  async #checkOperation(operationId: string, waiting: readonly LongRequest[]): Promise<void> {
+    const key = this.#keys.call(operationId);
+    const reply = await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, group, this.#keys.alive]);
+    const [isServed, last] = reply as [number, string];
+    if (isServed === 1) return;
+    for (const { requestId, ticket } of waiting) {
+      const { id } = ticket as Ticket;
+      if (last !== "" && id !== undefined && isAfter(id, last)) this.#events.onUnserved(requestId);
+      else this.#events.onRefused(requestId, workerGone(operationId));
+    }
+  }
+
+  /** Gives whether this worker counted as alive before. */
+  async #sayAlive(): Promise<boolean> {
+    const args = ["1", "PX", String(3 * this.#options.heartbeat), "GET"];
+    return (await this.#commands.sendCommand(["SET", this.#keys.alive + this.address, ...args])) !== null;
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#operations.size === 0 || !this.isConnected) return;
+    try {
+      const wasAlive = await this.#sayAlive();
+      if (!wasAlive) await this.#join([...this.#operations.keys()]);
+      await this.#clock.read(this.#commands);
+      await this.#claims.collect([...this.#operations.keys()], {
+        onEntry: (key, entry) => this.#onEntry(key, entry, true),
+        onPoison: ({ text, from }) => this.#events.onPoison(text, from),
+      });
+    } catch (error) {
+      log.debug("A sign of life was lost: {error}", { error });
+    }
+  }
+
+  #onLost(error: Error): void {
+    if (!this.#wasConnected || this.#isClosed || this.isConnected) return;
+    this.#wasConnected = false;
+    this.#events.onLinkLost(error);
+  }
+
+  #onReady(): void {
+    if (this.#wasConnected || this.#isClosed || !this.isConnected) return;
+    this.#wasConnected = true;
+    this.#events.onLinkRestored();
+  }
+}
+
+/** Tells whether a command surely had no effect: the server refused it, or it never left. */
+function isRefusal(error: Error): boolean {
+  const name = error.constructor.name;
+  return (
+    name === "ClientOfflineError" || name === "ClientClosedError" || name === "SimpleError" || name === "BlobError"
+  );
+}

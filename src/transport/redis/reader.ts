@@ -1,0 +1,128 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { logger } from "../../internal/log.ts";
+import type { RedisClient } from "./client.ts";
+import { type Entry, readEntries } from "./entries.ts";
+import { group } from "./keys.ts";
+
+const log = logger("transport", "redis");
+
+/** How many requests are taken at once from each stream. */
+const batch = 256;
+/** How long, in ms, to wait before trying again. */
+const pause = 50;
+
+/** What a reader needs of its engine. */
+export interface ReaderHost {
+  readonly consumer: string;
+  /** How long one read waits, in ms: what its connection is silent at most. */
+  readonly block: number;
+  /** Whether requests must stay on the list of pending ones until they are settled. */
+  readonly keepsPending: boolean;
+  onEntries(key: string, entries: Entry[], isPending: boolean): void;
+  /** Makes the streams again that were there. */
+  rejoin(): Promise<void>;
+}
+
+/** Takes requests from streams, on a connection of its own, because reading waits. */
+export class Reader {
+  readonly #client: RedisClient;
+  readonly #commands: RedisClient;
+  readonly #host: ReaderHost;
+  readonly #keys = new Set<string>();
+  /** The read that is going on. */
+  #turn: Promise<void> | undefined;
+  /** What the server calls the connection. */
+  #clientId: string | undefined;
+  #isClosed = false;
+  #running: Promise<void> | undefined;
+
+  constructor(client: RedisClient, commands: RedisClient, host: ReaderHost) {
+    this.#client = client;
+    this.#commands = commands;
+    this.#host = host;
+  }
+
+  get keys(): ReadonlySet<string> {
+    return this.#keys;
+  }
+
+  async add(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#keys.add(key);
+    this.#running ??= this.#run();
+    await this.#interrupt();
+  }
+
+  /** Resolves when nothing more can come from these streams. */
+  async remove(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#keys.delete(key);
+    await this.#interrupt();
+  }
+
+  /** Learns the number of the connection. To be called whenever it is new. */
+  async identify(): Promise<void> {
+    this.#clientId = String(await this.#client.sendCommand(["CLIENT", "ID"]));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#keys.clear();
+    await this.#interrupt();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed && this.#keys.size > 0) {
+      this.#turn = this.#read();
+      await this.#turn;
+    }
+    this.#turn = undefined;
+    this.#running = undefined;
+  }
+
+  async #read(): Promise<void> {
+    const { consumer, block, keepsPending } = this.#host;
+    const keys = [...this.#keys];
+    const mode = keepsPending ? [] : ["NOACK"];
+    const options = ["GROUP", group, consumer, "COUNT", String(batch), "BLOCK", String(block), ...mode];
+    try {
+      const reply = await this.#client.sendCommand([
+        "XREADGROUP",
+        ...options,
+        "STREAMS",
+        ...keys,
+        ...keys.map(() => ">"),
+      ]);
+      if (!Array.isArray(reply)) return;
+      for (const [key, entries] of reply as Array<[string, unknown]>) {
+        this.#host.onEntries(key, readEntries(entries), keepsPending);
+      }
+    } catch (error) {
+      await this.#recover(error as Error);
+    }
+  }
+
+  async #recover(error: Error): Promise<void> {
+    if (this.#isClosed) return;
+    // A stream is gone: the server was emptied, or somebody has taken this worker for dead.
+    if (/^(NOGROUP|UNBLOCKED)/.test(error.message)) {
+      await this.#host.rejoin().catch((cause) => log.debug("Streams could not be made again: {cause}", { cause }));
+    } else log.debug("Reading failed: {error}", { error });
+    if (!this.#isClosed) await delay(pause);
+  }
+
+  /** Ends the read that is going on, which may wait for streams that changed. */
+  async #interrupt(): Promise<void> {
+    const turn = this.#turn;
+    if (turn === undefined) return;
+    let isOver = false;
+    const over = turn.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      // The read may not have reached the server yet: then nothing is interrupted, and it is tried again.
+      if (this.#clientId !== undefined && this.#commands.isReady) {
+        await this.#commands.sendCommand(["CLIENT", "UNBLOCK", this.#clientId]).catch(() => {});
+      }
+      await Promise.race([over, delay(pause)]);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { RedisClientOptions } from "@redis/client";
+import { type BusOptions, BusTransport } from "../bus/index.ts";
+import type { Transport } from "../transport.ts";
+import { connectFirst, createClientMaker, type RedisTemplate } from "./client.ts";
+import { RedisEngine } from "./engine.ts";
+
+/** How calls travel over Redis. */
+export interface RedisTransportOptions extends BusOptions {
+  /** Where the server is, such as `redis://127.0.0.1:6379`. */
+  url?: string;
+  /** What else the client is told: users, TLS, database. */
+  connect?: RedisClientOptions;
+  /** A client of `@redis/client` whose settings are used. The transport makes connections of its own like it. */
+  client?: RedisTemplate;
+  /** What keys and channels begin with. Peers with different ones do not hear each other. @default "operations" */
+  prefix?: string;
+  /** How many requests may wait for one operation before the oldest are dropped. @default 100,000 */
+  maxQueued?: number;
+}
+
+/** A transport over Redis. */
+export interface RedisTransport extends Transport {
+  /** How many messages came that made no sense. */
+  readonly dropped: number;
+}
+
+/**
+ * Connects to Redis. Needs the package `@redis/client`. Connections are made again whenever they are lost; calls that
+ * were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later.
+ */
+export async function createRedisTransport(options: RedisTransportOptions): Promise<RedisTransport> {
+  const { url, client, connect, prefix = "operations", heartbeat = 5_000, maxQueued = 100_000 } = options;
+  const createClient = await createClientMaker({ url, client, connect, heartbeat });
+  const [commands, subscriber] = [createClient(), createClient()];
+  await connectFirst([commands, subscriber]);
+  let engine: RedisEngine | undefined;
+  const transport = new BusTransport(
+    (events) => {
+      engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient }, events);
+      return engine;
+    },
+    { ...options, heartbeat },
+  );
+  await engine!.ready();
+  return transport;
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { BrokerName } from "./brokers.ts";
+
+/** What a child says. */
+export interface Said {
+  kind: "ready" | "started" | "stopped" | "heard";
+  operation?: string;
+  n?: number;
+}
+
+/** A peer in a process of its own. */
+export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** Everything that it has said. */
+  readonly said: Said[];
+  /** Resolves when it has said so, also when it had before. */
+  heard(kind: Said["kind"]): Promise<Said>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when it has ended. */
+  exited(): Promise<void>;
+}
+
+/** Starts a peer. It is killed when it goes out of scope. */
+export function startChild(
+  broker: BrokerName,
+  port: number,
+  {
+    heartbeat = 200,
+    role = "serve",
+    env = {},
+  }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv } = {},
+): Child {
+  const file = fileURLToPath(new URL("worker.ts", import.meta.url));
+  const child: ChildProcess = fork(file, [broker, String(port), String(heartbeat), role], {
+    execArgv: ["--import", "tsx"],
+    env: { ...process.env, ...env },
+  });
+  const said: Said[] = [];
+  child.on("message", (message) => said.push(message as Said));
+  const exit = once(child, "exit");
+  return {
+    pid: child.pid!,
+    said,
+    async heard(kind) {
+      for (;;) {
+        const found = said.find((message) => message.kind === kind);
+        if (found !== undefined) return found;
+        await Promise.race([
+          once(child, "message"),
+          exit.then(() => Promise.reject(new Error(`${kind} was not said`))),
+        ]);
+      }
+    },
+    kill: (signal) => void child.kill(signal),
+    exited: async () => void (await exit),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await exit;
+    },
+  };
+}
+
+/** Starts a worker and waits until it serves. */
+export async function startWorker(...args: Parameters<typeof startChild>): Promise<Child> {
+  const child = startChild(...args);
+  await child.heard("ready");
+  return child;
+}
