@@ -1,7 +1,7 @@
 import type { Channel } from "./channel.ts";
 
-/** Frames wait for company up to this many characters. */
-const fullBatch = 64 * 1024;
+/** Frames wait for company up to this many characters. Few enough for the other side to begin while more are written. */
+const fullBatch = 4 * 1024;
 /** Above this many bytes a sender should wait, so that little is lost and no memory filled when the reader is slow. */
 const highWater = 1024 * 1024;
 /** How often, in ms, a full channel is asked whether it has emptied; no common event tells it. */

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+
+// #region server
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  buildCallHandler,
+  createRegistry,
+  defineOperation,
+  OperationType,
+  PendingRequestMap,
+  Type,
+} from "@alkdev/operations";
+import { createWebSocketServer } from "@alkdev/operations/transport-websocket";
+
+const greet = defineOperation({
+  namespace: "door",
+  name: "greet",
+  version: "1.0.0",
+  type: OperationType.QUERY,
+  description: "Greets whoever calls",
+  inputSchema: Type.Object({ at: Type.Unsafe<Date>({}) }),
+  outputSchema: Type.Object({ text: Type.String() }),
+  accessControl: { requiredScopes: ["door:enter"] },
+  handler: ({ at }, { identity }) => ({ text: `Hello ${identity?.id}, it is ${at.toISOString()}` }),
+});
+
+const countdown = defineOperation({
+  namespace: "door",
+  name: "countdown",
+  version: "1.0.0",
+  type: OperationType.SUBSCRIPTION,
+  description: "Counts down to zero",
+  inputSchema: Type.Object({ from: Type.Integer() }),
+  outputSchema: Type.Integer(),
+  accessControl: { requiredScopes: [] },
+  handler: async function* ({ from }) {
+    for (let left = from; left >= 0; left--) yield left;
+  },
+});
+
+const http = createServer();
+const serving = new PendingRequestMap(
+  await createWebSocketServer({
+    server: http,
+    path: "/operations",
+    authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
+  }),
+);
+const registry = createRegistry({ operations: [greet, countdown] });
+serving.handle(buildCallHandler({ registry, callMap: serving }));
+http.listen(0, "127.0.0.1");
+// #endregion server
+await new Promise((resolve) => http.once("listening", resolve));
+const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/operations`;
+
+// #region client
+import { createWebSocketTransport } from "@alkdev/operations/transport-websocket";
+
+const calls = new PendingRequestMap(await createWebSocketTransport(url, { token: "let-me-in" }));
+
+const { data } = await calls.call<{ text: string }>("door.greet", { at: new Date(0) });
+console.log(data.text);
+for await (const { data: left } of calls.subscribe("door.countdown", { from: 3 })) console.log(left);
+// #endregion client
+assert.equal(data.text, "Hello ada, it is 1970-01-01T00:00:00.000Z");
+
+// #region refused
+const refused = await createWebSocketTransport(url, { token: "wrong" }).catch((error) => error);
+console.log(refused.code);
+// #endregion refused
+assert.equal(refused.code, "UPSTREAM_DENIED");
+
+// #region lost
+const endless = calls.subscribe("door.countdown", { from: 1_000_000_000 });
+await endless.next();
+await serving.close();
+const lost = await drain(endless).catch((error) => error);
+console.log(lost.code, { retryable: lost.retryable, mayHaveRun: lost.mayHaveRun });
+
+await calls.close();
+http.close();
+// #endregion lost
+assert.equal(lost.code, "UNAVAILABLE");
+
+async function drain(values: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of values);
+}
