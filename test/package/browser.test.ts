@@ -3,9 +3,10 @@ import { createServer, type Server } from "node:http";
 import { isBuiltin } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { launchChromium } from "./launch-chromium.ts";
 import { expectedReport } from "./program.ts";
 
 const consumer = inject("consumer");
@@ -64,20 +65,7 @@ describe.skipIf(executablePath === "")("in Chromium", () => {
       response.end(code ?? '<!doctype html><script type="module" src="/browser.js"></script>');
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    // Playwright gives every launch a user data folder of its own and removes it.
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-      ],
-    });
+    browser = await launchChromium(executablePath);
   });
 
   afterAll(async () => {
