@@ -19,7 +19,7 @@ import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import type { OpenAPISpec } from "./spec.ts";
 import { warnOfUnused } from "./unused-settings.ts";
-import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+import { own, ownList, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
 
 /** What an import gives. */
 export interface OpenAPIImport {
@@ -180,9 +180,13 @@ class Importer {
 
   /** Most entries share their servers. */
   #baseUrl({ servers, pointer }: Entry): BaseUrl {
-    const known = this.#baseUrls.get(servers[0]) ?? resolveBaseUrl(servers, this.#config, pointer, this.book.warn);
-    this.#baseUrls.set(servers[0], known);
-    return known;
+    const known = this.#baseUrls.get(servers[0]);
+    if (known !== undefined) return known;
+    const shared = ownList(this.#document.root, "servers");
+    const home = shared.length === 0 ? undefined : resolveBaseUrl(shared, this.#config, pointer, () => {}).url;
+    const found = resolveBaseUrl(servers, this.#config, pointer, this.book.warn, home);
+    this.#baseUrls.set(servers[0], found);
+    return found;
   }
 
   /** Which answers cannot be described; a text when the entry cannot be taken at all. */

@@ -73,6 +73,15 @@ test.each([
   expect(importQuietly(spec, { ...config, auth: undefined }).operations).toHaveLength(1);
 });
 
+test("an operation's own server on another origin than the document's gets no credentials unless it is named", () => {
+  const spec = openAPIWith({ servers: [{ url: "https://upload.test" }] });
+
+  expect(() => importQuietly(spec, { auth })).toThrow("allowedOrigins");
+  expect(() => importQuietly(spec, { headers: { "x-api-key": "s3cret" } })).toThrow("allowedOrigins");
+  expect(importQuietly(spec, { auth, allowedOrigins: ["https://upload.test"] }).operations).toHaveLength(1);
+  expect(importQuietly(spec, {}).operations).toHaveLength(1);
+});
+
 test.each(["ftp://files.test", "javascript:alert(1)", "https://user:pw@api.test"])(
   "the server %s is not used",
   (url) => {

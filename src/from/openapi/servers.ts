@@ -9,10 +9,17 @@ import { own, ownObject, ownText, ownTexts } from "./values.ts";
 export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
 
 /**
- * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. A document that was fetched
- * cannot send credentials to an origin other than its own unless `allowedOrigins` names it.
+ * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. Credentials go to one origin:
+ * the one that the document was fetched from, else that of the document's own server (`home`). Others must be named in
+ * `allowedOrigins`.
  */
-export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
+export function resolveBaseUrl(
+  servers: unknown[],
+  config: HTTPServiceConfig,
+  pointer: string,
+  warn: Warn,
+  home?: string,
+): BaseUrl {
   if (config.baseUrl !== undefined) return { url: readConfigured(config.baseUrl) };
   const server = servers[0] ?? { url: "/" };
   const template = ownText(server, "url") ?? "/";
@@ -28,9 +35,9 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
     return { reason: `the server ${quote(filled)} is not reached by http or https` };
   }
   if (url.username !== "" || url.password !== "") return { reason: "the server's URL holds credentials" };
-  if (!mayGetCredentials(url, config)) {
+  if (!mayGetCredentials(url, config, home)) {
     return {
-      reason: `the server ${url.origin} is not where the document came from, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
+      reason: `the server ${url.origin} is not that of the document, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
     };
   }
   if (url.search !== "") warn(pointer, "the query of the server's URL is left out");
@@ -46,12 +53,18 @@ function readConfigured(baseUrl: string): string {
   return withoutTrailingSlash(url);
 }
 
-function mayGetCredentials(url: URL, config: HTTPServiceConfig): boolean {
+function mayGetCredentials(url: URL, config: HTTPServiceConfig, home: string | undefined): boolean {
   if (config.auth === undefined && config.headers === undefined) return true;
-  if (config.documentUrl === undefined || !URL.canParse(config.documentUrl)) return true;
-  const document = new URL(config.documentUrl);
-  if (document.protocol === "file:" || document.origin === url.origin) return true;
+  const trusted = originOf(config.documentUrl) ?? originOf(home) ?? url.origin;
+  if (trusted === url.origin) return true;
   return (config.allowedOrigins ?? []).some((origin) => URL.canParse(origin) && new URL(origin).origin === url.origin);
+}
+
+/** The origin of what is reached by HTTP; files have none. */
+function originOf(url: string | undefined): string | undefined {
+  return url !== undefined && URL.canParse(url) && /^https?:/.test(new URL(url).protocol)
+    ? new URL(url).origin
+    : undefined;
 }
 
 function fillVariables(
