@@ -126,7 +126,8 @@ export class Link {
     tool: RawTool,
     options: RequestOptions,
   ): Promise<RawResult> {
-    if (!this.#mirrorsArguments) return this.request("tools/call", params, options) as Promise<RawResult>;
+    if (!this.#mirrorsArguments || !hasHeaderArguments(tool))
+      return this.request("tools/call", params, options) as Promise<RawResult>;
     // Marked arguments go into headers too, which only this way of calling does.
     const { outputSchema: _, ...toolDefinition } = tool;
     this.#active++;
@@ -182,6 +183,18 @@ export class Link {
     await this.client.close().catch(ignore);
     await this.#wire.transport.close().catch(ignore);
   }
+}
+
+const headerArguments = new WeakMap<RawTool, boolean>();
+
+/** Whether some arguments of a tool go into headers too. Found once: the SDK would read the whole schema at each call. */
+function hasHeaderArguments(tool: RawTool): boolean {
+  let known = headerArguments.get(tool);
+  if (known === undefined) {
+    known = JSON.stringify(tool["inputSchema"] ?? {}).includes('"x-mcp-header":');
+    headerArguments.set(tool, known);
+  }
+  return known;
 }
 
 function ignore(): void {}
