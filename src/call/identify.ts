@@ -17,13 +17,11 @@ export interface IdentityRules {
   trustedBus?: boolean | undefined;
 }
 
-/** Whom a request counts for. The transport's own word comes first; what a frame says is worth nothing by itself. */
+/** Whom a request counts for where the transport cannot tell. What a frame says is worth nothing by itself. */
 export function identify(
   { authenticate, trustedBus = false }: IdentityRules,
   frame: CallRequested,
-  asker: Identity | undefined,
 ): Identity | undefined | Promise<Identity | undefined> {
-  if (asker !== undefined) return asker;
   const { token, identity: claim } = frame;
   if (authenticate !== undefined && (typeof token === "string" || claim !== undefined)) {
     return askFor(authenticate, frame, typeof token === "string" ? token : undefined, claim);

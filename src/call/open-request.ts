@@ -20,7 +20,7 @@ import type { CallRequestOptions } from "./request-options.ts";
 
 const log = logger("call");
 
-/** What requests share: the transport that carries them and the list that they stand in while they are open. */
+/** What requests share: the transport that carries them, and the list that those which leave the process stand in. */
 export interface RequestHost {
   readonly transport: Transport;
   readonly open: LinkedSet<OpenRequest>;
@@ -65,36 +65,28 @@ class SignalWatch extends Linked implements AbortListener {
 }
 
 /**
- * A request that has not ended. Ends exactly once: by a reply, by its deadline or signal, or with the map that it
+ * A request that has not ended; in process it is its own frame. Ends exactly once: by a reply, by its deadline or signal, or with the map that it
  * belongs to. Whoever gives it up tells the serving side.
  */
-export abstract class OpenRequest extends Linked {
+export abstract class OpenRequest extends LocalRequest {
   // Assigned, not defined as class fields, which is the greater part of what making one of these would cost.
-  declare readonly operationId: string;
-  declare readonly requestId: string;
   declare readonly host: RequestHost;
   declare isOpen: boolean;
   declare isSent: boolean;
   declare private readonly onProgress: CallRequestOptions["onProgress"];
-  declare private followUp: SendFollowUp | undefined;
-  declare private local: LocalRequest | undefined;
   declare private deadlineWatch: DeadlineWatch | undefined;
   declare private signalWatch: SignalWatch | undefined;
 
   constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
-    super();
+    super(nextRequestId(), operationId, undefined);
     this.host = host;
-    this.operationId = operationId;
-    this.requestId = nextRequestId();
     this.isOpen = true;
     this.isSent = false;
     this.onProgress = onProgress;
-    this.followUp = undefined;
-    this.local = undefined;
     this.deadlineWatch = undefined;
     this.signalWatch = undefined;
     host.size += 1;
-    host.open.add(this);
+    if (!host.isInProcess) host.open.add(this);
   }
 
   /** Takes a reply other than progress. Only called while the request is open. */
@@ -109,7 +101,8 @@ export abstract class OpenRequest extends Linked {
       if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
       if (host.size > host.maxPending)
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
-      const frame = host.isInProcess ? this.#createLocal(input) : this.#createFrame(input);
+      const frame: CallRequested = host.isInProcess ? this : toFrame(this);
+      frame.input = input;
       if (options !== undefined) describe(frame, options);
       if (credit !== undefined) frame.credit = credit;
       this.#watch(frame, options, defaultTimeout);
@@ -138,8 +131,8 @@ export abstract class OpenRequest extends Linked {
 
   /** Tells the serving side that `count` more values can be taken. False while the transport is not ready. */
   protected creditMore(count: number): boolean {
-    this.followUp?.({ type: "call.credited", requestId: this.requestId, count });
-    return this.followUp !== undefined;
+    this.toServer?.({ type: "call.credited", requestId: this.requestId, count });
+    return this.toServer !== undefined;
   }
 
   /** The transport is ready to send further frames of this request. */
@@ -151,7 +144,6 @@ export abstract class OpenRequest extends Linked {
     this.isOpen = false;
     this.host.size -= 1;
     this.unlink();
-    this.local?.unlink();
     this.deadlineWatch?.unlink();
     this.signalWatch?.unlink();
     return true;
@@ -171,21 +163,11 @@ export abstract class OpenRequest extends Linked {
 
   /** Tells the serving side that nobody waits any more. */
   protected abandon(reason: string): void {
-    this.followUp?.({ type: "call.aborted", requestId: this.requestId, reason });
-  }
-
-  #createLocal(input: unknown): LocalRequest {
-    const frame = new LocalRequest(this.requestId, this.operationId, input);
-    this.local = frame;
-    return frame;
-  }
-
-  #createFrame(input: unknown): CallRequested {
-    return { type: "call.requested", requestId: this.requestId, operationId: this.operationId, input };
+    this.toServer?.({ type: "call.aborted", requestId: this.requestId, reason });
   }
 
   #onSent(followUp: SendFollowUp): void {
-    this.followUp = followUp;
+    this.toServer = followUp;
     // Given up before the transport was ready; after a last reply it does not matter.
     if (this.isOpen) this.onReady();
     else this.abandon("given up");
@@ -209,6 +191,11 @@ export abstract class OpenRequest extends Linked {
     this.signalWatch = new SignalWatch(this);
     listenForAbort(signal, this.signalWatch);
   }
+}
+
+/** What leaves the process is a plain object. */
+function toFrame({ requestId, operationId }: OpenRequest): CallRequested {
+  return { type: "call.requested", requestId, operationId, input: undefined };
 }
 
 function describe(frame: CallRequested, options: CallRequestOptions): void {

@@ -20,7 +20,7 @@ import {
 } from "../transport/transport.ts";
 import type { CallHandler } from "./call-handler.ts";
 import { CallSubscription } from "./call-subscription.ts";
-import type { OpenRequest, RequestHost } from "./open-request.ts";
+import { OpenRequest, type RequestHost } from "./open-request.ts";
 import { isBuilt } from "./origins.ts";
 import { PendingCall } from "./pending-call.ts";
 import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
@@ -160,7 +160,7 @@ export class PendingRequestMap implements AsyncDisposable {
 
   /** Gives up a call of this map, or ends one that it serves with `ABORTED`. */
   abort(requestId: string, reason?: unknown): void {
-    for (const request of this.#host.open) {
+    for (const request of this.#open()) {
       if (request.requestId === requestId) return request.giveUp(aborted(request.operationId, reason, request.isSent));
     }
     const served = this.#served.get(requestId);
@@ -188,7 +188,7 @@ export class PendingRequestMap implements AsyncDisposable {
   async #close(): Promise<void> {
     const host = this.#host;
     host.isClosed = true;
-    for (let request = host.open.shift(); request !== undefined; request = host.open.shift()) {
+    for (const request of this.#open()) {
       request.giveUp(unavailable("The PendingRequestMap was closed and", { mayHaveRun: request.isSent }));
     }
     const stops = await Promise.allSettled(Array.from(this.#serving, (serving) => serving.stop()));
@@ -196,6 +196,12 @@ export class PendingRequestMap implements AsyncDisposable {
     await this.transport.close();
     this.#served.clear();
     for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
+  }
+
+  #open(): OpenRequest[] {
+    const { transport } = this;
+    if (!(transport instanceof InProcessTransport)) return [...this.#host.open];
+    return transport.asked().filter((request) => request instanceof OpenRequest);
   }
 
   /** Lets a handler that does not reply itself do so through the map. */

@@ -56,7 +56,8 @@ export class RunningCall implements OwnedCall {
       this.watch().arm(undefined, deadline, undefined, now);
     }
     if (!this.isOpen) return;
-    const identity = identify(this.host, this.frame, asker);
+    if (asker !== undefined) return this.#run(asker, deadline);
+    const identity = identify(this.host, this.frame);
     if (identity instanceof Promise) {
       identity.then(
         (known) => {

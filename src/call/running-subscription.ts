@@ -30,7 +30,7 @@ export class RunningSubscription implements Arrival {
   /** Begins the subscription. Does not throw. */
   async begin(asker: Identity | undefined, deadline: number | undefined): Promise<void> {
     try {
-      const identity = await identify(this.#host, this.#frame, asker);
+      const identity = asker ?? (await identify(this.#host, this.#frame));
       if (!this.#isOpen) return;
       const { operationId, input, requestId } = this.#frame;
       const metadata = recordOrNothing(this.#frame.metadata);

@@ -102,19 +102,24 @@ function startOwned(
     );
     return;
   }
-  const settle = (finish: (value: unknown) => ResponseEnvelope, value: unknown) => {
-    let envelope: ResponseEnvelope;
-    try {
-      envelope = finish(value);
-    } catch (error) {
-      return call.onFailure(error);
-    }
-    call.onAnswer(envelope);
-  };
   runPlain(prepared, context, input).then(
-    (value) => settle(prepared.toEnvelope, value),
-    (error) => settle(prepared.fail, error),
+    (value) => settleOwned(call, prepared.toEnvelope, value),
+    (error) => settleOwned(call, prepared.fail, error),
   );
+}
+
+function settleOwned(
+  call: Pick<OwnedCall, "onAnswer" | "onFailure">,
+  finish: (value: unknown) => ResponseEnvelope,
+  value: unknown,
+): void {
+  let envelope: ResponseEnvelope;
+  try {
+    envelope = finish(value);
+  } catch (error) {
+    return call.onFailure(error);
+  }
+  call.onAnswer(envelope);
 }
 
 /** A function of its own, because a closure in `execute` would cost every call an allocation. */

@@ -94,6 +94,11 @@ export class InProcessTransport implements Transport {
     for (const request of own) cut(request, error);
   }
 
+  /** The calls that were asked here and have not ended. */
+  asked(): LocalRequest[] {
+    return [...this.#bus.open].filter(({ asker }) => asker === this);
+  }
+
   #connect(
     { owner }: Server,
     request: LocalRequest,

@@ -10,7 +10,7 @@ export class LocalRequest extends Linked implements CallRequested {
   declare readonly type: "call.requested";
   declare readonly requestId: string;
   declare readonly operationId: string;
-  declare readonly input: unknown;
+  declare input: unknown;
   declare parentRequestId?: string;
   declare timeout: number | undefined;
   declare token?: string;
