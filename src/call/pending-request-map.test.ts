@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { operation, responded } from "../../test/conformance/transport-helpers.ts";
+import { localEnvelope, OperationRegistry } from "../index.ts";
+import { createInProcessTransport } from "../transport/in-process/index.ts";
+import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
+import { buildCallHandler, PendingRequestMap } from "./index.ts";
+
+/** A map whose requests a test answers itself, by frames. */
+function setUp(limits?: { pendingCalls: number }) {
+  const requests: Array<{ frame: CallRequested; reply(frame: ReplyFrame): void }> = [];
+  const followUps: unknown[] = [];
+  const inner = createInProcessTransport();
+  const transport: Transport = {
+    name: "by hand",
+    request: (_id, frame, reply) => {
+      requests.push({ frame, reply });
+      return (followUp) => followUps.push(followUp);
+    },
+    serve: (ids, onRequest) => inner.serve(ids, onRequest),
+    announce: async () => {},
+    watchPeers: () => () => {},
+    close: () => inner.close(),
+  };
+  return { calls: new PendingRequestMap(transport, { limits }), requests, followUps };
+}
+
+function value(frame: CallRequested, seq: number): ReplyFrame {
+  return { type: "call.responded", requestId: frame.requestId, output: localEnvelope(seq, frame.operationId), seq };
+}
+
+test("a call that is one too many fails at once and leaves the others alone", async () => {
+  const { calls, requests } = setUp({ pendingCalls: 1 });
+  const first = calls.call("test.echo", {});
+
+  await expect(calls.call("test.echo", {})).rejects.toMatchObject({ code: "LIMIT_EXCEEDED", mayHaveRun: false });
+  requests[0]!.reply(responded(requests[0]!.frame, "fine"));
+
+  expect((await first).data).toBe("fine");
+  expect(requests).toHaveLength(1);
+});
+
+test("requests carry the time that is left and ids that nobody guesses", async () => {
+  const { calls, requests } = setUp();
+  void calls.call("test.echo", {}, { deadline: Date.now() + 60_000 }).catch(() => {});
+  void calls.call("test.echo", {}).catch(() => {});
+
+  const [first, second] = requests.map(({ frame }) => frame);
+  expect(first!.timeout).toBeLessThanOrEqual(60_000);
+  expect(first!.timeout).toBeGreaterThan(59_000);
+  expect(second!.timeout).toBe(30_000);
+  expect(first!.requestId).not.toBe(second!.requestId);
+  expect(first!.requestId.length).toBeGreaterThanOrEqual(32);
+  expect(Object.getPrototypeOf(first)).toBe(Object.prototype);
+  await calls.close();
+});
+
+test("a value that was lost ends a subscription with STREAM_GAP and tells the producer", async () => {
+  const { calls, requests, followUps } = setUp();
+  const values = calls.subscribe("test.ticks", {});
+  const first = values.next();
+  const { frame, reply } = requests[0]!;
+  reply(value(frame, 0));
+  reply(value(frame, 2));
+
+  expect((await first).value.data).toBe(0);
+  await expect(values.next()).rejects.toMatchObject({ code: "STREAM_GAP" });
+  expect(followUps).toMatchObject([{ type: "call.aborted", requestId: frame.requestId }]);
+});
+
+test("a producer that ignores its credit ends with OVERFLOW, and no more than the credit is held", async () => {
+  const { calls, requests } = setUp();
+  const values = calls.subscribe("test.ticks", {}, { credit: 2 });
+  const first = values.next();
+  const { frame, reply } = requests[0]!;
+  for (let seq = 0; seq < 4; seq++) reply(value(frame, seq));
+
+  expect([frame.credit, (await first).value.data]).toEqual([2, 0]);
+  await expect(values.next()).rejects.toMatchObject({ code: "OVERFLOW" });
+  expect(await values.next()).toEqual({ done: true, value: undefined });
+});
+
+test("an answer that is no envelope is BAD_RESPONSE, a second one is ignored and counted", async () => {
+  const { calls, requests } = setUp();
+  const call = calls.call("test.echo", {});
+  const { frame, reply } = requests[0]!;
+
+  reply({ type: "call.responded", requestId: frame.requestId, output: { data: 1 } as never });
+  reply(responded(frame, 2));
+
+  await expect(call).rejects.toMatchObject({ code: "BAD_RESPONSE" });
+  expect(calls.getIgnoredCount()).toBe(1);
+});
+
+test("abort gives up a call by its id and tells the serving side", async () => {
+  const { calls, requests, followUps } = setUp();
+  const call = calls.call("test.echo", {});
+  const { requestId } = requests[0]!.frame;
+
+  calls.abort(requestId, "enough");
+
+  await expect(call).rejects.toMatchObject({ code: "ABORTED", cause: "enough" });
+  expect(followUps).toMatchObject([{ type: "call.aborted", requestId }]);
+});
+
+test("a subscription that is closed while nobody waits tells so at the next value", async () => {
+  const calls = new PendingRequestMap();
+  const registry = new OperationRegistry();
+  registry.register({
+    ...operation("ticks", async function* () {
+      yield 1;
+      yield 2;
+    }),
+    type: "subscription",
+  });
+  calls.handle(buildCallHandler({ registry, callMap: calls }));
+  const values = calls.subscribe("test.ticks", {}, { credit: 1 });
+  await values.next();
+
+  await calls.close();
+
+  await expect(values.next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(await values.next()).toEqual({ done: true, value: undefined });
+});
