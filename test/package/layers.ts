@@ -28,7 +28,16 @@ export const layers: Record<string, Layer> = {
   "transport/transport.ts": { ours: ["operation"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/link": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
+  "transport/bus": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
+  "transport/nats": {
+    ours: ["internal", "operation", "transport/transport.ts", "transport/bus"],
+    packages: ["@nats-io/transport-node"],
+  },
+  "transport/redis": {
+    ours: ["internal", "operation", "transport/transport.ts", "transport/bus"],
+    packages: ["@redis/client"],
+  },
   "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/link"], packages: [] },
   "transport/websocket": {
     ours: ["internal", "operation", "transport/transport.ts", "transport/link"],
@@ -58,13 +67,13 @@ export const layers: Record<string, Layer> = {
 export const typePackages = ["typebox", "@standard-schema/spec"];
 
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
-export const nodeLayers = ["node"];
+export const nodeLayers = ["node", "transport/nats", "transport/redis"];
 
 /** Layers that load Node's own modules with `import()`, in the functions that need them, and run without them too. */
 export const lazyNodeLayers = ["from/mcp"];
 
 /** Optional peers, which are loaded with `import()` when they are used. */
-export const lazyPackages = ["@modelcontextprotocol/client", "ws"];
+export const lazyPackages = ["@modelcontextprotocol/client", "@nats-io/transport-node", "@redis/client", "ws"];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];

@@ -38,6 +38,9 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
     child = spawn(program.path, recipe.args(port, folder), { stdio: "ignore", env: program.env, cwd: folder });
     await untilListening(port, child);
   };
+  // Whatever ends this process, nothing of it stays.
+  const onExit = () => child?.kill("SIGKILL");
+  process.once("exit", onExit);
   const end = async (signal: NodeJS.Signals) => {
     const ending = child;
     child = undefined;
@@ -49,6 +52,7 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
   };
   const close = async () => {
     await end(recipe.stopSignal);
+    process.off("exit", onExit);
     await rm(folder, { recursive: true, force: true });
   };
 
