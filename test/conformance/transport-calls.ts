@@ -1,0 +1,252 @@
+import { expect } from "vitest";
+import { CallError } from "../../src/index.ts";
+import { deferred, exchange, operation, requested, responded, sleep } from "./transport-helpers.ts";
+import type { TransportSuite } from "./transport-suite.ts";
+import { wireValues } from "./wire-values.ts";
+
+/** What every transport does with single calls. */
+export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
+  check("gives the answer of the operation to the one who asked", async () => {
+    await serve([operation("echo", (input) => ({ got: input }))]);
+    const calls = await ask();
+
+    const envelope = await calls.call("test.echo", { a: 1 });
+
+    expect(envelope).toEqual({
+      data: { got: { a: 1 } },
+      meta: { source: "local", operationId: "test.echo", timestamp: expect.any(Number) },
+    });
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
+  for (const [kind, value] of Object.entries(wireValues)) {
+    check(`carries ${kind} both ways as it is`, async () => {
+      const seen: unknown[] = [];
+      const note = (input: unknown) => {
+        seen.push(input);
+        return input;
+      };
+      await serve([operation("echo", note)]);
+      const calls = await ask();
+
+      const { data } = await calls.call("test.echo", value);
+
+      expect(seen).toStrictEqual([value]);
+      expect(data).toStrictEqual(value);
+    });
+  }
+
+  check("carries errors in data with their name, message and cause", async () => {
+    await serve([operation("echo", () => new RangeError("too far", { cause: new Error("why") }))]);
+    const calls = await ask();
+
+    const { data } = await calls.call<RangeError>("test.echo", {});
+
+    expect(data).toBeInstanceOf(Error);
+    expect([data.name, data.message]).toEqual(["RangeError", "too far"]);
+  });
+
+  check("refuses what cannot travel with EXECUTION_ERROR and its path", async () => {
+    const cyclic: Record<string, unknown> = {};
+    cyclic["self"] = cyclic;
+    await serve([operation("echo", (input) => input), operation("code", () => ({ deep: [() => {}] }))]);
+    const calls = await ask();
+
+    await expect(calls.call("test.echo", cyclic)).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+      mayHaveRun: false,
+    });
+    await expect(calls.call("test.echo", { a: Symbol("x") })).rejects.toMatchObject({ code: "EXECUTION_ERROR" });
+    await expect(calls.call("test.code", {})).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: expect.stringContaining("/deep/0"),
+      mayHaveRun: true,
+    });
+    expect((await calls.call("test.echo", 1)).data).toBe(1);
+  });
+
+  check("refuses messages above its limit at once, to either side", async () => {
+    const limit = network().maxMessage!;
+    let starts = 0;
+    await serve([
+      operation("echo", (input) => {
+        starts += 1;
+        return input;
+      }),
+      operation("large", () => "x".repeat(limit + 1)),
+    ]);
+    const calls = await ask();
+
+    const asked = calls.call("test.echo", "x".repeat(limit + 1));
+    const answered = calls.call("test.large", {});
+
+    await expect(asked).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: false });
+    await expect(answered).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: true });
+    expect(starts).toBe(0);
+    expect((await calls.call("test.echo", "x".repeat(limit / 2))).data).toHaveLength(limit / 2);
+  });
+
+  check("fails at once when nobody serves the operation", async () => {
+    await serve([operation("echo", (input) => input)]);
+    const calls = await ask();
+
+    await expect(calls.call("test.ecko", {})).rejects.toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+      mayHaveRun: false,
+    });
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
+  check("tells an error with code, message, details and flags", async () => {
+    const details = { at: new Date(0), list: [1n] };
+    await serve([
+      operation("fail", () => {
+        throw new CallError("NO_MONEY", "Nothing left.", details, { retryable: true });
+      }),
+    ]);
+    const calls = await ask();
+
+    const error = await calls.call("test.fail", {}).catch((problem) => problem);
+
+    expect(error).toBeInstanceOf(CallError);
+    const { code, message, retryable, mayHaveRun } = error;
+    expect({ code, message, details: error.details, retryable, mayHaveRun }).toStrictEqual({
+      code: "NO_MONEY",
+      message: "Nothing left.",
+      details,
+      retryable: true,
+      mayHaveRun: true,
+    });
+    expect(error.stack).not.toContain("conformance/transport.ts");
+  });
+
+  check("runs each request once when several serve it", async () => {
+    const starts = new Map<unknown, number>();
+    const note = operation("note", ({ n }) => {
+      starts.set(n, (starts.get(n) ?? 0) + 1);
+      return n;
+    });
+    await serve([note]);
+    await serve([note]);
+    await serve([note]);
+    const calls = await ask();
+
+    await Promise.all(Array.from({ length: 300 }, (_, n) => calls.call("test.note", { n })));
+
+    expect([...starts.values()]).toEqual(Array.from({ length: 300 }, () => 1));
+  });
+
+  check("spreads requests over those who serve them", async () => {
+    await serve([operation("who", () => "a")]);
+    await serve([operation("who", () => "b")]);
+    const calls = await ask();
+
+    const answers = await Promise.all(Array.from({ length: 100 }, () => calls.call("test.who", {})));
+
+    expect(new Set(answers.map(({ data }) => data))).toEqual(new Set(["a", "b"]));
+  });
+
+  check("replies to the asker only, also when two use one request id", async () => {
+    const server = await rawServer();
+    await server.serve(["test.raw"], (frame, reply) => {
+      setTimeout(() => void reply(responded(frame, (frame.input as { who: string }).who)), 5);
+      return () => {};
+    });
+    const [one, two] = [await rawAsker(), await rawAsker()];
+    const heard: Record<string, unknown[]> = { one: [], two: [] };
+
+    await Promise.all([
+      exchange(one, requested("test.raw", { who: "one" }, "same-id"), heard["one"]!),
+      exchange(two, requested("test.raw", { who: "two" }, "same-id"), heard["two"]!),
+    ]);
+
+    expect(heard).toEqual({ one: ["one"], two: ["two"] });
+  });
+
+  check("keeps 200 answers with the calls that they belong to", async () => {
+    await serve([operation("echo", ({ n, ms }) => sleep(ms).then(() => n))]);
+    const calls = await ask();
+
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => calls.call("test.echo", { n, ms: (n * 7) % 13 })),
+    );
+
+    expect(answers.map(({ data }) => data)).toEqual(Array.from({ length: 200 }, (_, n) => n));
+  });
+
+  check("tells progress in order, before the answer", async () => {
+    await serve([
+      operation("work", async (_input, context) => {
+        for (const progress of [1, 2, 3]) context.progress({ progress, total: 3, message: `step ${progress}` });
+        await sleep(1);
+        return "done";
+      }),
+    ]);
+    const calls = await ask();
+    const heard: unknown[] = [];
+
+    const { data } = await calls.call("test.work", {}, { onProgress: (progress) => heard.push(progress) });
+
+    expect([...heard, data]).toEqual([
+      { progress: 1, total: 3, message: "step 1" },
+      { progress: 2, total: 3, message: "step 2" },
+      { progress: 3, total: 3, message: "step 3" },
+      "done",
+    ]);
+  });
+
+  check("aborts the handler when the caller gives up", async () => {
+    const fired = deferred<void>();
+    const started = deferred<void>();
+    await serve([
+      operation("hang", (_input, { signal }) => {
+        signal.addEventListener("abort", () => fired.resolve());
+        started.resolve();
+        return new Promise(() => {});
+      }),
+    ]);
+    const calls = await ask();
+    const controller = new AbortController();
+    const call = calls.call("test.hang", {}, { signal: controller.signal }).catch((problem) => problem);
+    await started.promise;
+
+    controller.abort("enough");
+
+    expect(await call).toMatchObject({ code: "ABORTED", cause: "enough", mayHaveRun: true });
+    await fired.promise;
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
+  check("ends a call at its deadline on both sides", async () => {
+    const fired = deferred<unknown>();
+    await serve([
+      operation("hang", (_input, { signal, deadline }) => {
+        signal.addEventListener("abort", () => fired.resolve(typeof deadline));
+        return new Promise(() => {});
+      }),
+    ]);
+    const calls = await ask();
+
+    const error = await calls.call("test.hang", {}, { deadline: Date.now() + 150 }).catch((problem) => problem);
+
+    expect(error).toMatchObject({ code: "TIMEOUT", retryable: true });
+    expect(await fired.promise).toBe("number");
+  });
+
+  check("does not start a call whose time is up or that was aborted", async () => {
+    let starts = 0;
+    await serve([operation("count", () => starts++)]);
+    const calls = await ask();
+
+    await expect(calls.call("test.count", {}, { deadline: Date.now() - 1 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+      mayHaveRun: false,
+    });
+    await expect(calls.call("test.count", {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: "ABORTED",
+      mayHaveRun: false,
+    });
+    await calls.call("test.count", {});
+    expect(starts).toBe(1);
+  });
+}

@@ -1,0 +1,196 @@
+import { expect } from "vitest";
+import type { OperationSpec } from "../../src/index.ts";
+import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transport.ts";
+import {
+  deferred,
+  describeSpec,
+  exchange,
+  operation,
+  requested,
+  responded,
+  sleep,
+  until,
+} from "./transport-helpers.ts";
+import type { TransportSuite } from "./transport-suite.ts";
+
+/** What every transport does when peers come and go. */
+export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
+  check("serves operations that are registered later, and no longer those that are removed", async () => {
+    const { registry } = await serve([operation("first", () => 1)]);
+    const calls = await ask({ defaultTimeout: 500 });
+    registry.register(operation("second", () => 2));
+
+    await until(async () => (await calls.call("test.second", {})).data === 2);
+    registry.unregister("test.first");
+
+    await until(async () => {
+      const error = await calls.call("test.first", {}).catch((problem) => problem);
+      return error.code === "OPERATION_NOT_FOUND" || error.code === "TIMEOUT";
+    });
+  });
+
+  check("aborts what it serves when the asker is gone", async () => {
+    const fired = deferred<void>();
+    const started = deferred<void>();
+    await serve([
+      operation("hang", (_input, { signal }) => {
+        signal.addEventListener("abort", () => fired.resolve());
+        started.resolve();
+        return new Promise(() => {});
+      }),
+    ]);
+    const calls = await ask();
+    const call = calls.call("test.hang", {}).catch((problem) => problem);
+    await started.promise;
+
+    await calls.close();
+
+    expect(await call).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+    await fired.promise;
+  });
+
+  check("fails pending calls with UNAVAILABLE when the server is gone", async () => {
+    const started = deferred<void>();
+    const hang = operation("hang", () => {
+      started.resolve();
+      return new Promise(() => {});
+    });
+    const { map } = await serve([hang]);
+    const calls = await ask();
+    const call = calls.call("test.hang", {}).catch((problem) => problem);
+    await started.promise;
+
+    await map.close();
+
+    expect(await call).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
+  check("refuses calls after it was closed, and closes twice", async () => {
+    await serve([operation("echo", (input) => input)]);
+    const calls = await ask();
+
+    await Promise.all([calls.close(), calls.close()]);
+
+    await expect(calls.call("test.echo", {})).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+    await expect(calls.subscribe("test.echo", {}).next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  check("refuses requests after the transport itself was closed", async () => {
+    const transport = await rawAsker();
+    await transport.close();
+    await transport.close(new Error("twice"));
+
+    const refused = (async () => transport.request("test.echo", requested("test.echo", {}), () => {}))();
+
+    await expect(refused).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  });
+
+  check("lets running calls finish when it stops serving", async () => {
+    const release = deferred<void>();
+    const started = deferred<void>();
+    const { stop } = await serve([
+      operation("slow", async () => {
+        started.resolve();
+        await release.promise;
+        return "finished";
+      }),
+    ]);
+    const calls = await ask();
+    const call = calls.call("test.slow", {});
+    await started.promise;
+
+    const stopped = stop();
+    release.resolve();
+
+    expect((await call).data).toBe("finished");
+    await stopped;
+  });
+
+  check("delivers credit and abort to the call that they belong to", async () => {
+    const server = await rawServer();
+    const heard: Frame[] = [];
+    const arrived = deferred<void>();
+    await server.serve(["test.raw"], () => (frame) => {
+      heard.push(frame);
+      if (frame.type === "call.aborted") arrived.resolve();
+    });
+    const asker = await rawAsker();
+    const [mine, other] = [requested("test.raw", {}, "mine"), requested("test.raw", {}, "other")];
+    const follow: SendFollowUp = await asker.request("test.raw", mine, () => {});
+    await asker.request("test.raw", other, () => {});
+
+    follow({ type: "call.credited", requestId: "mine", count: 3 });
+    follow({ type: "call.aborted", requestId: "mine" });
+    follow({ type: "call.credited", requestId: "mine", count: 4 });
+    await arrived.promise;
+    await sleep(10);
+
+    expect(heard.map(({ type, requestId }) => [type, requestId])).toEqual([
+      ["call.credited", "mine"],
+      ["call.aborted", "mine"],
+    ]);
+  });
+
+  check("drops what is sent after the end of a call", async () => {
+    const server = await rawServer();
+    await server.serve(["test.raw"], (frame, reply) => {
+      void reply(responded(frame, "first"));
+      void reply(responded(frame, "second"));
+      return () => {};
+    });
+    const asker = await rawAsker();
+    const heard: unknown[] = [];
+
+    await exchange(asker, requested("test.raw", {}), heard);
+    await sleep(10);
+
+    expect(heard).toEqual(["first"]);
+  });
+
+  check("tells which peers there are, what they serve, and when they leave", async () => {
+    const early = await rawServer();
+    const spec = describeSpec(operation("first", () => 1));
+    await early.announce([spec]);
+    const watcher = await rawAsker();
+    const events: PeerEvent[] = [];
+    watcher.watchPeers((event) => events.push(event));
+    await until(() => events.length === 1);
+
+    await early.announce([spec, describeSpec(operation("second", () => 2))]);
+    await until(() => events.length === 2);
+    await early.close();
+    await until(() => events.length === 3);
+
+    expect(events.map((event) => [event.type, "specs" in event ? event.specs.map((one) => one.name) : []])).toEqual([
+      ["peer.announced", ["first"]],
+      ["peer.announced", ["first", "second"]],
+      ["peer.left", []],
+    ]);
+    expect(new Set(events.map(({ peerId }) => peerId)).size).toBe(1);
+    const [first] = events as unknown as [{ specs: OperationSpec[] }];
+    expect(first.specs[0]).toEqual(JSON.parse(JSON.stringify(spec)));
+  });
+
+  check("settles 2,000 calls at once and leaves nothing pending", async () => {
+    await serve([operation("echo", (input) => input)]);
+    const calls = await ask();
+
+    const answers = await Promise.all(Array.from({ length: 2_000 }, (_, n) => calls.call("test.echo", n)));
+
+    expect(answers.every(({ data }, n) => data === n)).toBe(true);
+    expect([calls.getPendingCount(), calls.getIgnoredCount()]).toEqual([0, 0]);
+  });
+
+  check("works again after its link was lost", async () => {
+    await serve([operation("echo", (input) => input), operation("hang", () => new Promise(() => {}))]);
+    const calls = await ask();
+    await calls.call("test.echo", 1);
+    const pending = calls.call("test.hang", {}).catch((problem) => problem);
+
+    await network().reconnect!();
+
+    expect(await pending).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+    await until(async () => (await calls.call("test.echo", 2)).data === 2);
+  });
+}
