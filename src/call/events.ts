@@ -49,7 +49,7 @@ export const CallEventMap = {
   "peer.left": Type.Object({ peerId: Type.String() }),
 };
 
-/** The same under its other name. */
+/** The same under its other name. @alias */
 export const CallEventSchema = CallEventMap;
 
 /** What each event of the call protocol carries, by name. */

@@ -86,7 +86,8 @@ export class EventTargetTransport implements Transport {
 
   /** Sends a frame to everybody at the target. */
   publish(frame: Frame): void {
-    this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame, cancelable: true }));
+    const cancelable = frame.type === "call.requested";
+    this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame, cancelable }));
   }
 
   async close(reason?: Error): Promise<void> {
