@@ -69,7 +69,7 @@ class SignalWatch extends Linked implements AbortListener {
  * belongs to. Whoever gives it up tells the serving side.
  */
 export abstract class OpenRequest extends LocalRequest {
-  // Assigned, not defined as class fields, which is the greater part of what making one of these would cost.
+  // Assigned rather than defined as class fields, to be cheap to make: there is one for each call.
   declare readonly host: RequestHost;
   declare isOpen: boolean;
   declare isSent: boolean;

@@ -22,7 +22,7 @@ import {
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
 export class RunningCall implements OwnedCall {
-  // Assigned, not defined as class fields, which is the greater part of what making one of these would cost.
+  // Assigned rather than defined as class fields, to be cheap to make: there is one for each call.
   declare callsLeft: number;
   declare readonly parentRequestId: string | undefined;
   declare isTimed: boolean;

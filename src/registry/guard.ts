@@ -35,7 +35,7 @@ class Watch extends Linked implements AbortListener {
  * waits for its deadline without a further object.
  */
 export class Guard extends Linked implements Expiring {
-  // Assigned, not defined as class fields: there are many, and defining them costs more than all the rest of a guard.
+  // Assigned rather than defined as class fields: there are many, and calls make one of these each.
   declare readonly operationId: string;
   /** The error that the call was given up with. */
   declare ended: CallError | undefined;
