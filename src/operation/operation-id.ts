@@ -6,7 +6,8 @@ export const namePattern = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
 /** Writes the id of an operation, `namespace.name`. */
 export function formatOperationId(namespace: string, name: string): string {
-  return `${namespace}.${name}`;
+  // Joined, because the engine would keep the parts of a string that was added up for as long as the id lives.
+  return [namespace, name].join(".");
 }
 
 /** Splits an id at its first dot, so that names may have dots. `undefined` when there is nothing before or after it. */
