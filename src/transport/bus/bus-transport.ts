@@ -61,6 +61,7 @@ export class BusTransport implements Transport, EngineEvents {
   readonly #peers: PeerBook;
   readonly #timer: NodeJS.Timeout;
   #listening: Promise<void> | undefined;
+  #sendLimits: FrameLimits;
   #dropped = 0;
   #closing: Promise<void> | undefined;
 
@@ -70,6 +71,7 @@ export class BusTransport implements Transport, EngineEvents {
     this.#engine = engine;
     this.name = engine.name;
     this.#limits = { ...defaultLimits, ...limits };
+    this.#sendLimits = this.#limits;
     this.#asked = new AskedCalls(this.#limits.callsPerConnection);
     this.#served = new ServedCalls(this.#limits);
     this.#mailbag = new Mailbag((address, text) => engine.send(address, text));
@@ -372,9 +374,13 @@ export class BusTransport implements Transport, EngineEvents {
     this.#mailbag.push(address, encode(frame, this.#frameLimits()));
   }
 
+  /** What may be sent now: a server's limit is known when it is connected, and may change with it. */
   #frameLimits(): FrameLimits {
-    const { maxMessage, jsonDepth } = this.#limits;
-    return { maxMessage: Math.min(maxMessage, this.#engine.maxMessage), jsonDepth };
+    const maxMessage = Math.min(this.#limits.maxMessage, this.#engine.maxMessage);
+    if (this.#sendLimits.maxMessage !== maxMessage) {
+      this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
+    }
+    return this.#sendLimits;
   }
 
   #read(message: string | Uint8Array): ReturnType<typeof readMessage> {

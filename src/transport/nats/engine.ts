@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
 import type { Engine, EngineEvents } from "../bus/index.ts";
 import { Echo } from "./echo.ts";
+import { RecentRequests } from "./recent-requests.ts";
 import { Subjects } from "./subjects.ts";
 
 const log = logger("transport", "nats");
@@ -16,7 +18,6 @@ const defaultMaxPayload = 1024 * 1024;
 /** The last tokens of subjects below the own address: a message, an echo, an answer "nobody there". */
 const token = { message: "m", echo: "e", request: "r", probe: "p" } as const;
 const noResponders = 503;
-const safeRequestId = /^[A-Za-z0-9_-]+$/;
 
 /** What the NATS engine is told. */
 export interface NATSEngineOptions {
@@ -40,6 +41,7 @@ export class NATSEngine implements Engine {
   readonly #options: NATSEngineOptions;
   readonly #events: EngineEvents;
   readonly #subjects: Subjects;
+  readonly #recent = new RecentRequests();
   readonly #served = new Map<string, Served>();
   readonly #subscriptions: Subscription[] = [];
   #echo: Echo | undefined;
@@ -52,7 +54,8 @@ export class NATSEngine implements Engine {
     this.#options = options;
     this.#events = events;
     this.#subjects = new Subjects(options.prefix);
-    this.address = `${options.inboxPrefix}.${crypto.randomUUID().replaceAll("-", "")}`;
+    // Short, because it travels with every request: 128 random bits in 22 characters.
+    this.address = `${options.inboxPrefix}.${randomBytes(16).toString("base64url")}`;
     this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message));
     void this.#watchConnection();
   }
@@ -67,8 +70,8 @@ export class NATSEngine implements Engine {
   }
 
   ask(operationId: string, requestId: string, text: string): void {
-    const id = safeRequestId.test(requestId) ? requestId : `=${Buffer.from(requestId).toString("base64url")}`;
-    this.#publish(this.#subjects.call(operationId), text, `${this.address}.${token.request}${id}`);
+    const reply = `${this.address}.${token.request}${this.#recent.add(requestId)}`;
+    this.#publish(this.#subjects.call(operationId), text, reply);
   }
 
   withdraw(operationId: string, _ticket: unknown, text: string): void {
@@ -153,13 +156,18 @@ export class NATSEngine implements Engine {
       case token.echo:
         return this.#echo?.receive(message.string());
       case token.request:
-        if (message.headers?.code === noResponders) this.#events.onUnserved(readRequestId(last.slice(1)));
+        if (message.headers?.code === noResponders) this.#onNobody(last.slice(1));
         return;
       case token.probe:
         if (message.headers?.code === noResponders) {
           this.#events.onGone(Buffer.from(last.slice(1), "base64url").toString());
         }
     }
+  }
+
+  #onNobody(name: string): void {
+    const requestId = this.#recent.find(name);
+    if (requestId !== undefined) this.#events.onUnserved(requestId);
   }
 
   async #stop(operationId: string): Promise<void> {
@@ -197,10 +205,6 @@ export class NATSEngine implements Engine {
     this.#unflushed = 0;
     this.#flushing = undefined;
   };
-}
-
-function readRequestId(text: string): string {
-  return text.startsWith("=") ? Buffer.from(text.slice(1), "base64url").toString() : text;
 }
 
 /** Waits for something that may never come or fail, which here is all the same. */

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 
 /** Longer tokens become a hash: a server takes lines of 4,096 bytes, with both subjects of a message in them. */
 const maxTokenLength = 256;
+/** Ids come from callers, who may make up any number of them. */
+const maxRemembered = 10_000;
 const unsafe = /[^A-Za-z0-9_-]/gu;
 
 /** Names of subjects below one prefix. */
@@ -9,6 +11,8 @@ export class Subjects {
   /** Where peers tell each other what they serve. */
   readonly peers: string;
   readonly #prefix: string;
+  /** Those of operations that were called before; making one takes longer than looking it up. */
+  readonly #calls = new Map<string, string>();
 
   constructor(prefix: string) {
     this.#prefix = prefix;
@@ -17,7 +21,12 @@ export class Subjects {
 
   /** Where requests for an operation go; one of the queue group of workers takes each. */
   call(operationId: string): string {
-    return `${this.#prefix}.call.${encodeOperationId(operationId)}`;
+    let subject = this.#calls.get(operationId);
+    if (subject !== undefined) return subject;
+    subject = `${this.#prefix}.call.${encodeOperationId(operationId)}`;
+    if (this.#calls.size >= maxRemembered) this.#calls.clear();
+    this.#calls.set(operationId, subject);
+    return subject;
   }
 
   /** What all who serve an operation hear. */

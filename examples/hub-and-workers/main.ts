@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { startNATS } from "../../test/services/nats.ts";
+
+const server = await startNATS();
+if (server === undefined) process.exit(0);
+const servers = `127.0.0.1:${server.port}`;
+const startWorker = async () => {
+  const worker = fork(fileURLToPath(new URL("worker.ts", import.meta.url)), { env: { ...process.env, NATS: servers } });
+  await once(worker, "message");
+  return worker;
+};
+const workers = await Promise.all([startWorker(), startWorker()]);
+
+// #region hub
+import { importPeers, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { createNATSTransport } from "@alkdev/operations/transport-nats";
+
+const calls = new PendingRequestMap(await createNATSTransport({ servers }));
+const hub = new OperationRegistry();
+const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
+await hub.follow(importPeers(calls)); // what workers serve are operations of the hub, as long as they serve it
+await announced;
+
+const half = await hub.execute("image.resize", { width: 640, height: 480, factor: 0.5 });
+const { width, height } = half.data as { width: number; height: number };
+console.log(width, height);
+// #endregion hub
+assert.deepEqual([width, height], [320, 240]);
+
+// #region calls
+type Resized = { worker: number };
+const one = { width: 1, height: 1, factor: 2 };
+const answers = await Promise.all(Array.from({ length: 100 }, () => calls.call<Resized>("image.resize", one)));
+console.log(new Set(answers.map(({ data }) => data.worker)).size, "workers");
+
+const missing = await calls.call("image.rotate", {}).catch((error) => error);
+console.log(missing.code, missing.message);
+// #endregion calls
+assert.equal(new Set(answers.map(({ data }) => data.worker)).size, 2);
+assert.equal(missing.code, "OPERATION_NOT_FOUND");
+
+// #region stop
+const [first, second] = workers;
+first.kill("SIGTERM");
+await once(first, "exit");
+
+const { data } = await calls.call<Resized>("image.resize", one);
+console.log(data.worker === second.pid ? "the other worker answers" : "nobody answers");
+// #endregion stop
+assert.equal(data.worker, second.pid);
+
+second.kill("SIGTERM");
+await once(second, "exit");
+await calls.close();
+await server.close();

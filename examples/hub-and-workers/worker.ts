@@ -1,0 +1,39 @@
+// #region worker
+import {
+  buildCallHandler,
+  createRegistry,
+  defineOperation,
+  OperationType,
+  PendingRequestMap,
+  Type,
+} from "@alkdev/operations";
+import { createNATSTransport } from "@alkdev/operations/transport-nats";
+
+const resize = defineOperation({
+  namespace: "image",
+  name: "resize",
+  version: "1.0.0",
+  type: OperationType.QUERY,
+  description: "Says how large an image becomes",
+  inputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), factor: Type.Number() }),
+  outputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), worker: Type.Integer() }),
+  accessControl: { requiredScopes: [] },
+  handler: ({ width, height, factor }) => ({
+    width: Math.round(width * factor),
+    height: Math.round(height * factor),
+    worker: process.pid,
+  }),
+});
+
+const registry = createRegistry({ operations: [resize] });
+const serving = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS"] }));
+const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
+await stop.ready;
+
+process.on("SIGTERM", async () => {
+  await stop(); // takes no further request, and answers those that it has
+  await serving.close();
+});
+// #endregion worker
+process.send?.("ready");
+process.on("SIGTERM", () => process.disconnect?.());

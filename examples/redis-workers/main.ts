@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { startRedis } from "../../test/services/redis.ts";
+
+const server = await startRedis();
+if (server === undefined) process.exit(0);
+const url = `redis://127.0.0.1:${server.port}`;
+
+// #region worker
+import {
+  buildCallHandler,
+  createRegistry,
+  defineOperation,
+  OperationType,
+  PendingRequestMap,
+  Type,
+} from "@alkdev/operations";
+import { createRedisTransport } from "@alkdev/operations/transport-redis";
+
+const render = defineOperation({
+  namespace: "report",
+  name: "render",
+  version: "1.0.0",
+  type: OperationType.MUTATION,
+  description: "Renders a report; the same one however often",
+  idempotent: true, // may be given to another worker when one dies with it
+  inputSchema: Type.Object({ month: Type.String() }),
+  outputSchema: Type.Object({ pages: Type.Integer(), at: Type.Unsafe<Date>({}) }),
+  accessControl: { requiredScopes: [] },
+  handler: ({ month }) => ({ pages: month.length, at: new Date(0) }),
+});
+
+const serving = new PendingRequestMap(await createRedisTransport({ url }));
+const registry = createRegistry({ operations: [render] });
+const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
+await stop.ready;
+// #endregion worker
+
+// #region caller
+const calls = new PendingRequestMap(await createRedisTransport({ url }));
+const { data } = await calls.call("report.render", { month: "2026-11" }, { deadline: Date.now() + 5_000 });
+console.log(data);
+// #endregion caller
+assert.deepEqual(data, { pages: 7, at: new Date(0) });
+
+// #region stop
+await stop();
+const gone = await calls.call("report.render", { month: "2026-12" }).catch((error) => error);
+console.log(gone.code, { mayHaveRun: gone.mayHaveRun });
+// #endregion stop
+assert.equal(gone.code, "OPERATION_NOT_FOUND");
+
+await calls.close();
+await serving.close();
+await server.close();
