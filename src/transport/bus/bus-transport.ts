@@ -127,7 +127,7 @@ export class BusTransport implements Transport, EngineEvents {
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     const idempotent = specs.filter((spec) => spec.idempotent === true);
-    this.#engine.setIdempotent?.(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
+    await this.#engine.setIdempotent?.(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
     await this.#listen();
     this.#peers.announce(specs);
   }

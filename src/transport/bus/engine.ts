@@ -30,7 +30,7 @@ export interface Engine {
   /** Resolves when no further request for these operations can come. */
   stop(operationIds: readonly string[]): Promise<void>;
   /** Says which of the operations may run more than once. */
-  setIdempotent?(operationIds: readonly string[]): void;
+  setIdempotent?(operationIds: readonly string[]): Promise<void>;
   /** The answer to a request is on its way, or nobody waits for it. `receipt` came with the request. */
   settle?(receipt: unknown): void;
   /** Finds out whether anybody alive serves operations whose answers take long. `onUnserved` and `onRefused` tell. */

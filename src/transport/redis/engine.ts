@@ -141,8 +141,11 @@ export class RedisEngine implements Engine {
     await this.#subscriber.unsubscribe(operationIds.map((id) => this.#keys.abort(id)));
   }
 
-  setIdempotent(operationIds: readonly string[]): void {
+  async setIdempotent(operationIds: readonly string[]): Promise<void> {
+    const kept = this.#claims.keepsAny;
     this.#claims.setKept(operationIds.map((id) => this.#keys.call(id)));
+    // What is being read now is read the old way.
+    if (this.#claims.keepsAny !== kept) await this.#reader?.interrupt();
   }
 
   settle(receipt: unknown): void {

@@ -49,13 +49,13 @@ export class Reader {
   async add(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.#keys.add(key);
     this.#running ??= this.#run();
-    await this.#interrupt();
+    await this.interrupt();
   }
 
   /** Resolves when nothing more can come from these streams. */
   async remove(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.#keys.delete(key);
-    await this.#interrupt();
+    await this.interrupt();
   }
 
   /** Learns the number of the connection. To be called whenever it is new. */
@@ -66,7 +66,24 @@ export class Reader {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#keys.clear();
-    await this.#interrupt();
+    await this.interrupt();
+  }
+
+  /** Ends the read that is going on, which may wait for streams that changed. */
+  async interrupt(): Promise<void> {
+    const turn = this.#turn;
+    if (turn === undefined) return;
+    let isOver = false;
+    const over = turn.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      // The read may not have reached the server yet: then nothing is interrupted, and it is tried again.
+      if (this.#clientId !== undefined && this.#commands.isReady) {
+        await this.#commands.sendCommand(["CLIENT", "UNBLOCK", this.#clientId]).catch(() => {});
+      }
+      await Promise.race([over, delay(pause)]);
+    }
   }
 
   async #run(): Promise<void> {
@@ -107,22 +124,5 @@ export class Reader {
       await this.#host.rejoin().catch((cause) => log.debug("Streams could not be made again: {cause}", { cause }));
     } else log.debug("Reading failed: {error}", { error });
     if (!this.#isClosed) await delay(pause);
-  }
-
-  /** Ends the read that is going on, which may wait for streams that changed. */
-  async #interrupt(): Promise<void> {
-    const turn = this.#turn;
-    if (turn === undefined) return;
-    let isOver = false;
-    const over = turn.then(() => {
-      isOver = true;
-    });
-    while (!isOver) {
-      // The read may not have reached the server yet: then nothing is interrupted, and it is tried again.
-      if (this.#clientId !== undefined && this.#commands.isReady) {
-        await this.#commands.sendCommand(["CLIENT", "UNBLOCK", this.#clientId]).catch(() => {});
-      }
-      await Promise.race([over, delay(pause)]);
-    }
   }
 }

@@ -1,0 +1,162 @@
+import { connect as connectNATS } from "@nats-io/transport-node";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import type { IOperationDefinition } from "../../src/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { createNATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
+import { operation } from "../conformance/transport-helpers.ts";
+import { startNATS } from "../services/nats.ts";
+import { outcome } from "./suite.ts";
+
+const service = await startNATS(`
+max_payload: 65536
+authorization {
+  users: [
+    { user: all, password: x }
+    { user: ada, password: x, permissions: {
+      publish: ["operations.>", "_INBOX_ada.>", "_INBOX.>"], subscribe: ["_INBOX_ada.>", "operations.peers"] } }
+    { user: eve, password: x, permissions: { publish: [">"], subscribe: ["_INBOX.>"] } }
+  ]
+}`);
+afterAll(() => service?.close());
+
+describe.skipIf(service === undefined)("calls over NATS", () => {
+  const servers = `127.0.0.1:${service?.port}`;
+  const join = (user = "all", options: NATSTransportOptions = {}) =>
+    createNATSTransport({ servers, connect: { user, pass: "x" }, ...options });
+  const serve = async (definitions: IOperationDefinition[]) => {
+    const transport = await join();
+    const map = new PendingRequestMap(transport);
+    const registry = new OperationRegistry();
+    registry.registerAll(definitions);
+    const stop = map.handle(buildCallHandler({ registry, callMap: map }));
+    await stop.ready;
+    return { map, stop, transport };
+  };
+
+  test("operations with odd names are reached by exactly their names", async () => {
+    const names = [
+      "plain",
+      "with blank",
+      "*",
+      ">",
+      "a.b",
+      "a..b",
+      ".",
+      "=20=",
+      "ÄÖ 🚀",
+      "x".repeat(256),
+      "🚀".repeat(128),
+    ];
+    const { map: serving } = await serve(names.map((name) => operation(name, () => name)));
+    const calls = new PendingRequestMap(await join());
+
+    const answers = await Promise.all(names.map((name) => calls.call(`test.${name}`, {})));
+    const others = await Promise.all(
+      ["a", "b", "a.b.c", "=", " "].map((name) => outcome(calls.call(`test.${name}`, {}))),
+    );
+
+    expect(answers.map(({ data }) => data)).toEqual(names);
+    expect(new Set(others.map(({ code }) => code))).toEqual(new Set(["OPERATION_NOT_FOUND"]));
+    await calls.close();
+    await serving.close();
+  });
+
+  test("an answer above the server's limit is PAYLOAD_TOO_LARGE, and one at the limit arrives", async () => {
+    const { map: serving } = await serve([operation("sized", ({ size }) => "x".repeat(size))]);
+    const calls = new PendingRequestMap(await join());
+
+    const error = await outcome(calls.call("test.sized", { size: 65_536 }));
+    const { data } = await calls.call<string>("test.sized", { size: 65_000 });
+
+    expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: true });
+    expect(data).toHaveLength(65_000);
+    await calls.close();
+    await serving.close();
+  });
+
+  test("who may read other inboxes does not see answers to a prefix of one's own", async () => {
+    const { map: serving } = await serve([operation("secret", () => "for ada")]);
+    const eve = await connectNATS({ servers, user: "eve", pass: "x" });
+    const seen: string[] = [];
+    eve.subscribe("_INBOX.>", { callback: (_error, message) => void seen.push(message.string()) });
+    await eve.flush();
+    const calls = new PendingRequestMap(await join("ada", { inboxPrefix: "_INBOX_ada" }));
+
+    const { data } = await calls.call("test.secret", {});
+    await eve.flush();
+
+    expect(data).toBe("for ada");
+    expect(seen.filter((text) => text.includes("ada"))).toEqual([]);
+    await eve.close();
+    await calls.close();
+    await serving.close();
+  });
+
+  test("restarting three workers one after the other under load fails no call", async () => {
+    const echo = operation("echo", ({ n }) => new Promise((resolve) => setTimeout(() => resolve(n), 5)));
+    const workers = await Promise.all([serve([echo]), serve([echo]), serve([echo])]);
+    const fresh: PendingRequestMap[] = [];
+    const calls = new PendingRequestMap(await join());
+    const answers: Array<Promise<unknown>> = [];
+    const timer = setInterval(() => {
+      for (let n = 0; n < 5; n++) answers.push(calls.call("test.echo", { n }));
+    }, 10);
+
+    for (const { stop, map } of workers) {
+      fresh.push((await serve([echo])).map);
+      await stop();
+      await map.close();
+    }
+    clearInterval(timer);
+
+    const results = await Promise.allSettled(answers);
+    expect(results.filter(({ status }) => status === "rejected")).toEqual([]);
+    expect(results.length).toBeGreaterThan(0);
+    await calls.close();
+    await Promise.all(fresh.map((map) => map.close()));
+  });
+
+  test("garbage on the bus is dropped and counted", async () => {
+    const { map: serving, transport } = await serve([operation("echo", (input) => input)]);
+    const calls = new PendingRequestMap(await join());
+    const stranger = await connectNATS({ servers, user: "all", pass: "x" });
+
+    stranger.publish("operations.call.test.echo", "no JSON");
+    stranger.publish("operations.call.test.echo", new Uint8Array([0xff, 0xfe]), { reply: "somewhere" });
+    stranger.publish("operations.call.test.echo", '{"type":"call.requested"}');
+    stranger.publish("operations.peers", '{"type":"link.specs","peerId":7}');
+    stranger.publish("operations.abort.test.echo", "@\n[]");
+    await stranger.flush();
+
+    await vi.waitFor(() => expect(transport.dropped).toBe(5));
+    expect((await calls.call("test.echo", 1)).data).toBe(1);
+    await stranger.close();
+    await calls.close();
+    await serving.close();
+  });
+
+  test("a connection that was given stays open, and prefixes keep peers apart", async () => {
+    const connection = await connectNATS({ servers, user: "all", pass: "x" });
+    const { map: serving } = await serve([operation("echo", (input) => input)]);
+    const calls = new PendingRequestMap(await createNATSTransport({ connection }));
+    const apart = new PendingRequestMap(await createNATSTransport({ connection, prefix: "other" }));
+
+    expect((await calls.call("test.echo", 1)).data).toBe(1);
+    expect(await outcome(apart.call("test.echo", 1))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    await calls.close();
+    await apart.close();
+
+    expect(connection.isClosed()).toBe(false);
+    await connection.close();
+    await serving.close();
+  });
+
+  test("a server that is not there is UNAVAILABLE, and prefixes must be subjects", async () => {
+    const error = await outcome(createNATSTransport({ servers: "127.0.0.1:1" }));
+
+    expect(error).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+    await expect(createNATSTransport({ servers, prefix: "a b" })).rejects.toThrow(TypeError);
+    await expect(createNATSTransport({ servers, inboxPrefix: ">" })).rejects.toThrow(TypeError);
+  });
+});

@@ -1,0 +1,162 @@
+import { createClient } from "@redis/client";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { createRedisTransport } from "../../src/transport/redis/index.ts";
+import { startRedis } from "../services/redis.ts";
+import { startWorker } from "./child.ts";
+import { workOperations } from "./operations.ts";
+import { outcome } from "./suite.ts";
+
+const heartbeat = 200;
+const service = await startRedis();
+afterAll(() => service?.close());
+
+describe.skipIf(service === undefined)("requests in Redis streams", () => {
+  const port = service?.port ?? 0;
+  const url = `redis://127.0.0.1:${port}`;
+  const connect = async () => {
+    const transport = await createRedisTransport({ url, heartbeat });
+    return { transport, map: new PendingRequestMap(transport) };
+  };
+  const serve = async () => {
+    const { transport, map } = await connect();
+    const registry = new OperationRegistry();
+    registry.registerAll(workOperations());
+    const stop = map.handle(buildCallHandler({ registry, callMap: map }));
+    await stop.ready;
+    return { transport, map, stop };
+  };
+  const inspect = async () => {
+    const client = createClient({ url, RESP: 2, maintNotifications: "disabled" });
+    await client.connect();
+    return { send: (...args: string[]) => client.sendCommand(args), [Symbol.dispose]: () => client.destroy() };
+  };
+
+  test("an idempotent operation whose worker was killed is run by another, and answered once", async () => {
+    await using killed = await startWorker("redis", port, { heartbeat, env: { HANGS: "yes" } });
+    const { map } = await connect();
+    const call = map.call<{ pid: number }>("work.again", { n: 1 }, { deadline: Date.now() + 15_000 });
+    await killed.heard("started");
+    await using other = await startWorker("redis", port, { heartbeat });
+
+    killed.kill("SIGKILL");
+
+    expect((await call).data.pid).toBe(other.pid);
+    expect(other.said.filter(({ kind }) => kind === "started")).toHaveLength(1);
+    await map.close();
+  });
+
+  test("a request that three workers died with is given up, told to its caller and kept", async () => {
+    using redis = await inspect();
+    await using first = await startWorker("redis", port, { heartbeat });
+    await using second = await startWorker("redis", port, { heartbeat });
+    await using third = await startWorker("redis", port, { heartbeat });
+    await using fourth = await startWorker("redis", port, { heartbeat });
+    const workers = [first, second, third, fourth];
+    const { map } = await connect();
+
+    const error = await outcome(map.call("work.die", { n: 1 }, { deadline: Date.now() + 18_000 }));
+
+    expect(error).toMatchObject({ code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true });
+    const starts = workers.flatMap(({ said }) => said.filter(({ operation }) => operation === "die"));
+    expect(starts).toHaveLength(3);
+    expect(await redis.send("XLEN", "operations:dead")).toBe(1);
+    await map.close();
+  });
+
+  test("streams and lists of pending requests are empty after 20,000 calls, of which a third was aborted", async () => {
+    using redis = await inspect();
+    const { map: serving } = await serve();
+    const { map } = await connect();
+    let wrong = 0;
+    for (let round = 0; round < 10; round++) {
+      const calls = Array.from({ length: 2_000 }, async (_, n) => {
+        const controller = new AbortController();
+        const call = map.call<{ n: number }>("work.echo", { n }, { signal: controller.signal });
+        if (n % 3 === 0) controller.abort();
+        const answer = await call.catch((error) => error.code);
+        if (answer !== "ABORTED" && answer.data.n !== n) wrong++;
+      });
+      await Promise.all(calls);
+    }
+
+    expect(wrong).toBe(0);
+    await vi.waitFor(async () => expect(await redis.send("XLEN", "operations:call:work.echo")).toBe(0), 5_000);
+    const [pending] = (await redis.send("XPENDING", "operations:call:work.echo", "operations")) as unknown as [number];
+    expect(pending).toBe(0);
+    await map.close();
+    await serving.close();
+    expect(await redis.send("EXISTS", "operations:call:work.echo")).toBe(0);
+  });
+
+  test("garbage on the bus is dropped and counted, and answers go to inboxes only", async () => {
+    using redis = await inspect();
+    const { map: serving, transport } = await serve();
+    const { map } = await connect();
+    const heard: string[] = [];
+    const listener = createClient({ url });
+    await listener.connect();
+    await listener.subscribe("somebody-else", (message) => heard.push(message));
+
+    const request = { type: "call.requested", requestId: "a", operationId: "work.echo", input: { n: 1 } };
+    const stream = ["XADD", "operations:call:work.echo", "*"];
+    await redis.send(...stream, "from", "operations:inbox:x", "frame", "no JSON");
+    await redis.send(...stream, "something", "else");
+    await redis.send(...stream, "from", "somebody-else", "frame", JSON.stringify(request));
+    await redis.send("PUBLISH", "operations:peers", '{"type":"call.requested"}');
+    await redis.send("PUBLISH", "operations:abort:work.echo", "\u0000");
+
+    await vi.waitFor(() => expect(transport.dropped).toBe(4));
+    expect((await map.call("work.echo", { n: 2 })).data).toMatchObject({ n: 2 });
+    expect(heard).toEqual([]);
+    listener.destroy();
+    await map.close();
+    await serving.close();
+  });
+
+  test("a caller whose subscriptions the server has cut fails what is pending and goes on", async () => {
+    using redis = await inspect();
+    const { map: serving } = await serve();
+    const { map } = await connect();
+    const pending = outcome(map.call("work.hang", { n: 1 }));
+    await map.call("work.echo", { n: 1 });
+
+    await redis.send("CLIENT", "KILL", "TYPE", "pubsub");
+
+    expect(await pending).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+    await vi.waitFor(() => map.call("work.echo", { n: 2 }), { timeout: 10_000, interval: 50 });
+    await map.close();
+    await serving.close();
+  });
+
+  test("a stream whose workers have all died is removed when a caller finds out", async () => {
+    using redis = await inspect();
+    await using worker = await startWorker("redis", port, { heartbeat });
+    worker.kill("SIGKILL");
+    await worker.exited();
+    const { map } = await connect();
+
+    const first = await outcome(map.call("work.echo", { n: 1 }, { deadline: Date.now() + 15_000 }));
+
+    expect(first).toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
+    expect(await redis.send("EXISTS", "operations:call:work.echo")).toBe(0);
+    await map.close();
+  });
+
+  test("connections are made like a client that is given, which itself is not used", async () => {
+    const client = createClient({ url });
+    const transport = await createRedisTransport({ client, heartbeat });
+    const calls = new PendingRequestMap(transport);
+
+    expect(await outcome(calls.call("work.nothing", {}))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    expect(client.isOpen).toBe(false);
+    await calls.close();
+  });
+
+  test("a server that is not there is UNAVAILABLE", async () => {
+    const error = await outcome(createRedisTransport({ url: "redis://127.0.0.1:1" }));
+
+    expect(error).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  });
+});
