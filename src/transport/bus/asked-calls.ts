@@ -29,10 +29,6 @@ export class AskedCalls {
     this.#limit = limit;
   }
 
-  get size(): number {
-    return this.#calls.size;
-  }
-
   get(requestId: string): AskedCall | undefined {
     return this.#calls.get(requestId);
   }

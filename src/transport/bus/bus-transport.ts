@@ -6,32 +6,26 @@ import {
   formatOperationId,
   type Limits,
   type OperationSpec,
-  operationNotFound,
-  timedOut,
 } from "../../operation/index.ts";
-import { decode, encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
+import { decode, type WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
   type FollowUp,
-  isLastReply,
   type OnRequest,
   type PeerEvent,
   type ReplyFrame,
   type SendFollowUp,
   type StopServing,
   type Transport,
-  toFailedFrame,
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
-import { AskedCall, AskedCalls } from "./asked-calls.ts";
-import { EarlyAborts } from "./early-aborts.ts";
-import type { Engine, EngineEvents, LongRequest } from "./engine.ts";
-import { linkLost, notConnected, poisonous, workerGone } from "./errors.ts";
-import { Mailbag } from "./mailbag.ts";
-import { readMessage, withSender } from "./message.ts";
+import { Asking } from "./asking.ts";
+import type { Engine, EngineEvents } from "./engine.ts";
+import { readMessage } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
-import { type ServedCall, ServedCalls } from "./served-calls.ts";
+import { Post } from "./post.ts";
+import { Serving } from "./serving.ts";
 
 const log = logger("transport", "bus");
 
@@ -42,9 +36,6 @@ export interface BusOptions {
   limits?: Limits;
 }
 
-/** Requests that carry no time of their own are not run when they are older than this, in ms. */
-const maxAge = 60_000;
-
 /**
  * A transport over a message engine. The engine hands each request to one worker; the answers, and everything else
  * about a call, go straight between the two peers.
@@ -53,35 +44,32 @@ export class BusTransport implements Transport, EngineEvents {
   readonly name: string;
   readonly #engine: Engine;
   readonly #limits: Required<Limits>;
-  readonly #asked: AskedCalls;
-  readonly #served: ServedCalls;
-  readonly #servers = new Map<string, OnRequest>();
-  readonly #early = new EarlyAborts();
-  readonly #mailbag: Mailbag;
+  readonly #post: Post;
+  readonly #asking: Asking;
+  readonly #serving: Serving;
   readonly #peers: PeerBook;
   readonly #timer: NodeJS.Timeout;
   #listening: Promise<void> | undefined;
-  #sendLimits: FrameLimits;
   #dropped = 0;
   #closing: Promise<void> | undefined;
 
   /** @param connect makes the engine, which tells this transport what happens */
   constructor(connect: (events: EngineEvents) => Engine, { heartbeat = 5_000, limits }: BusOptions) {
     const engine = connect(this);
+    const post = new Post(engine, { ...defaultLimits, ...limits });
     this.#engine = engine;
+    this.#post = post;
     this.name = engine.name;
     this.#limits = { ...defaultLimits, ...limits };
-    this.#sendLimits = this.#limits;
-    this.#asked = new AskedCalls(this.#limits.callsPerConnection);
-    this.#served = new ServedCalls(this.#limits);
-    this.#mailbag = new Mailbag((address, text) => engine.send(address, text));
+    this.#asking = new Asking(engine, post, this.#limits.callsPerConnection);
+    this.#serving = new Serving(engine, post, this.#limits);
     this.#peers = new PeerBook({
       peerId: nextRequestId(),
       maxOperations: this.#limits.operations,
       get maxPart() {
         return engine.maxMessage / 4;
       },
-      gossip: (frame) => this.#gossip(frame),
+      gossip: (frame) => post.gossip(frame),
     });
     this.#timer = setInterval(() => this.#beat(), heartbeat);
     this.#timer.unref(); // signs of life are no reason to stay alive
@@ -94,34 +82,12 @@ export class BusTransport implements Transport, EngineEvents {
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     this.#assertOpen();
-    if (!this.#engine.isConnected) throw notConnected(this.name);
-    const { requestId } = frame;
-    const text = encode(frame, this.#frameLimits());
-    const call = new AskedCall(operationId, onReply);
-    this.#asked.add(requestId, call);
-    try {
-      call.ticket = this.#engine.ask(operationId, requestId, text);
-    } catch (error) {
-      this.#asked.delete(requestId);
-      throw error;
-    }
-    return (followUp) => {
-      if (this.#asked.get(requestId) !== call) return;
-      if (followUp.type === "call.aborted") this.#asked.delete(requestId);
-      this.#tellWorker(call, followUp);
-    };
+    return this.#asking.request(operationId, frame, onReply);
   }
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
-    for (const id of operationIds) this.#servers.set(id, onRequest);
-    await this.#engine.serve(operationIds);
-    return async (ids = operationIds) => {
-      const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
-      if (stopped.length === 0) return;
-      await this.#engine.stop(stopped);
-      for (const id of stopped) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
-    };
+    return this.#serving.serve(operationIds, onRequest);
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
@@ -147,16 +113,9 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   onRequest(message: string | Uint8Array, from: string, age: number, receipt?: unknown): void {
-    const frame = this.#decode(message);
-    if (frame?.type !== "call.requested") {
-      if (frame !== undefined) this.#drop();
-      this.#engine.settle?.(receipt);
-      return;
-    }
-    const refusal = this.#serve(frame as CallRequested, from, age, receipt);
-    if (refusal === undefined) return;
-    this.#post(from, toFailedFrame((frame as CallRequested).requestId, refusal));
-    this.#engine.settle?.(receipt);
+    const frame = this.#decodeRequest(message);
+    if (frame === undefined) this.#engine.settle?.(receipt);
+    else this.#serving.take(frame, from, age, receipt);
   }
 
   onMessage(message: string | Uint8Array): void {
@@ -175,32 +134,30 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   onUnserved(requestId: string): void {
-    const call = this.#asked.get(requestId);
-    if (call !== undefined) this.#asked.fail(requestId, operationNotFound(call.operationId));
+    this.#asking.onUnserved(requestId);
   }
 
   onRefused(requestId: string, error: CallError): void {
-    this.#asked.fail(requestId, error);
+    this.#asking.onRefused(requestId, error);
   }
 
   onPoison(message: string | Uint8Array, from: string): void {
-    const frame = this.#decode(message);
-    if (frame?.type !== "call.requested") return;
-    const { requestId, operationId } = frame as CallRequested;
-    log.error("{operationId} was given up: several workers died with one request.", { operationId });
-    this.#post(from, toFailedFrame(requestId, poisonous(operationId)));
+    const frame = this.#decodeRequest(message);
+    if (frame === undefined) return;
+    log.error("{operationId} was given up: several workers died with one request.", {
+      operationId: frame.operationId,
+    });
+    this.#serving.refusePoison(frame, from);
   }
 
   onGone(address: string): void {
-    for (const call of this.#served.list(address)) this.#abort(call, "the asker is gone");
-    for (const [requestId, call] of this.#asked.entries()) {
-      if (call.worker === address) void this.#loseWorker(requestId, call);
-    }
+    this.#serving.onGone(address);
+    this.#asking.onGone(address);
   }
 
   onLinkLost(error: Error): void {
     log.warn("{transport}: the connection was lost: {error}", { transport: this.name, error });
-    for (const [requestId] of this.#asked.entries()) this.#asked.fail(requestId, linkLost(this.name, error));
+    this.#asking.onLinkLost(error);
   }
 
   onLinkRestored(): void {
@@ -211,46 +168,11 @@ export class BusTransport implements Transport, EngineEvents {
   async #close(reason: Error | undefined): Promise<void> {
     clearInterval(this.#timer);
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    for (const [requestId, call] of this.#asked.entries()) {
-      this.#tellWorker(call, { type: "call.aborted", requestId, reason: error.message });
-      this.#asked.fail(requestId, error);
-    }
-    for (const call of this.#served.list()) {
-      this.#post(call.from, toFailedFrame(call.requestId, error));
-      this.#abort(call, error.message);
-    }
+    this.#asking.close(error);
+    this.#serving.close(error);
     this.#peers.leave();
-    this.#mailbag.flush();
+    this.#post.flush();
     await this.#engine.close();
-    this.#servers.clear();
-  }
-
-  /** Begins to run a request, or gives the reason why not. */
-  #serve(frame: CallRequested, from: string, age: number, receipt: unknown): CallError | undefined {
-    const { requestId, operationId } = frame;
-    const onRequest = this.#servers.get(operationId);
-    if (onRequest === undefined || this.#closing !== undefined) return operationNotFound(operationId);
-    if (this.#early.delete(from, requestId) || this.#served.get(from, requestId) !== undefined) {
-      this.#engine.settle?.(receipt);
-      return undefined;
-    }
-    if (age > 0) {
-      if (age >= (frame.timeout ?? maxAge)) return timedOut(operationId, false);
-      if (frame.timeout !== undefined) frame.timeout -= age;
-    }
-    const refusal = this.#served.refusal(from, frame);
-    if (refusal !== undefined) return refusal;
-    const call = this.#served.add(from, frame, receipt);
-    if (call.isSubscription) this.#introduceTo(call);
-    call.follow(onRequest(frame, (reply) => this.#reply(call, reply)));
-    return undefined;
-  }
-
-  #reply(call: ServedCall, frame: ReplyFrame): void | Promise<void> {
-    if (call.hasEnded || this.#closing !== undefined) return;
-    this.#mailbag.push(call.from, encode(frame, this.#frameLimits()));
-    if (isLastReply(frame) && this.#served.end(call)) this.#engine.settle?.(call.receipt);
-    return this.#engine.whenWritable();
   }
 
   #take(frame: WireFrame, from: string): void {
@@ -259,103 +181,30 @@ export class BusTransport implements Transport, EngineEvents {
       case "call.progressed":
       case "call.completed":
       case "call.error":
-        this.#asked.take(frame as ReplyFrame);
-        return;
+        return this.#asking.take(frame as ReplyFrame);
       case "call.credited":
       case "call.aborted":
-        return this.#follow(frame as FollowUp, from);
+        return this.#serving.follow(frame as FollowUp, from);
       case "link.taken":
-        return this.#noteWorker(frame as unknown as Record<string, unknown>);
       case "link.asked":
-        return this.#confirm(frame as unknown as Record<string, unknown>, from);
+        return this.#takeProbe(frame as unknown as Record<string, unknown>, from);
       default:
         return this.#drop();
     }
   }
 
-  #follow(frame: FollowUp, from: string): void {
-    const call = this.#served.get(from, frame.requestId);
-    if (call !== undefined) {
-      if (frame.type === "call.aborted" && this.#served.end(call)) this.#engine.settle?.(call.receipt);
-      call.tell(frame);
-    } else if (frame.type === "call.aborted") this.#early.add(from, frame.requestId);
+  #takeProbe({ type, requestId, address }: Record<string, unknown>, from: string): void {
+    if (typeof requestId !== "string") return this.#drop();
+    if (type === "link.asked" && from !== "") return this.#serving.confirm(requestId, from);
+    if (type === "link.taken" && typeof address === "string") return this.#asking.noteWorker(requestId, address);
+    this.#drop();
   }
 
-  /** The peer that runs a call says where it is, which also asks whether somebody still waits. */
-  #noteWorker({ requestId, address }: Record<string, unknown>): void {
-    if (typeof requestId !== "string" || typeof address !== "string") return this.#drop();
-    const call = this.#asked.get(requestId);
-    if (call === undefined) {
-      const frame: FollowUp = { type: "call.aborted", requestId, reason: "nobody waits for it" };
-      return this.#engine.send(address, this.#signed(frame));
-    }
-    call.worker = address;
-    if (call.heldCredit === 0) return;
-    const count = call.heldCredit;
-    call.heldCredit = 0;
-    this.#tellWorker(call, { type: "call.credited", requestId, count });
-  }
-
-  async #loseWorker(requestId: string, call: AskedCall): Promise<void> {
-    call.worker = undefined;
-    const isKept = (await this.#engine.isKept?.(call.ticket)) ?? false;
-    if (!isKept && this.#asked.get(requestId) === call) this.#asked.fail(requestId, workerGone(call.operationId));
-  }
-
-  /** Somebody asks whether its call still runs here. */
-  #confirm({ requestId }: Record<string, unknown>, from: string): void {
-    if (typeof requestId !== "string" || from === "") return this.#drop();
-    if (this.#served.get(from, requestId) === undefined) this.#post(from, toFailedFrame(requestId, workerGone("call")));
-  }
-
-  #tellWorker(call: AskedCall, frame: FollowUp): void {
-    if (call.worker !== undefined) return this.#engine.send(call.worker, this.#signed(frame));
-    if (frame.type === "call.credited") {
-      call.heldCredit += frame.count;
-      return;
-    }
-    const { requestId } = frame;
-    const held: FollowUp[] = call.heldCredit > 0 ? [{ type: "call.credited", requestId, count: call.heldCredit }] : [];
-    this.#engine.withdraw(call.operationId, call.ticket, this.#signed(...held, frame));
-  }
-
-  /** A message that says who sends it: only the asker of a call can touch it. */
-  #signed(...frames: Array<{ type: string }>): string {
-    const texts = frames.map((frame) => encode(frame, this.#frameLimits()));
-    return withSender(this.#engine.address, texts.join("\n"));
-  }
-
-  #introduceTo(call: ServedCall): void {
-    this.#post(call.from, { type: "link.taken", requestId: call.requestId, address: this.#engine.address } as never);
-  }
-
-  #abort(call: ServedCall, reason: string): void {
-    if (!this.#served.end(call)) return;
-    call.tell({ type: "call.aborted", requestId: call.requestId, reason });
-    this.#engine.settle?.(call.receipt);
-  }
-
-  /** Asks about calls that take long, both ways: who asked or who works may be gone without a word. */
   #beat(): void {
     if (!this.#engine.isConnected) return;
     this.#peers.beat();
-    const probed = new Set<string>();
-    for (const call of this.#served.list()) {
-      if (call.isOld) this.#introduceTo(call);
-      if (call.isOld) probed.add(call.from);
-      call.isOld = true;
-    }
-    const unknown: LongRequest[] = [];
-    for (const [requestId, call] of this.#asked.entries()) {
-      const { operationId, ticket } = call;
-      if (call.isOld && call.worker === undefined) unknown.push({ requestId, operationId, ticket });
-      else if (call.isOld) {
-        this.#engine.send(call.worker!, this.#signed({ type: "link.asked", requestId } as never), true);
-      }
-      call.isOld = true;
-    }
-    for (const address of probed) this.#engine.send(address, "", true);
-    if (unknown.length > 0) this.#engine.checkWorkers?.(unknown);
+    this.#serving.beat();
+    this.#asking.beat();
   }
 
   #listen(): Promise<void> {
@@ -366,31 +215,21 @@ export class BusTransport implements Transport, EngineEvents {
     return this.#listening;
   }
 
-  #gossip(frame: { type: string }): void {
-    if (this.#engine.isConnected) this.#engine.gossip(encode(frame, this.#frameLimits()));
-  }
-
-  #post(address: string, frame: { type: string }): void {
-    this.#mailbag.push(address, encode(frame, this.#frameLimits()));
-  }
-
-  /** What may be sent now: a server's limit is known when it is connected, and may change with it. */
-  #frameLimits(): FrameLimits {
-    const maxMessage = Math.min(this.#limits.maxMessage, this.#engine.maxMessage);
-    if (this.#sendLimits.maxMessage !== maxMessage) {
-      this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
-    }
-    return this.#sendLimits;
-  }
-
   #read(message: string | Uint8Array): ReturnType<typeof readMessage> {
     if (message.length === 0) return { from: "", frames: [] }; // only asks whether somebody is here
     try {
       return readMessage(message);
-    } catch {
-      this.#drop();
+    } catch (error) {
+      this.#drop(error);
       return { from: "", frames: [] };
     }
+  }
+
+  #decodeRequest(message: string | Uint8Array): CallRequested | undefined {
+    const frame = this.#decode(message);
+    if (frame === undefined || frame.type === "call.requested") return frame as CallRequested | undefined;
+    this.#drop();
+    return undefined;
   }
 
   #decode(text: string | Uint8Array): WireFrame | undefined {

@@ -55,10 +55,6 @@ export class ServedCalls {
     this.#limits = limits;
   }
 
-  get isEmpty(): boolean {
-    return this.#askers.size === 0;
-  }
-
   get(from: string, requestId: string): ServedCall | undefined {
     return this.#askers.get(from)?.calls.get(requestId);
   }

@@ -182,14 +182,13 @@ export class RedisEngine implements Engine {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.stop([...this.#operations.values()]).catch((error) => log.debug("Leaving failed: {error}", { error }));
-    this.#isClosed = true;
     await this.#reader?.close();
-    this.#readClient?.destroy();
-    this.#subscriber.destroy();
-    if (!this.#commands.isReady) return this.#commands.destroy();
-    await this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]).catch(() => {});
-    await this.#lastSent;
-    this.#commands.destroy();
+    if (this.#commands.isReady) {
+      await this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]).catch(() => {});
+      await this.#lastSent;
+    }
+    this.#isClosed = true;
+    for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
   }
 
   #publish(channel: string, text: string, onNobody?: () => void): void {
@@ -248,12 +247,12 @@ export class RedisEngine implements Engine {
     await this.#commands.sendCommand(["EVAL", joinScript, String(keys.length), ...keys, ...args]);
   }
 
-  /** Leaves a stream. What nobody has taken is refused when nobody is left to take it. */
+  /** Leaves a stream. What nobody has taken is taken now when nobody else is left who could. */
   async #leave(key: string): Promise<void> {
     const args = [group, this.#keys.alive, this.address];
     const reply = await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, ...args]);
     const [, , left] = reply as [number, string, unknown];
-    for (const { from, text } of readEntries(left)) this.#events.onRequest(text, from, 0);
+    for (const entry of readEntries(left)) this.#onEntry(key, entry, false);
   }
 
   async #checkOperation(operationId: string, waiting: readonly LongRequest[]): Promise<void> {

@@ -1,0 +1,114 @@
+import { type CallError, operationNotFound } from "../../operation/index.ts";
+import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
+import { AskedCall, AskedCalls } from "./asked-calls.ts";
+import type { Engine, LongRequest } from "./engine.ts";
+import { linkLost, notConnected, workerGone } from "./errors.ts";
+import type { Post } from "./post.ts";
+
+/** The asking half of a peer: requests, what their workers say, and what is said to them. */
+export class Asking {
+  readonly #engine: Engine;
+  readonly #post: Post;
+  readonly #calls: AskedCalls;
+
+  constructor(engine: Engine, post: Post, limit: number) {
+    this.#engine = engine;
+    this.#post = post;
+    this.#calls = new AskedCalls(limit);
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    if (!this.#engine.isConnected) throw notConnected(this.#engine.name);
+    const { requestId } = frame;
+    const text = this.#post.encode(frame);
+    const call = new AskedCall(operationId, onReply);
+    this.#calls.add(requestId, call);
+    try {
+      call.ticket = this.#engine.ask(operationId, requestId, text);
+    } catch (error) {
+      this.#calls.delete(requestId);
+      throw error;
+    }
+    return (followUp) => {
+      if (this.#calls.get(requestId) !== call) return;
+      if (followUp.type === "call.aborted") this.#calls.delete(requestId);
+      this.#tellWorker(call, followUp);
+    };
+  }
+
+  take(frame: ReplyFrame): void {
+    this.#calls.take(frame);
+  }
+
+  /** The peer that runs a call says where it is, which also asks whether somebody still waits. */
+  noteWorker(requestId: string, address: string): void {
+    const call = this.#calls.get(requestId);
+    if (call === undefined) {
+      const frame: FollowUp = { type: "call.aborted", requestId, reason: "nobody waits for it" };
+      return this.#engine.send(address, this.#post.sign(frame));
+    }
+    call.worker = address;
+    if (call.heldCredit === 0) return;
+    const count = call.heldCredit;
+    call.heldCredit = 0;
+    this.#tellWorker(call, { type: "call.credited", requestId, count });
+  }
+
+  onUnserved(requestId: string): void {
+    const call = this.#calls.get(requestId);
+    if (call !== undefined) this.#calls.fail(requestId, operationNotFound(call.operationId));
+  }
+
+  onRefused(requestId: string, error: CallError): void {
+    this.#calls.fail(requestId, error);
+  }
+
+  onGone(address: string): void {
+    for (const [requestId, call] of this.#calls.entries()) {
+      if (call.worker === address) void this.#loseWorker(requestId, call);
+    }
+  }
+
+  onLinkLost(cause: Error): void {
+    const error = linkLost(this.#engine.name, cause);
+    for (const [requestId] of this.#calls.entries()) this.#calls.fail(requestId, error);
+  }
+
+  /** Asks about calls that take long: who works on them may be gone without a word. */
+  beat(): void {
+    const unknown: LongRequest[] = [];
+    for (const [requestId, call] of this.#calls.entries()) {
+      const { operationId, ticket, worker, isOld } = call;
+      call.isOld = true;
+      if (!isOld) continue;
+      if (worker === undefined) unknown.push({ requestId, operationId, ticket });
+      else this.#engine.send(worker, this.#post.sign({ type: "link.asked", requestId } as never), true);
+    }
+    if (unknown.length > 0) this.#engine.checkWorkers?.(unknown);
+  }
+
+  /** Gives up every call, and tells those who work on them. */
+  close(error: CallError): void {
+    for (const [requestId, call] of this.#calls.entries()) {
+      this.#tellWorker(call, { type: "call.aborted", requestId, reason: error.message });
+      this.#calls.fail(requestId, error);
+    }
+  }
+
+  async #loseWorker(requestId: string, call: AskedCall): Promise<void> {
+    call.worker = undefined;
+    const isKept = (await this.#engine.isKept?.(call.ticket)) ?? false;
+    if (!isKept && this.#calls.get(requestId) === call) this.#calls.fail(requestId, workerGone(call.operationId));
+  }
+
+  #tellWorker(call: AskedCall, frame: FollowUp): void {
+    if (call.worker !== undefined) return this.#engine.send(call.worker, this.#post.sign(frame));
+    if (frame.type === "call.credited") {
+      call.heldCredit += frame.count;
+      return;
+    }
+    const { requestId } = frame;
+    const held: FollowUp[] = call.heldCredit > 0 ? [{ type: "call.credited", requestId, count: call.heldCredit }] : [];
+    this.#engine.withdraw(call.operationId, call.ticket, this.#post.sign(...held, frame));
+  }
+}
