@@ -21,8 +21,8 @@ test.each([
   ["../shared", "/home/ann", "file:///home/shared"],
   ["..%2f..", "/home/ann", "file:///home/ann/..%252f.."],
   ["%2e%2e", "/home/ann", "file:///home/ann/%252e%252e"],
-  ["C:\\work\\ops", "C:\\", "file:///C:/work/ops"],
-  ["ops\\tasks", "C:\\work", "file:///C:/work/ops/tasks"],
+  ["C:\\srv\\ops", "C:\\", "file:///C:/srv/ops"],
+  ["ops\\tasks", "C:\\srv", "file:///C:/srv/ops/tasks"],
   ["\\\\server\\share\\ops", "C:\\", "file://server/share/ops"],
 ])("%j in %j is %s", (path, cwd, expected) => {
   expect(toFileURL(path, cwd).href).toBe(expected);

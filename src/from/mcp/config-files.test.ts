@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { readMCPConfig } from "./config-files.ts";
 
 const env = { HOME: "/home/ada", GITHUB_TOKEN: "s3cr3t", EMPTY: "", API_BASE: "https://api.example.com" };
-const options = { env, workspaceFolder: "/work/space", userHome: "/home/ada" };
+const options = { env, workspaceFolder: "/srv/space", userHome: "/home/ada" };
 
 test("a file of Claude or Cursor gives its servers, with variables replaced", () => {
   const text = `{
@@ -28,7 +28,7 @@ test("a file of Claude or Cursor gives its servers, with variables replaced", ()
     servers: {
       github: {
         command: "npx",
-        args: ["-y", "@scope/server", "--root", "/work/space/src", "/home/ada"],
+        args: ["-y", "@scope/server", "--root", "/srv/space/src", "/home/ada"],
         env: { TOKEN: "s3cr3t", OTHER: "s3cr3t", MODE: "fast", LEVEL: "3" },
       },
       remote: { url: "https://api.example.com/mcp", headers: { Authorization: "Bearer s3cr3t" } },
@@ -69,7 +69,7 @@ test("a file of VS Code gives its servers and what it asks for", () => {
     skipped: [{ where: "servers.local.env.KEY", reason: 'the input "key" is not set.' }],
   });
   expect(answered.servers).toEqual({
-    local: { command: "node", args: ["space", "a", `\${UNPREFIXED}`, ""], cwd: "/work/space", env: { KEY: "s3cr3t" } },
+    local: { command: "node", args: ["space", "a", `\${UNPREFIXED}`, ""], cwd: "/srv/space", env: { KEY: "s3cr3t" } },
   });
 });
 
@@ -175,7 +175,7 @@ test("fields that mean nothing here are told", () => {
 
 test("an environment file is read, and the entry wins over it", () => {
   const files: Record<string, string> = {
-    "/work/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\nbroken line\r\nE=",
+    "/srv/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\nbroken line\r\nE=",
   };
   const { servers } = readMCPConfig(
     { mcpServers: { a: { command: "a", envFile: `\${workspaceFolder}/.env`, env: { A: "own" } } } },

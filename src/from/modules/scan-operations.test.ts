@@ -22,8 +22,8 @@ const spec = (name: string, overrides: object = {}) => ({
 
 const file = (exported: unknown) => () => ({ default: exported });
 
-/** A file system in memory below `/work`; `urls` is what was loaded, in order. */
-function memory(tree: Tree, root = "/work/ops") {
+/** A file system in memory below `/srv`; `urls` is what was loaded, in order. */
+function memory(tree: Tree, root = "/srv/ops") {
   const urls: string[] = [];
   const find = (path: string): Tree[string] | undefined => {
     let current: Tree[string] | undefined = tree;
@@ -32,13 +32,13 @@ function memory(tree: Tree, root = "/work/ops") {
   };
   const fs: ScannerFS = {
     async *readdir(path) {
-      const directory = find(path.startsWith("/") ? path : `/work/${path}`);
+      const directory = find(path.startsWith("/") ? path : `/srv/${path}`);
       if (typeof directory !== "object") throw new Error("permission denied");
       for (const [name, entry] of Object.entries(directory)) {
         yield { name, isFile: typeof entry === "function", isDirectory: typeof entry === "object" };
       }
     },
-    cwd: () => "/work",
+    cwd: () => "/srv",
     async import(url) {
       urls.push(url);
       return (find(decodeURIComponent(new URL(url).pathname)) as () => unknown)();
@@ -65,7 +65,7 @@ describe("which modules", () => {
       c: { "b.js": file(spec("cb")), "a.mts": file(spec("ca")) },
     });
 
-    expect(urls).toEqual(["Z/a.ts", "a.ts", "b.mjs", "c/a.mts", "c/b.js"].map((path) => `file:///work/ops/${path}`));
+    expect(urls).toEqual(["Z/a.ts", "a.ts", "b.mjs", "c/a.mts", "c/b.js"].map((path) => `file:///srv/ops/${path}`));
   });
 
   test("leaves out declarations, tests, packages, hidden files and other kinds", async () => {
@@ -97,7 +97,7 @@ describe("which modules", () => {
       "%2e%2e": { "b.js": file(spec("b")) },
     });
 
-    expect(urls).toEqual(["file:///work/ops/%252e%252e/b.js", "file:///work/ops/100%25%20%231%3F.js"]);
+    expect(urls).toEqual(["file:///srv/ops/%252e%252e/b.js", "file:///srv/ops/100%25%20%231%3F.js"]);
     expect(operations.map(({ name }) => name)).toEqual(["b", "a"]);
   });
 
@@ -108,7 +108,7 @@ describe("which modules", () => {
         async *readdir() {
           yield { name, isFile: true, isDirectory: true };
         },
-        cwd: () => "/work",
+        cwd: () => "/srv",
         import: async (url) => expect.fail(`imported ${url}`),
       };
       const reports: SourceReport[] = [];
@@ -147,7 +147,7 @@ describe("which modules", () => {
     const { fs } = memory({ a: {}, b: { "b.js": file(spec("b")) } });
     const reports: SourceReport[] = [];
     const readdir: ScannerFS["readdir"] = (path) =>
-      path === "ops/a" ? fs.readdir("/work/ops/b/b.js") : fs.readdir(path);
+      path === "ops/a" ? fs.readdir("/srv/ops/b/b.js") : fs.readdir(path);
 
     const operations = await scanOperations("ops", { ...fs, readdir }, { onReport: (report) => reports.push(report) });
 
@@ -289,7 +289,7 @@ describe("what they export", () => {
     );
 
     expect(operations.map(({ name }) => name)).toEqual(["one", "two"]);
-    expect(urls).toEqual(["file:///work/ops/a.js"]);
+    expect(urls).toEqual(["file:///srv/ops/a.js"]);
     expect(skipped).toEqual([
       { where: "a.js[2]", reason: "is beyond the first 2 operations; raise limits.operations if this is meant" },
     ]);
