@@ -1,6 +1,7 @@
 import { afterAll, test } from "vitest";
 import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { startNATS } from "../services/nats.ts";
+import { describeStories } from "../stories/calls.ts";
 import { createBusNetworks } from "./bus-network.ts";
 import { describeTransport } from "./transport.ts";
 
@@ -17,5 +18,7 @@ else {
       limits: { maxMessage: 64 * 1024 },
       connect: { reconnectTimeWait: 20, reconnectJitter: 20 },
     });
-  describeTransport("nats", createBusNetworks(service, connect));
+  const createNetwork = createBusNetworks(service, connect);
+  describeTransport("nats", createNetwork);
+  describeStories("over NATS", createNetwork);
 }

@@ -1,6 +1,7 @@
 import { afterAll, test } from "vitest";
 import { createRedisTransport } from "../../src/transport/redis/index.ts";
 import { startRedis } from "../services/redis.ts";
+import { describeStories } from "../stories/calls.ts";
 import { createBusNetworks } from "./bus-network.ts";
 import { describeTransport } from "./transport.ts";
 
@@ -16,7 +17,9 @@ else {
       heartbeat: 200,
       limits: { maxMessage: 64 * 1024 },
     });
-  describeTransport("redis", createBusNetworks(service, connect), {
+  const createNetwork = createBusNetworks(service, connect);
+  describeStories("over Redis", createNetwork);
+  describeTransport("redis", createNetwork, {
     skip: {
       "delivers credit and abort to the call that they belong to":
         "An abort overtakes the request that waits in its stream, and the handler is not started at all.",

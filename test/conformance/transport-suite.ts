@@ -4,13 +4,13 @@ import type {
   PendingRequestMapOptions,
   StopHandling,
 } from "../../src/call/index.ts";
-import type { IOperationDefinition, OperationRegistry } from "../../src/index.ts";
+import type { Identity, IOperationDefinition, OperationRegistry } from "../../src/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 
 /** Peers that can reach each other over one kind of transport. */
 export interface TransportNetwork {
-  /** A new peer that asks. */
-  asker(): Promise<Transport>;
+  /** A new peer that asks, as somebody where connections have identities. */
+  asker(identity?: Identity): Promise<Transport>;
   /** A new peer that serves; askers made before or after reach it. */
   server(): Promise<Transport>;
   /** Breaks every link, without a word to either side, and lets it come back. Absent where there is no link. */

@@ -1,14 +1,19 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Identity } from "../../src/index.ts";
 import { WebSocketClient } from "../../src/transport/websocket/web-socket-client.ts";
 import {
   createWebSocketServer,
   type WebSocketServerTransport,
 } from "../../src/transport/websocket/web-socket-server.ts";
+import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
 import { until } from "./transport-helpers.ts";
 
 const limits = { maxMessage: 64 * 1024 };
+
+/** Who knows how tokens are made here is whoever they like to be. */
+const authenticate = (token: string): Identity => JSON.parse(atob(token));
 
 /** Real servers and sockets: every asker is a client of all servers. */
 async function createNetwork(): Promise<TransportNetwork> {
@@ -17,8 +22,9 @@ async function createNetwork(): Promise<TransportNetwork> {
   const sockets = new Set<Socket>();
   return {
     maxMessage: limits.maxMessage,
-    async asker() {
-      const asker = new WebSocketClient({ limits, reconnect: { first: 10, longest: 50 } });
+    async asker(identity) {
+      const token = identity === undefined ? {} : { token: btoa(JSON.stringify(identity)) };
+      const asker = new WebSocketClient({ limits, reconnect: { first: 10, longest: 50 }, ...token });
       askers.push(asker);
       for (const { url } of servers) await asker.connect(url);
       return asker;
@@ -30,7 +36,7 @@ async function createNetwork(): Promise<TransportNetwork> {
         socket.on("close", () => sockets.delete(socket));
       });
       await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-      const transport = await createWebSocketServer({ server: http, limits });
+      const transport = await createWebSocketServer({ server: http, limits, authenticate, allowAnonymous: true });
       const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
       servers.push({ http, url, transport });
       for (const asker of askers) await asker.connect(url);
@@ -52,3 +58,4 @@ async function createNetwork(): Promise<TransportNetwork> {
 }
 
 describeTransport("websocket", createNetwork);
+describeStories("over WebSockets", createNetwork);

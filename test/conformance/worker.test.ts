@@ -1,6 +1,7 @@
 import { MessageChannel } from "node:worker_threads";
 import { LinkHub } from "../../src/transport/link/index.ts";
 import { attachPort } from "../../src/transport/worker/worker-transport.ts";
+import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
 
 const limits = { maxMessage: 64 * 1024 };
@@ -34,6 +35,7 @@ async function createNetwork(): Promise<TransportNetwork> {
   };
 }
 
+describeStories("through ports of workers", createNetwork);
 describeTransport("worker", createNetwork, {
   skip: {
     "works again after its link was lost": "A port that is closed cannot be opened again; pools start new threads.",

@@ -10,10 +10,12 @@ export class Asking {
   readonly #engine: Engine;
   readonly #post: Post;
   readonly #calls: AskedCalls;
+  readonly #nearestId: (operationId: string) => string | undefined;
 
-  constructor(engine: Engine, post: Post, limit: number) {
+  constructor(engine: Engine, post: Post, limit: number, nearestId: (operationId: string) => string | undefined) {
     this.#engine = engine;
     this.#post = post;
+    this.#nearestId = nearestId;
     this.#calls = new AskedCalls(limit);
   }
 
@@ -56,7 +58,8 @@ export class Asking {
 
   onUnserved(requestId: string): void {
     const call = this.#calls.get(requestId);
-    if (call !== undefined) this.#calls.fail(requestId, operationNotFound(call.operationId));
+    if (call === undefined) return;
+    this.#calls.fail(requestId, operationNotFound(call.operationId, this.#nearestId(call.operationId)));
   }
 
   onRefused(requestId: string, error: CallError): void {

@@ -61,7 +61,7 @@ export class BusTransport implements Transport, EngineEvents {
     this.#post = post;
     this.name = engine.name;
     this.#limits = { ...defaultLimits, ...limits };
-    this.#asking = new Asking(engine, post, this.#limits.callsPerConnection);
+    this.#asking = new Asking(engine, post, this.#limits.callsPerConnection, (id) => this.#peers.nearestId(id));
     this.#serving = new Serving(engine, post, this.#limits);
     this.#peers = new PeerBook({
       peerId: nextRequestId(),

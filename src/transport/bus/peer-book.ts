@@ -1,6 +1,7 @@
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import type { OperationSpec } from "../../operation/index.ts";
+import { nearest } from "../../internal/nearest.ts";
+import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
 import type { OtherFrame, WireFrame } from "../codec/index.ts";
 import type { PeerEvent, PeerLeft, Unsubscribe } from "../transport.ts";
 import { splitSpecs } from "./split-specs.ts";
@@ -64,6 +65,11 @@ export class PeerBook {
     return stop;
   }
 
+  /** The operation that was probably meant, of those that peers have told of since this one listens. */
+  nearestId(operationId: string): string | undefined {
+    return nearest(operationId, this.#announcedIds());
+  }
+
   /** Takes what another peer said. False when it makes no sense. */
   take(frame: WireFrame): boolean {
     const { peerId, revision } = frame as unknown as { peerId?: unknown; revision?: unknown };
@@ -108,6 +114,12 @@ export class PeerBook {
     this.#peers.clear();
   }
 
+  *#announcedIds(): Iterable<string> {
+    for (const { specs = [] } of this.#peers.values()) {
+      for (const { namespace, name } of specs) yield formatOperationId(namespace, name);
+    }
+  }
+
   #noteAlive(peerId: string, revision: number): boolean {
     const peer = this.#peers.get(peerId);
     if (peer !== undefined) peer.heardAt = this.#beat;
@@ -128,7 +140,7 @@ export class PeerBook {
     if (revision < peer.revision) return true;
     if (revision > peer.revision) Object.assign(peer, { revision, parts: new Map(), specs: undefined });
     if (peer.specs !== undefined || part >= parts) return true; // said once more for somebody else
-    peer.parts.set(part, specs as OperationSpec[]);
+    peer.parts.set(part, specs.filter(isNamed));
     if (peer.parts.size < parts) return true;
     const all = [...peer.parts].sort(([a], [b]) => a - b).flatMap(([, some]) => some);
     peer.parts.clear();
@@ -169,6 +181,12 @@ export class PeerBook {
 
 function isName(value: unknown): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= 256;
+}
+
+/** What else a spec must be, the registry decides. */
+function isNamed(value: unknown): value is OperationSpec {
+  const { namespace, name } = (value ?? {}) as Partial<OperationSpec>;
+  return typeof namespace === "string" && typeof name === "string";
 }
 
 function isCount(value: unknown): value is number {

@@ -1,7 +1,8 @@
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
+import { nearest } from "../../internal/nearest.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
-import { type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
+import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
 import { wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -121,6 +122,10 @@ export class LinkHub implements Transport, LinkOwner {
     return this.#servers.get(operationId);
   }
 
+  notServed(operationId: string): CallError {
+    return operationNotFound(operationId, nearest(operationId, this.#servers.keys()));
+  }
+
   onOpened(link: Link): void {
     this.#events.onOpened?.(link);
   }
@@ -155,7 +160,10 @@ export class LinkHub implements Transport, LinkOwner {
       if (best === undefined || link.pending < best.pending) best = link;
     }
     if (best !== undefined) return best;
-    if (this.#links.size > 0) throw operationNotFound(operationId);
+    if (this.#links.size > 0) {
+      const served = Array.from(this.#links, ({ operationIds }) => [...operationIds]).flat();
+      throw operationNotFound(operationId, nearest(operationId, served));
+    }
     throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
   }
 

@@ -1,6 +1,6 @@
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
-import { CallError, type Identity, limitExceeded, operationNotFound } from "../../operation/index.ts";
+import { CallError, type Identity, limitExceeded } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -42,6 +42,8 @@ export interface LinkOwner {
   /** Names the transport in errors. */
   readonly name: string;
   findServer(operationId: string): OnRequest | undefined;
+  /** What fails a request for an operation that is not served here. */
+  notServed(operationId: string): CallError;
   onOpened(link: Link): void;
   onServing(link: Link): void;
   onAnnounced(link: Link, event: PeerAnnounced): void;
@@ -239,7 +241,7 @@ export class Link {
     const { requestId, operationId } = frame;
     if (this.#served.has(requestId)) return;
     const onRequest = this.#owner.findServer(operationId);
-    const refusal = onRequest === undefined ? operationNotFound(operationId) : this.#served.refusal(frame);
+    const refusal = onRequest === undefined ? this.#owner.notServed(operationId) : this.#served.refusal(frame);
     if (onRequest === undefined || refusal !== undefined) {
       return this.send(toFailedFrame(requestId, refusal!));
     }
