@@ -12,7 +12,7 @@ import { chapter, show } from "./print.ts";
 import { startWeatherAPI } from "./weather-api.ts";
 
 /** Calls a local operation and one of an HTTP API; nothing in it says which is which. */
-const plan = defineOperation({
+export const plan = defineOperation({
   namespace: "trip",
   name: "plan",
   version: "1.0.0",
@@ -32,7 +32,7 @@ const plan = defineOperation({
  * The part of the tour about HTTP: an API that was never written for us, imported from its OpenAPI document. Gives the
  * API, which goes on until it is closed.
  */
-export async function tourHTTP(registry: OperationRegistry): Promise<{ close(): Promise<void> }> {
+export async function tourHTTP(registry: OperationRegistry): Promise<{ documentUrl: string; close(): Promise<void> }> {
   const api = await startWeatherAPI();
 
   chapter("An HTTP API is operations too: point at its OpenAPI document");

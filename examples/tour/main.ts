@@ -4,10 +4,13 @@ import { type CallError, createRegistry, subscribe } from "@alkdev/operations";
 import { tourHTTP } from "./http.ts";
 import { countdown, createTask, greet, welcome } from "./local.ts";
 import { tourMCP } from "./mcp.ts";
+import { ada as identity } from "./people.ts";
 import { chapter, show } from "./print.ts";
+import { readWays } from "./read-ways.ts";
+import { tourTravel } from "./travel.ts";
 
+const names = readWays(process.argv.slice(2));
 const registry = createRegistry({ operations: [createTask, greet, welcome, countdown] });
-const identity = { id: "ada", scopes: ["task:write", "team:write"] };
 
 chapter("A function is an operation; its answer is an envelope");
 const greeting = await registry.execute("text.greet", { name: "Ada" });
@@ -46,7 +49,11 @@ for await (const envelope of subscribe(registry, "clock.countdown", { from: 3 })
 
 // Operations from elsewhere, one file each.
 const api = await tourHTTP(registry);
-await tourMCP(registry);
-await api.close();
+const tools = await tourMCP(registry);
 
+// And operations that run elsewhere.
+await tourTravel(registry, api.documentUrl, names);
+
+await tools.close();
+await api.close();
 console.log("\nThat was the tour. Read on in docs/, or change examples/tour/ and run it again.");

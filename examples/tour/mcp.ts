@@ -5,7 +5,7 @@ import { MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { chapter, show } from "./print.ts";
 
 /** Calls a local operation, an HTTP API and an MCP tool; nothing in it says which is which. */
-const prepare = defineOperation({
+export const prepare = defineOperation({
   namespace: "trip",
   name: "prepare",
   version: "1.0.0",
@@ -23,13 +23,17 @@ const prepare = defineOperation({
   },
 });
 
-/** The part of the tour about MCP: a server of its own program, started for us and ended with us. */
-export async function tourMCP(registry: OperationRegistry): Promise<void> {
-  const server = fileURLToPath(new URL("packing-server.mjs", import.meta.url));
+/** How the MCP server of the tour is started. */
+export const packing = {
+  command: process.execPath,
+  args: [fileURLToPath(new URL("packing-server.mjs", import.meta.url))],
+};
 
+/** The part of the tour about MCP: a server of its own program, which runs until it is closed. */
+export async function tourMCP(registry: OperationRegistry): Promise<{ close(): Promise<void> }> {
   chapter("An MCP server's tools are operations too: say how it is started");
   const loader = new MCPClientLoader();
-  await loader.load({ packing: { command: process.execPath, args: [server] } });
+  await loader.load({ packing });
   await loader.registerAll(registry);
   show(
     "loader.load({ packing: { command, args } })",
@@ -51,5 +55,5 @@ export async function tourMCP(registry: OperationRegistry): Promise<void> {
   show('execute("trip.prepare", { name: "Grace", city: "Oslo" })', prepared);
   assert.deepEqual((prepared.data as { items: string[] }).items, ["coat", "gloves"]);
 
-  await loader.closeAll(); // and the program is gone
+  return { close: () => loader.closeAll() }; // and the program is gone
 }
