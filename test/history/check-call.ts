@@ -1,0 +1,124 @@
+import { type Disturbance, wasDisturbed } from "./disturbances.ts";
+import type { Asked, HistoryEvent, Started } from "./events.ts";
+import type { Promises } from "./promises.ts";
+import { eventsOf, type Trace } from "./trace.ts";
+import type { Invariant, Violation } from "./violation.ts";
+
+/** What is known of the whole history when one call is looked at. */
+export interface Surroundings {
+  readonly promises: Promises;
+  readonly disturbances: readonly Disturbance[];
+  /** Who was killed. */
+  readonly killed: ReadonlySet<string>;
+  /** When the last thing happened. */
+  readonly end: number;
+}
+
+/** Finds what is wrong with one call. */
+export function checkCall(trace: Trace, surroundings: Surroundings): Violation[] {
+  const { asked, forged, started, call } = trace;
+  if (forged !== undefined)
+    return started.length === 0 ? [] : [violation(trace, "I12", "a forged request was started")];
+  if (asked === undefined) return [violation(trace, "I3", `nobody asked for "${call}"`)];
+  return [
+    ...checkSettled(trace, asked, surroundings),
+    ...started.flatMap((start) => checkStart(trace, asked, start, surroundings)),
+    ...checkStarts(trace, asked, surroundings.promises),
+    ...checkOutcome(trace, asked),
+    ...checkValues(trace, asked),
+    ...started.flatMap((start) => checkLeftRunning(trace, asked, start, surroundings)),
+  ];
+}
+
+function checkSettled(trace: Trace, asked: Asked, { promises, killed }: Surroundings): Violation[] {
+  const [settled, second] = trace.settled;
+  if (second !== undefined) return [violation(trace, "I1", `it settled ${trace.settled.length} times`)];
+  if (settled === undefined) return killed.has(asked.by) ? [] : [violation(trace, "I1", "it never settled")];
+  const late = settled.at - (asked.deadline ?? Number.POSITIVE_INFINITY);
+  if (late <= promises.settle) return [];
+  return [violation(trace, "I1", `it settled ${inMs(late)} after its deadline`)];
+}
+
+function checkStart(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
+  const { promises, disturbances } = surroundings;
+  const found: Violation[] = [];
+  const tolerance = promises.start[asked.transport] ?? 0;
+  const { deadline = Number.POSITIVE_INFINITY, transport } = asked;
+  if (start.at > deadline + tolerance) {
+    found.push(violation(trace, "I2", `a handler started ${inMs(start.at - deadline)} after the deadline`));
+  } else if (start.left !== undefined && start.at + start.left > deadline + tolerance) {
+    const excess = start.at + start.left - deadline;
+    found.push(violation(trace, "I2", `a handler was told ${inMs(excess)} more than was left`));
+  }
+  const aborted = trace.aborted?.at ?? Number.POSITIVE_INFINITY;
+  if (start.at > aborted + promises.abort && !wasDisturbed(disturbances, transport, asked.at, start.at)) {
+    found.push(violation(trace, "I2", `a handler started ${inMs(start.at - aborted)} after its caller had given up`));
+  }
+  return found;
+}
+
+function checkStarts(trace: Trace, asked: Asked, { repeats }: Promises): Violation[] {
+  const count = trace.started.length;
+  const most = asked.isIdempotent === true ? (repeats[asked.transport] ?? 1) : 1;
+  if (count <= most) return [];
+  return [violation(trace, "I3", `it was started ${count} times, where at most ${most} is promised`)];
+}
+
+function checkOutcome(trace: Trace, asked: Asked): Violation[] {
+  const settled = trace.settled[0];
+  const runs = trace.started.length;
+  const found: Violation[] = [];
+  if (asked.isDenied === true && (runs > 0 || settled?.outcome === "answered" || settled?.outcome === "completed")) {
+    found.push(violation(trace, "I12", runs > 0 ? "a denied call was started" : "a denied call was answered"));
+  }
+  if (settled === undefined) return found;
+  if (settled.outcome === "failed" && settled.mayHaveRun === false && runs > 0) {
+    found.push(violation(trace, "I5", `it failed with ${settled.code} and mayHaveRun: false, but was started`));
+  }
+  if (settled.outcome === "answered" && settled.answer !== trace.call) {
+    found.push(violation(trace, "I4", `its answer belongs to "${settled.answer}"`));
+  }
+  if ((settled.outcome === "answered" || settled.outcome === "completed") && runs === 0 && asked.isDenied !== true) {
+    found.push(violation(trace, "I4", "it was answered, but no handler ran"));
+  }
+  return found;
+}
+
+function checkValues(trace: Trace, asked: Asked): Violation[] {
+  const { received } = trace;
+  const odd = received.findIndex(({ value }, index) => value !== index);
+  if (odd >= 0) {
+    const message = `value ${received[odd]!.value} came where ${odd} was due`;
+    return [violation(trace, "I10", message, received.slice(Math.max(0, odd - 2), odd + 2))];
+  }
+  if (trace.settled[0]?.outcome !== "completed" || asked.values === undefined) return [];
+  if (received.length === asked.values) return [];
+  return [violation(trace, "I10", `it completed after ${received.length} of ${asked.values} values`)];
+}
+
+/** A handler that nobody waits for must be told, and one that was started must not run for ever. */
+function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
+  const { promises, disturbances, killed, end } = surroundings;
+  const settled = trace.settled[0];
+  const due = Math.max(
+    start.at,
+    Math.min(
+      asked.deadline ?? Number.POSITIVE_INFINITY,
+      trace.aborted?.at ?? Number.POSITIVE_INFINITY,
+      settled !== undefined && settled.outcome !== "answered" ? settled.at : Number.POSITIVE_INFINITY,
+    ),
+  );
+  const over = [...trace.stopped, ...trace.ended].find(({ by, at }) => by === start.by && at >= start.at)?.at;
+  if (killed.has(start.by) || Math.min(over ?? end, end) <= due + promises.stop) return [];
+  if (over === undefined) return [violation(trace, "I6", "a handler was never told that nobody waits for it")];
+  if (wasDisturbed(disturbances, asked.transport, due, due + promises.stop)) return [];
+  return [violation(trace, "I6", `a handler was told ${inMs(over - due)} late that nobody waits for it`)];
+}
+
+function violation(trace: Trace, invariant: Invariant, message: string, more: HistoryEvent[] = []): Violation {
+  return { invariant, message, call: trace.call, events: [...eventsOf(trace), ...more].sort((a, b) => a.at - b.at) };
+}
+
+function inMs(milliseconds: number): string {
+  return `${Math.round(milliseconds)} ms`;
+}

@@ -1,0 +1,24 @@
+import { checkCall } from "./check-call.ts";
+import { checkRun } from "./check-run.ts";
+import { findDisturbances } from "./disturbances.ts";
+import type { HistoryEvent } from "./events.ts";
+import { defaultPromises, type Promises } from "./promises.ts";
+import { traceCalls } from "./trace.ts";
+import type { Violation } from "./violation.ts";
+
+/**
+ * Reads what happened and says which promise was broken, by which call, and which events show it. Knows nothing of the
+ * library. The history must be whole: a start that nobody wrote down is one that did not happen.
+ */
+export function checkHistory(events: readonly HistoryEvent[], promises: Partial<Promises> = {}): Violation[] {
+  const ordered = [...events].sort((a, b) => a.at - b.at);
+  const promised = { ...defaultPromises, ...promises };
+  const traces = traceCalls(ordered);
+  const surroundings = {
+    promises: promised,
+    disturbances: findDisturbances(ordered),
+    killed: new Set(ordered.flatMap((event) => (event.kind === "killed" ? [event.who] : []))),
+    end: ordered.at(-1)?.at ?? 0,
+  };
+  return [...traces.flatMap((trace) => checkCall(trace, surroundings)), ...checkRun(ordered, traces, promised)];
+}

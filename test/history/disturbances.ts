@@ -1,0 +1,31 @@
+import type { HistoryEvent } from "./events.ts";
+
+/** After something was healed, frames that had waited are still on their way for a moment, in ms. */
+const aftermath = 1_000;
+
+/** When something was broken. */
+export interface Disturbance {
+  readonly transport: string;
+  readonly fault: string;
+  readonly from: number;
+  /** Infinite when it was never healed. */
+  readonly to: number;
+}
+
+/** The times between each fault and its healing. */
+export function findDisturbances(events: readonly HistoryEvent[]): Disturbance[] {
+  const healed = new Map(events.flatMap((event) => (event.kind === "healed" ? [[event.id, event.at] as const] : [])));
+  return events.flatMap((event) => {
+    if (event.kind !== "injected") return [];
+    const { transport, fault, at, id } = event;
+    return [{ transport, fault, from: at, to: healed.get(id) ?? Number.POSITIVE_INFINITY }];
+  });
+}
+
+/** Tells whether anything on a transport was broken, or had just been, at any time between two moments. */
+export function wasDisturbed(all: readonly Disturbance[], transport: string, from: number, to: number): boolean {
+  return all.some(
+    (disturbance) =>
+      disturbance.transport === transport && disturbance.from <= to && disturbance.to + aftermath >= from,
+  );
+}

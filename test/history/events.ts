@@ -1,0 +1,138 @@
+/** When and where something happened. */
+interface Happening {
+  /** Milliseconds of the machine's own clock, which all its processes share and nobody can set. See `now()`. */
+  at: number;
+  /** The process or thread that wrote it down. */
+  by: string;
+}
+
+/** Somebody asks. `call` is a number used once, which goes with the input and comes back with the answer. */
+export interface Asked extends Happening {
+  kind: "asked";
+  call: string;
+  operation: string;
+  transport: string;
+  /** When it must have settled, by the same clock as `at`. Subscriptions may have none. */
+  deadline?: number;
+  isIdempotent?: boolean;
+  /** Nobody may start it for this asker. */
+  isDenied?: boolean;
+  /** A subscription, and how many values it has. */
+  values?: number;
+}
+
+/** The asker gives the call up. */
+export interface Aborted extends Happening {
+  kind: "aborted";
+  call: string;
+}
+
+/** The asker has heard how it ended: with an answer, with an error, with its last value, or because it left. */
+export interface Settled extends Happening {
+  kind: "settled";
+  call: string;
+  outcome: "answered" | "failed" | "completed" | "left";
+  /** What the answer said that it answers. */
+  answer?: string;
+  code?: string;
+  message?: string;
+  retryable?: boolean;
+  mayHaveRun?: boolean;
+}
+
+/** A handler begins. `left` is how much time it was told to have, in ms. */
+export interface Started extends Happening {
+  kind: "started";
+  call: string;
+  left?: number;
+}
+
+/** A handler's signal has fired. */
+export interface Stopped extends Happening {
+  kind: "stopped";
+  call: string;
+}
+
+/** A handler has returned or thrown. */
+export interface Ended extends Happening {
+  kind: "ended";
+  call: string;
+}
+
+/** A value of a subscription has come. `value` is its number, as the producer counted it. */
+export interface Received extends Happening {
+  kind: "received";
+  call: string;
+  value: number;
+}
+
+/** Something was broken on purpose, from now until it is healed. */
+export interface Injected extends Happening {
+  kind: "injected";
+  fault: string;
+  transport: string;
+  /** Names this one among its like. */
+  id: string;
+}
+
+/** It is whole again: from now on calls must work. */
+export interface Healed extends Happening {
+  kind: "healed";
+  transport: string;
+  id: string;
+}
+
+/** A process or thread was ended without a chance to write anything down. */
+export interface Killed extends Happening {
+  kind: "killed";
+  who: string;
+}
+
+/** Somebody sent a request in the name of another. Nobody may start it. */
+export interface Forged extends Happening {
+  kind: "forged";
+  call: string;
+}
+
+/** Something was closed, and this is what it left behind. */
+export interface Closed extends Happening {
+  kind: "closed";
+  who: string;
+  left: string[];
+}
+
+/** How much memory a process holds, after a collection. */
+export interface MemorySampled extends Happening {
+  kind: "memory";
+  bytes: number;
+}
+
+/** How long, in ms, the event loop was held up at most since the last sample. */
+export interface LoopSampled extends Happening {
+  kind: "loop";
+  delay: number;
+}
+
+/** A rejection that nobody handled, or an error that nobody caught. */
+export interface Rejected extends Happening {
+  kind: "rejected";
+  message: string;
+}
+
+/** One line of a history. */
+export type HistoryEvent =
+  | Asked
+  | Aborted
+  | Settled
+  | Started
+  | Stopped
+  | Ended
+  | Received
+  | Injected
+  | Healed
+  | Killed
+  | Forged
+  | Closed
+  | MemorySampled
+  | LoopSampled
+  | Rejected;

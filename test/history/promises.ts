@@ -1,0 +1,36 @@
+/** What is promised of a run, with how far a machine that is busy with other things may be off. Times are in ms. */
+export interface Promises {
+  /** A call settles at most this long after its deadline. */
+  settle: number;
+  /**
+   * A handler starts at most this long after the deadline of its call, by transport. Not 0: the wire carries the time
+   * that is left, so the way itself is not counted, and NATS notices only what stood still for more than a second.
+   */
+  start: Record<string, number>;
+  /** A handler starts at most this long after its call was given up, where nothing was broken in between. */
+  abort: number;
+  /** A handler hears within this time that nobody waits for it any more, where nothing was broken in between. */
+  stop: number;
+  /** How often an idempotent operation may be started for one call, by transport. Everything else: once. */
+  repeats: Record<string, number>;
+  /** A new call works at most this long after everything is whole again. */
+  heal: number;
+  /** How many bytes more than at the beginning a process may hold in the end. */
+  memory: number;
+  /** The longest that an event loop may be held up. Absent where the machine is shared with others. */
+  loop?: number;
+  /** What nobody may read in a history. */
+  secrets: readonly string[];
+}
+
+/** What the transports of this package promise. */
+export const defaultPromises: Promises = {
+  settle: 1_000,
+  start: { worker: 250, websocket: 500, nats: 2_000, redis: 500 },
+  abort: 500,
+  stop: 2_000,
+  repeats: { redis: 3 },
+  heal: 5_000,
+  memory: 50 * 1024 * 1024,
+  secrets: [],
+};

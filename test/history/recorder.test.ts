@@ -1,0 +1,41 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createRecorder, readHistory } from "./recorder.ts";
+
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "history-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test("what several processes wrote becomes one history, in the order in which it happened", () => {
+  const folder = createFolder();
+  const [asker, worker] = [join(folder, "asker"), join(folder, "worker")];
+  const first = createRecorder(asker, "asker");
+  const second = createRecorder(worker, "worker");
+
+  first.record({ kind: "aborted", call: "a" });
+  second.record({ kind: "started", call: "a", left: 5 });
+  first.record({ kind: "settled", call: "a", outcome: "left" });
+  first.close();
+  second.close();
+
+  expect(readHistory([worker, asker])).toEqual([
+    { kind: "aborted", call: "a", at: expect.any(Number), by: "asker" },
+    { kind: "started", call: "a", left: 5, at: expect.any(Number), by: "worker" },
+    { kind: "settled", call: "a", outcome: "left", at: expect.any(Number), by: "asker" },
+  ]);
+});
+
+test("the half line of a process that was killed is no event, and any other odd line is an error", () => {
+  const file = join(createFolder(), "log");
+  writeFileSync(file, '{"kind":"aborted","call":"a","at":1,"by":"x"}\n{"kind":"abo');
+
+  const events = readHistory([file]);
+  appendFileSync(file, "\n");
+
+  expect(events).toEqual([{ kind: "aborted", call: "a", at: 1, by: "x" }]);
+  expect(() => readHistory([file])).toThrow(`${file}:2 is no event of a history`);
+});
