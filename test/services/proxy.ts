@@ -1,46 +1,56 @@
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 
+/** Which way bytes go: up to the server, or down to the client. */
+export type Direction = "up" | "down";
+
 /** Stands between a client and a server, and can break what goes through. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
-  /** From now on nothing passes and nothing is refused, as when a cable is cut. Undone with `heal`. */
-  blackhole(): void;
+  /** From now on nothing passes, one way or both, and nothing is refused, as when a cable is cut. Undone with `heal`. */
+  blackhole(direction?: Direction): void;
+  /** From now on everything takes so many milliseconds more, each way. Undone with `heal`. */
+  delay(milliseconds: number): void;
   heal(): void;
   /** Cuts every connection with a TCP reset. New ones are taken. */
   reset(): void;
   close(): Promise<void>;
 }
 
+/** What is wrong with the way at present. */
+interface Condition {
+  holes: Set<Direction>;
+  delay: number;
+}
+
+/** More than this is not held back for one connection: the sender has to wait then, as it would on a slow link. */
+const maxHeld = 4 * 1024 * 1024;
+
 /** Starts a proxy in front of a port of this machine. */
 export async function startProxy(target: number): Promise<Proxy> {
-  const pairs = new Set<readonly [Socket, Socket]>();
-  let isHole = false;
-  const server = createServer((client) => {
-    const upstream = createConnection({ port: target, host: "127.0.0.1" });
-    const pair = [client, upstream] as const;
+  const pairs = new Set<readonly [Pipe, Pipe]>();
+  const condition: Condition = { holes: new Set(), delay: 0 };
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = createConnection({ port: target, host: "127.0.0.1", noDelay: true });
+    const pair = [new Pipe("up", client, upstream, condition), new Pipe("down", upstream, client, condition)] as const;
     pairs.add(pair);
-    for (const [from, to] of [pair, [upstream, client] as const]) {
-      from.on("data", (chunk) => {
-        if (!to.write(chunk)) from.pause();
-      });
-      to.on("drain", () => {
-        if (!isHole) from.resume();
-      });
-      from.on("error", () => to.destroy());
-      from.on("close", () => {
+    for (const socket of [client, upstream]) {
+      socket.on("error", () => {}); // `close` follows
+      socket.on("close", () => {
         pairs.delete(pair);
-        to.destroy();
+        for (const pipe of pair) pipe.close();
       });
-      if (isHole) from.pause();
     }
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
 
+  const update = () => {
+    for (const pipe of [...pairs].flat()) pipe.update();
+  };
   const reset = () => {
-    for (const [client, upstream] of [...pairs]) {
-      client.resetAndDestroy();
-      upstream.destroy();
+    for (const [up, down] of [...pairs]) {
+      up.from.resetAndDestroy();
+      down.from.destroy();
     }
   };
   const close = async () => {
@@ -50,16 +60,84 @@ export async function startProxy(target: number): Promise<Proxy> {
   };
   return {
     port: (server.address() as { port: number }).port,
-    blackhole() {
-      isHole = true;
-      for (const socket of [...pairs].flat()) socket.pause();
+    blackhole(direction) {
+      for (const way of direction === undefined ? (["up", "down"] as const) : [direction]) condition.holes.add(way);
+      update();
+    },
+    delay(milliseconds) {
+      condition.delay = milliseconds;
     },
     heal() {
-      isHole = false;
-      for (const socket of [...pairs].flat()) socket.resume();
+      condition.holes.clear();
+      condition.delay = 0;
+      update();
     },
     reset,
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** One direction of one connection. Bytes keep their order, whatever becomes of the delay. */
+class Pipe {
+  readonly from: Socket;
+  readonly #to: Socket;
+  readonly #direction: Direction;
+  readonly #condition: Condition;
+  readonly #held: Array<{ chunk: Buffer; due: number }> = [];
+  #heldBytes = 0;
+  #isFull = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(direction: Direction, from: Socket, to: Socket, condition: Condition) {
+    this.from = from;
+    this.#to = to;
+    this.#direction = direction;
+    this.#condition = condition;
+    from.on("data", (chunk) => this.#take(chunk));
+    to.on("drain", () => {
+      this.#isFull = false;
+      this.update();
+    });
+    this.update();
+  }
+
+  /** Lets bytes flow, or not, as the condition says. */
+  update(): void {
+    const isHeldBack = this.#isFull || this.#heldBytes > maxHeld || this.#condition.holes.has(this.#direction);
+    if (isHeldBack) this.from.pause();
+    else this.from.resume();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#to.destroy();
+    this.from.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#condition.delay === 0 && this.#held.length === 0) return this.#pass(chunk);
+    this.#held.push({ chunk, due: performance.now() + this.#condition.delay });
+    this.#heldBytes += chunk.length;
+    this.update();
+    this.#timer ??= setTimeout(() => this.#release(), this.#condition.delay);
+  }
+
+  #release(): void {
+    const now = performance.now();
+    for (let next = this.#held[0]; next !== undefined && next.due <= now; next = this.#held[0]) {
+      this.#held.shift();
+      this.#heldBytes -= next.chunk.length;
+      this.#pass(next.chunk);
+    }
+    const next = this.#held[0];
+    this.#timer = next === undefined ? undefined : setTimeout(() => this.#release(), next.due - now);
+    this.update();
+  }
+
+  #pass(chunk: Buffer): void {
+    if (this.#to.destroyed || this.#to.write(chunk)) return;
+    this.#isFull = true;
+    this.update();
+  }
 }
