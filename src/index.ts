@@ -13,6 +13,7 @@ export {
   importPeers,
   PendingRequestMap,
   type PendingRequestMapOptions,
+  type SignIdentity,
   type StopHandling,
   type SubscribeRequestOptions,
 } from "./call/index.ts";

@@ -60,9 +60,10 @@ test("authenticate maps a token to an identity and outranks the claim", async ()
 
   expect(good).toMatchObject({ type: "call.responded", output: { data: "grace" } });
   expect(bad).toMatchObject({ code: "ACCESS_DENIED" });
+  const request = expect.objectContaining({ operationId: "test.secret" });
   expect(authenticate.mock.calls).toEqual([
-    ["good", admin],
-    ["bad", admin],
+    ["good", admin, request],
+    ["bad", admin, request],
   ]);
 });
 

@@ -2,18 +2,22 @@ import { accessDenied, CallError, type Identity, isCallError } from "../operatio
 import type { CallRequested } from "../transport/transport.ts";
 
 /**
- * Tells who calls. Gets the token and the identity that the request claims, neither of which is to be believed as it
- * is. `undefined` lets the call go on without an identity; throwing refuses it.
+ * Tells who calls. Gets the token, the identity that the request claims and the request itself, none of which is to be
+ * believed as it is. `undefined` lets the call go on without an identity; throwing refuses it.
  */
 export type Authenticate = (
   token: string | undefined,
   claim: Identity | undefined,
+  request: Readonly<CallRequested>,
 ) => Identity | undefined | Promise<Identity | undefined>;
 
 /** How a serving side comes to believe in an identity. */
 export interface IdentityRules {
   authenticate?: Authenticate | undefined;
-  /** Believes the identity that a request claims: everybody who can reach this peer is trusted. @default false */
+  /**
+   * Believes the identity that a request claims: everybody who can reach this peer is trusted. The caller's map has to
+   * say `trustedBus` too. @default false
+   */
   trustedBus?: boolean | undefined;
 }
 
@@ -31,15 +35,15 @@ export function identify(
 
 async function askFor(
   authenticate: Authenticate,
-  { operationId }: CallRequested,
+  frame: CallRequested,
   token: string | undefined,
   claim: Identity | undefined,
 ): Promise<Identity | undefined> {
   try {
-    return (await authenticate(token, claim)) ?? undefined;
+    return (await authenticate(token, claim, frame)) ?? undefined;
   } catch (cause) {
     if (isCallError(cause)) throw cause;
-    const { code, message, details } = accessDenied(operationId, "the caller could not be authenticated");
+    const { code, message, details } = accessDenied(frame.operationId, "the caller could not be authenticated");
     throw new CallError(code, message, details, { cause, mayHaveRun: false });
   }
 }

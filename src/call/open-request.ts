@@ -1,5 +1,5 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
-import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
+import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/deadlines.ts";
 import { notify } from "../internal/emitter.ts";
 import { Linked, type LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
@@ -9,6 +9,7 @@ import {
   type CallError,
   checkCallOptions,
   checkPastDeadline,
+  type Identity,
   limitExceeded,
   mapError,
   timedOut,
@@ -17,6 +18,7 @@ import {
 import { LocalRequest } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../transport/transport.ts";
 import type { CallRequestOptions } from "./request-options.ts";
+import { type SignIdentity, signRequest } from "./sign-request.ts";
 
 const log = logger("call");
 
@@ -31,6 +33,12 @@ export interface RequestHost {
   readonly defaultTimeout: number;
   /** Whether nothing leaves this process: answers need no second look then, and requests no copy. */
   readonly isInProcess: boolean;
+  /** Whether the identity of a call travels as a claim. */
+  readonly claimsIdentity: boolean;
+  /** Makes the tokens of calls that have an identity and no token. */
+  readonly sign: SignIdentity | undefined;
+  /** Whether it was told that an identity does not travel. */
+  hasWarned: boolean;
   /** Replies that came for requests that had ended. */
   ignored: number;
   isClosed: boolean;
@@ -96,24 +104,18 @@ export abstract class OpenRequest extends LocalRequest {
 
   /** Sends the request. Does not throw. */
   send(input: unknown, options: CallRequestOptions | undefined, defaultTimeout: number, credit?: number): void {
-    const { host, operationId } = this;
+    const { host } = this;
     try {
       if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
       if (host.size > host.maxPending)
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
       const frame: CallRequested = host.isInProcess ? this : toFrame(this);
       frame.input = input;
-      if (options !== undefined) describe(frame, options);
+      if (options !== undefined) describe(frame, options, host.claimsIdentity);
       if (credit !== undefined) frame.credit = credit;
       this.#watch(frame, options, defaultTimeout);
-      this.isSent = true;
-      const sent = host.transport.request(operationId, frame, (reply) => this.receive(reply));
-      if (typeof sent === "function") this.#onSent(sent);
-      else
-        sent.then(
-          (followUp) => this.#onSent(followUp),
-          (error) => this.close(mapError(error)),
-        );
+      if (host.isInProcess || options?.identity === undefined || frame.token !== undefined) this.#transmit(frame);
+      else this.#introduce(frame, options.identity);
     } catch (error) {
       this.close(mapError(error));
     }
@@ -166,6 +168,45 @@ export abstract class OpenRequest extends LocalRequest {
     this.toServer?.({ type: "call.aborted", requestId: this.requestId, reason });
   }
 
+  /** Sends a request that is made for somebody and has no token yet. */
+  #introduce(frame: CallRequested, identity: Identity): void {
+    const { host } = this;
+    if (host.sign === undefined) {
+      if (!host.claimsIdentity) warnOfIdentity(host);
+      return this.#transmit(frame);
+    }
+    const began = monotonicNow();
+    const signing = signRequest(host.sign, identity, frame);
+    if (signing === undefined) return this.#transmit(frame);
+    signing.then(
+      () => this.#transmitAfter(frame, monotonicNow() - began),
+      (error) => this.close(error),
+    );
+  }
+
+  /** Sends a request that was held for some milliseconds, unless it has ended meanwhile. Does not throw. */
+  #transmitAfter(frame: CallRequested, milliseconds: number): void {
+    if (!this.isOpen) return;
+    try {
+      if (frame.timeout !== undefined) frame.timeout -= milliseconds;
+      if (frame.timeout !== undefined && frame.timeout <= 0) throw timedOut(this.operationId, false);
+      this.#transmit(frame);
+    } catch (error) {
+      this.close(mapError(error));
+    }
+  }
+
+  #transmit(frame: CallRequested): void {
+    this.isSent = true;
+    const sent = this.host.transport.request(this.operationId, frame, (reply) => this.receive(reply));
+    if (typeof sent === "function") this.#onSent(sent);
+    else
+      sent.then(
+        (followUp) => this.#onSent(followUp),
+        (error) => this.close(mapError(error)),
+      );
+  }
+
   #onSent(followUp: SendFollowUp): void {
     this.toServer = followUp;
     // Given up before the transport was ready; after a last reply it does not matter.
@@ -198,12 +239,22 @@ function toFrame({ requestId, operationId }: OpenRequest): CallRequested {
   return { type: "call.requested", requestId, operationId, input: undefined };
 }
 
-function describe(frame: CallRequested, options: CallRequestOptions): void {
+function describe(frame: CallRequested, options: CallRequestOptions, claimsIdentity: boolean): void {
   const { parentRequestId, token, identity, metadata } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
   if (token !== undefined) frame.token = token;
-  if (identity !== undefined) frame.identity = identity;
+  if (identity !== undefined && claimsIdentity) frame.identity = identity;
   if (metadata !== undefined) frame.metadata = metadata;
+}
+
+/** An identity that is dropped without a word would be looked for at the wrong end. */
+function warnOfIdentity(host: RequestHost): void {
+  if (host.hasWarned) return;
+  host.hasWarned = true;
+  log.warn(
+    "The identity given to calls over {transport} does not travel, so the serving side sees no caller. Give the PendingRequestMap `sign` to prove it, or `trustedBus: true` at both ends where everybody on the bus may claim to be anybody.",
+    { transport: host.transport.name },
+  );
 }
 
 function reportProgressListener(error: unknown): void {

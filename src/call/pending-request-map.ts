@@ -25,6 +25,7 @@ import { isBuilt } from "./origins.ts";
 import { PendingCall } from "./pending-call.ts";
 import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
 import { Serving } from "./serving.ts";
+import type { SignIdentity } from "./sign-request.ts";
 
 /** How a map treats its calls. */
 export interface PendingRequestMapOptions {
@@ -33,6 +34,16 @@ export interface PendingRequestMapOptions {
    * @default 30,000
    */
   defaultTimeout?: number;
+  /**
+   * Makes the token of every call that has an `identity` and no `token`, such as what `createJWTSigner` gives. Not asked
+   * in process.
+   */
+  sign?: SignIdentity;
+  /**
+   * Sends the identity of calls as it is, for serving sides that trust the bus too. Without it, an identity is not sent.
+   * @default only in process and over a plain `EventTarget`
+   */
+  trustedBus?: boolean;
   limits?: Pick<Limits, "pendingCalls">;
 }
 
@@ -74,6 +85,9 @@ export class PendingRequestMap implements AsyncDisposable {
       maxPending: options.limits?.pendingCalls ?? defaultLimits.pendingCalls,
       defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
       isInProcess,
+      claimsIdentity: isInProcess || (options.trustedBus ?? this.transport instanceof EventTargetTransport),
+      sign: options.sign,
+      hasWarned: false,
       ignored: 0,
       isClosed: false,
     };

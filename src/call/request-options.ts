@@ -6,7 +6,10 @@ export interface CallRequestOptions {
   deadline?: number | undefined;
   /** Shown to `authenticate` of the serving side. */
   token?: string | undefined;
-  /** Believed in process; elsewhere a claim, which the serving side drops unless it was told to trust the bus. */
+  /**
+   * For whom the call is made. Believed in process; elsewhere it is turned into a token by the map's `sign`, or is a
+   * claim where both ends say `trustedBus`, or is not sent.
+   */
   identity?: Identity | undefined;
   metadata?: Readonly<Record<string, unknown>> | undefined;
   /** Aborts the call, which then fails with `ABORTED`; the serving side is told. */
