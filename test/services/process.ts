@@ -10,6 +10,8 @@ import { ensureServer, type ServerName } from "../../scripts/ensure-servers.ts";
 /** A server of our own on loopback, which can be killed and started again at the same place. */
 export interface Service extends AsyncDisposable {
   readonly port: number;
+  /** The process, while there is one. */
+  readonly pid: number | undefined;
   /** Starts it again after `kill`. Resolves when it takes connections. */
   start(): Promise<void>;
   /** Ends it without a chance to say goodbye, or stops it for a while with SIGSTOP and SIGCONT. */
@@ -59,6 +61,9 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
   await start();
   return {
     port,
+    get pid() {
+      return child?.pid;
+    },
     start,
     kill: async (signal = "SIGKILL") => {
       if (signal === "SIGKILL") await end(signal);
