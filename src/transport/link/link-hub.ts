@@ -3,7 +3,7 @@ import { logger } from "../../internal/log.ts";
 import { nearest } from "../../internal/nearest.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
-import { wireVersion } from "../codec/index.ts";
+import { type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
   type OnRequest,
@@ -72,12 +72,8 @@ export class LinkHub implements Transport, LinkOwner {
       peerId: this.#peerId,
       maxMessage: options.maxReceived,
     });
-    try {
-      if (this.#servers.size > 0) this.#tellServing(link, [...this.#servers.keys()]);
-      if (this.#specs.length > 0) this.#tellSpecs(link);
-    } catch (error) {
-      log.error("{transport}: what is served cannot be told to a new peer: {error}", { transport: this.name, error });
-    }
+    if (this.#servers.size > 0) this.#tell(link, { type: "link.serves", operationIds: [...this.#servers.keys()] });
+    if (this.#specs.length > 0) this.#tell(link, this.#announcement());
     return link;
   }
 
@@ -88,21 +84,18 @@ export class LinkHub implements Transport, LinkOwner {
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
     for (const id of operationIds) this.#servers.set(id, onRequest);
-    for (const link of this.#links) this.#tellServing(link, operationIds);
-    await this.#sync();
+    await this.#tellAll({ type: "link.serves", operationIds });
     return async (ids = operationIds) => {
       const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
       for (const id of stopped) this.#servers.delete(id);
-      for (const link of this.#links) link.send({ type: "link.stopped", operationIds: stopped });
-      await this.#sync();
+      await this.#tellAll({ type: "link.stopped", operationIds: stopped });
     };
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     this.#specs = specs;
-    for (const link of this.#links) this.#tellSpecs(link);
-    await this.#sync();
+    await this.#tellAll(this.#announcement());
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
@@ -178,13 +171,26 @@ export class LinkHub implements Transport, LinkOwner {
     clearTimeout(timer);
   }
 
-  #tellServing(link: Link, operationIds: readonly string[]): void {
-    link.send({ type: "link.serves", operationIds });
+  /** Tells every peer. One that cannot be told keeps nobody else from hearing it. */
+  async #tellAll(frame: WireFrame): Promise<void> {
+    for (const link of this.#links) this.#tell(link, frame);
+    await this.#sync();
   }
 
-  #tellSpecs(link: Link): void {
-    const event: PeerAnnounced = { type: "peer.announced", peerId: this.#peerId, specs: this.#specs };
-    link.send(event);
+  #tell(link: Link, frame: WireFrame): void {
+    try {
+      link.send(frame);
+    } catch (error) {
+      log.error("{transport}: a peer cannot be told {type}: {error}", {
+        transport: this.name,
+        type: frame.type,
+        error,
+      });
+    }
+  }
+
+  #announcement(): PeerAnnounced {
+    return { type: "peer.announced", peerId: this.#peerId, specs: this.#specs };
   }
 
   #uniquePeerId(wanted: string): string {

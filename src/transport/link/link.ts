@@ -1,3 +1,4 @@
+import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
 import { CallError, type Identity, limitExceeded } from "../../operation/index.ts";
@@ -19,6 +20,11 @@ import { Outbox } from "./outbox.ts";
 import { ServedCalls } from "./served-calls.ts";
 
 const log = logger("transport", "link");
+
+/** In bytes. A peer that takes less could not even be told an error. */
+const leastMaxMessage = 1024;
+/** More than these are nobody's operations, but an attempt to fill this side's memory. */
+const maxOperations = 100_000;
 
 /** What a link may cost, and how it listens. */
 export interface LinkOptions extends FrameLimits {
@@ -94,6 +100,7 @@ export class Link {
   /** Sends one request. Throws when it cannot travel or the connection has enough to do. */
   request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const { requestId } = frame;
+    if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
     if (this.#asked.size >= this.#options.callsPerConnection) {
       throw limitExceeded(
         "Too many calls are pending on this connection",
@@ -109,8 +116,10 @@ export class Link {
         { mayHaveRun: false },
       );
     }
-    this.send(frame);
+    const text = encode(frame, this.#sendLimits);
+    // Before it is sent, because that may be when the link is found to be lost.
     this.#asked.set(requestId, onReply);
+    this.#push(text);
     return (followUp) => {
       if (this.#asked.get(requestId) !== onReply) return;
       if (followUp.type === "call.aborted") this.#asked.delete(requestId);
@@ -121,10 +130,7 @@ export class Link {
   /** Sends any frame. Throws a `CallError` when it cannot travel; a link that is lost takes it and drops it. */
   send(frame: WireFrame): void {
     if (this.#isClosed) return;
-    this.#outbox.push(encode(frame, this.#sendLimits));
-    if (this.#outbox.bufferedAmount > this.#options.bufferedBytes) {
-      this.fail(new Error("The other side reads too slowly"));
-    }
+    this.#push(encode(frame, this.#sendLimits));
   }
 
   /** Resolves when the other side has handled all that was sent before, or is gone. */
@@ -136,8 +142,13 @@ export class Link {
   receive(message: string | Uint8Array): void {
     if (this.#isClosed) return;
     this.#heard++;
-    if (typeof message !== "string" || !message.includes("\n")) return this.#read(message);
-    for (const line of message.split("\n")) this.#read(line);
+    if (typeof message !== "string") return this.#read(message);
+    let start = 0;
+    for (let end = message.indexOf("\n"); end !== -1 && !this.#isClosed; end = message.indexOf("\n", start)) {
+      this.#read(message.slice(start, end));
+      start = end + 1;
+    }
+    this.#read(start === 0 ? message : message.slice(start));
   }
 
   /** Ends the link because something went wrong: what is pending fails. */
@@ -145,21 +156,30 @@ export class Link {
     this.close(error);
   }
 
-  /** Ends the link. Asked calls fail with `UNAVAILABLE`, served ones are aborted. */
+  /** Ends the link. Asked calls fail with `UNAVAILABLE`, served ones are aborted. Does not throw. */
   close(error?: Error): void {
     if (this.#isClosed) return;
-    if (error === undefined) this.send({ type: "link.closed" });
     this.#isClosed = true;
     this.#stopHeartbeat();
+    if (error === undefined) this.#outbox.push(encode({ type: "link.closed" }, this.#sendLimits));
     this.#outbox.close();
-    this.#channel.close(error);
+    notify(() => this.#channel.close(error), this.#report("closing the channel"));
     this.#owner.onLost(this, error);
-    const failure = linkLost(this.#owner.name, error);
+    const failure = linkLost(this.#owner.name, error, true);
     const asked = [...this.#asked];
     this.#asked.clear();
-    for (const [requestId, onReply] of asked) onReply(toFailedFrame(requestId, failure));
+    for (const [requestId, onReply] of asked) {
+      notify(() => onReply(toFailedFrame(requestId, failure)), this.#report("telling of the end"));
+    }
     for (const answered of this.#pings.splice(0)) answered();
     this.#served.abortAll(error?.message ?? "the connection was closed");
+  }
+
+  #push(text: string): void {
+    this.#outbox.push(text);
+    if (this.#outbox.bufferedAmount > this.#options.bufferedBytes) {
+      this.fail(new Error("The other side reads too slowly"));
+    }
   }
 
   #read(text: string | Uint8Array): void {
@@ -173,12 +193,12 @@ export class Link {
     try {
       this.#take(frame);
     } catch (error) {
-      log.error("{transport}: handling a {type} failed: {error}", {
-        transport: this.#owner.name,
-        type: frame.type,
-        error,
-      });
+      this.#report(`handling ${frame.type}`)(error);
     }
+  }
+
+  #report(what: string): (error: unknown) => void {
+    return (error) => log.error("{transport}: {what} failed: {error}", { transport: this.#owner.name, what, error });
   }
 
   #take(frame: WireFrame): void {
@@ -215,6 +235,7 @@ export class Link {
       return this.fail(new Error(`The other side speaks another version of the wire format than ${wireVersion}`));
     }
     if (typeof maxMessage === "number" && maxMessage < this.#options.maxMessage) {
+      if (maxMessage < leastMaxMessage) return this.fail(new Error("The other side takes next to nothing"));
       this.#sendLimits = { ...this.#options, maxMessage };
     }
     this.peerId = typeof peerId === "string" ? peerId.slice(0, 256) : "";
@@ -227,6 +248,7 @@ export class Link {
       if (type === "link.stopped") this.operationIds.delete(id);
       else if (typeof id === "string") this.operationIds.add(id);
     }
+    if (this.operationIds.size > maxOperations) return this.fail(new Error("The other side serves too much"));
     this.#owner.onServing(this);
   }
 
@@ -285,8 +307,8 @@ export class Link {
   }
 }
 
-function linkLost(transport: string, cause: Error | undefined): CallError {
-  const why = cause === undefined ? "it was closed" : cause.message;
-  const message = `The link of the ${transport} transport is gone: ${truncate(why, 400)}.`;
-  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true, cause });
+function linkLost(transport: string, cause: Error | undefined, mayHaveRun: boolean): CallError {
+  const why = cause === undefined ? "it was closed" : truncate(cause.message, 400).replace(/\.$/, "");
+  const message = `The link of the ${transport} transport is gone: ${why}.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun, cause });
 }

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
+import type { Channel } from "./channel.ts";
+import type { LinkOptions } from "./link.ts";
+import { LinkHub } from "./link-hub.ts";
+import { toLinkLimits } from "./options.ts";
+
+const hubs: LinkHub[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const hub of hubs.splice(0)) await hub.close();
+});
+
+function createHub(): LinkHub {
+  const hub = new LinkHub("test");
+  hubs.push(hub);
+  return hub;
+}
+
+/** Attaches a peer that is played by the test: what it is sent, and what it says. */
+function attachPeer(hub: LinkHub, options: Partial<LinkOptions> = {}, overrides: Partial<Channel> = {}) {
+  const sent: Array<Record<string, unknown>> = [];
+  const channel = {
+    send: (text: string) => void sent.push(...text.split("\n").map((line) => JSON.parse(line))),
+    bufferedAmount: 0,
+    close: vi.fn<(reason?: Error) => void>(),
+    ...overrides,
+  };
+  const link = hub.attach(channel, {
+    ...toLinkLimits(),
+    heartbeat: 0,
+    acceptsOperations: true,
+    passesIdentity: false,
+    ...options,
+  });
+  const say = (...frames: object[]) => link.receive(frames.map((frame) => JSON.stringify(frame)).join("\n"));
+  return { link, channel, sent, say };
+}
+
+function request(requestId = "r-1"): CallRequested {
+  return { type: "call.requested", requestId, operationId: "test.echo", input: 1 };
+}
+
+const opened = { type: "link.opened", version: 1, peerId: "peer" };
+const serveNothing: OnRequest = () => () => {};
+
+describe("a peer that claims to take next to nothing", () => {
+  test.each([1, 0, -5, 1_023])("is dropped when it says maxMessage %d", (maxMessage) => {
+    const hub = createHub();
+    const { link, say } = attachPeer(hub);
+
+    say({ ...opened, maxMessage });
+
+    expect(link.isOpen).toBe(false);
+    expect(hub.links.size).toBe(0);
+  });
+
+  test("does not hear of a long list of operations, and others do", async () => {
+    const hub = createHub();
+    const small = attachPeer(hub);
+    const other = attachPeer(hub);
+    small.say({ ...opened, maxMessage: 1_024 });
+    other.say(opened);
+    const ids = Array.from({ length: 100 }, (_, index) => `test.operation-${index}`);
+
+    const serving = hub.serve(ids, serveNothing);
+    await vi.waitFor(() => expect(other.sent.at(-1)).toEqual({ type: "link.pinged" }));
+    for (const { say } of [small, other]) say({ type: "link.ponged" });
+    await serving;
+
+    expect(other.sent).toContainEqual({ type: "link.serves", operationIds: ids });
+  });
+});
+
+describe("a link that ends", () => {
+  test("takes nobody with it when its channel cannot be closed", async () => {
+    const hub = createHub();
+    attachPeer(
+      hub,
+      {},
+      {
+        close() {
+          throw new RangeError("no");
+        },
+      },
+    );
+    const { link, channel } = attachPeer(hub);
+    const replies: ReplyFrame[] = [];
+    link.request(request(), (reply) => replies.push(reply));
+
+    await hub.close();
+
+    expect(channel.close).toHaveBeenCalledOnce();
+    expect(replies).toMatchObject([{ type: "call.error", code: "UNAVAILABLE" }]);
+    expect(hub.links.size).toBe(0);
+  });
+
+  test("settles every call, also when one of those who wait throws", async () => {
+    const hub = createHub();
+    const { link } = attachPeer(hub);
+    const replies: ReplyFrame[] = [];
+    link.request(request("r-1"), () => {
+      throw new Error("not my day");
+    });
+    link.request(request("r-2"), (reply) => replies.push(reply));
+
+    link.close(new Error("cut"));
+
+    expect(replies).toMatchObject([{ type: "call.error", requestId: "r-2", code: "UNAVAILABLE" }]);
+  });
+
+  test("because its channel cannot send settles the request that found out", () => {
+    const send = () => {
+      throw new Error("the pipe is broken");
+    };
+    const { link } = attachPeer(createHub(), {}, { send });
+    const replies: ReplyFrame[] = [];
+
+    link.request({ ...request(), input: "x".repeat(10_000) }, (reply) => replies.push(reply));
+
+    expect(replies).toMatchObject([{ type: "call.error", code: "UNAVAILABLE" }]);
+    expect(link.pending).toBe(0);
+  });
+
+  test("because its channel is full settles the request that found out, and takes no other", () => {
+    const { link, channel } = attachPeer(createHub());
+    const replies: ReplyFrame[] = [];
+    channel.bufferedAmount = 1_000_000_000;
+
+    link.request(request("r-1"), (reply) => replies.push(reply));
+
+    expect(replies).toMatchObject([{ type: "call.error", requestId: "r-1", code: "UNAVAILABLE" }]);
+    expect(() => link.request(request("r-2"), () => {})).toThrow(
+      expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false }),
+    );
+  });
+
+  test("is told to its owner once, also when there is no room for its last words", () => {
+    const onLost = vi.fn();
+    const hub = new LinkHub("test", { onLost });
+    const channel = { bufferedAmount: 0 };
+    const { link } = attachPeer(hub, { bufferedBytes: 1_000 }, channel);
+    channel.bufferedAmount = 2_000;
+
+    link.close();
+
+    expect(onLost).toHaveBeenCalledTimes(1);
+  });
+});
+
+test("nothing of a message is read after what is no frame", () => {
+  const hub = createHub();
+  const { link, say } = attachPeer(hub);
+  const served = vi.fn(serveNothing);
+  void hub.serve(["test.echo"], served);
+
+  say(request("r-1"));
+  link.receive(`\n${JSON.stringify(request("r-2"))}`);
+
+  expect(served.mock.calls.map(([frame]) => frame.requestId)).toEqual(["r-1"]);
+  expect(link.isOpen).toBe(false);
+});
+
+test("a peer that claims more operations than anybody has is dropped", () => {
+  const hub = createHub();
+  const { link, say } = attachPeer(hub);
+  const claim = (from: number) => Array.from({ length: 50_000 }, (_, index) => `test.o${from + index}`);
+
+  say({ type: "link.serves", operationIds: claim(0) }, { type: "link.serves", operationIds: claim(50_000) });
+  const before = link.isOpen;
+  say({ type: "link.serves", operationIds: ["test.one-more"] });
+
+  expect([before, link.isOpen]).toEqual([true, false]);
+});
