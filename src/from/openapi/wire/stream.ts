@@ -1,4 +1,5 @@
 import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
+import { UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { CallError, defaultLimits, type OperationContext, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
@@ -67,7 +68,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #scope: CallScope | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #framer: Framer | undefined;
-  #decoder = new TextDecoder();
+  #text = new UTF8Reader();
   #facts: HTTPFacts | undefined;
   #event: EventFacts | undefined;
   #lastId = "";
@@ -158,7 +159,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     try {
       if (this.#reader === undefined) return await this.#connect();
       const part = await this.#readPart(this.#reader);
-      if (!part.done) this.#framer?.feed(this.#decoder.decode(part.value, { stream: true }));
+      if (!part.done) this.#framer?.feed(this.#text.read(part.value));
       else await this.#complete();
     } catch (error) {
       if (!this.#left) await this.#drop(this.#translate(error));
@@ -189,7 +190,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
       this.#whole = await this.#exchange.reader.read(response, request);
       return this.#end();
     }
-    this.#decoder = new TextDecoder();
+    this.#text = new UTF8Reader();
     this.#kind = kind;
     const keep = (item: FramedItem | number) => {
       this.#queue.push(item);
@@ -273,7 +274,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
 
   /** The server closed the stream in good order. */
   async #complete(): Promise<void> {
-    this.#framer?.feed(this.#decoder.decode());
+    this.#framer?.feed(this.#text.read());
     this.#framer?.end();
     if (this.#ended) return;
     if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
