@@ -47,6 +47,10 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "registry", "from/source.ts", "transport/transport.ts", "transport/in-process"],
     packages: ["typebox"],
   },
+  jwt: {
+    ours: ["internal", "operation", "transport/transport.ts", "transport/codec"],
+    packages: ["jose"],
+  },
   node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
   "index.ts": {
     ours: [
@@ -73,7 +77,7 @@ export const nodeLayers = ["node", "transport/nats", "transport/redis"];
 export const lazyNodeLayers = ["from/mcp"];
 
 /** Optional peers, which are loaded with `import()` when they are used. */
-export const lazyPackages = ["@modelcontextprotocol/client", "@nats-io/transport-node", "@redis/client", "ws"];
+export const lazyPackages = ["@modelcontextprotocol/client", "@nats-io/transport-node", "@redis/client", "jose", "ws"];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];

@@ -1,0 +1,316 @@
+import { createHmac } from "node:crypto";
+import { exportJWK, exportSPKI, generateKeyPair, generateSecret } from "jose";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Identity } from "../operation/index.ts";
+import { createJWTAuthenticator, createJWTSigner, type JWTAuthenticatorOptions } from "./index.ts";
+import { forge, inSeconds, requested, secret, write } from "./testing.ts";
+
+const audience = "workers";
+const ada: Identity = { id: "ada", scopes: ["task:write"], resources: { "task:1": ["read"] } };
+const good = { aud: audience, sub: "ada", scopes: ["task:write"], exp: inSeconds(60) };
+
+const acceptIdentities = (options: Partial<JWTAuthenticatorOptions> = {}) =>
+  createJWTAuthenticator({ key: secret, audience, bind: "identity", ...options });
+
+/** How a token is refused. No answer may hold the token or its signature. */
+async function refusalOf(token: string, options: Partial<JWTAuthenticatorOptions> = {}): Promise<string> {
+  const authenticate = await acceptIdentities(options);
+  const error = await authenticate(token, undefined, requested()).catch((problem) => problem);
+  expect(error).toMatchObject({ code: "ACCESS_DENIED", mayHaveRun: false, details: { operationId: "task.create" } });
+  const parts = token.split(".").filter((part) => part.length > 8);
+  expect(parts.filter((part) => JSON.stringify([error, error.message, String(error.cause)]).includes(part))).toEqual(
+    [],
+  );
+  return error.details.reason;
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("tokens for an identity", () => {
+  test("a signed identity comes back as it was, each time a copy", async () => {
+    const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
+    const authenticate = await acceptIdentities();
+    const token = await sign(ada);
+
+    const first = await authenticate(token);
+    first!.scopes.push("admin");
+    first!.resources!["task:1"]!.push("delete");
+    const second = await authenticate(token);
+
+    expect(second).toEqual(ada);
+  });
+
+  test("a call without a token goes on without an identity, whatever it claims", async () => {
+    const authenticate = await acceptIdentities();
+
+    expect(await authenticate(undefined, ada, requested())).toBe(undefined);
+  });
+
+  test("scopes of OAuth are understood, and a token without scopes has none", async () => {
+    const authenticate = await acceptIdentities();
+    const { scopes: _scopes, ...bare } = good;
+
+    const oauth = await authenticate(await forge({ ...bare, scope: "task:read  task:write" }));
+    const none = await authenticate(await forge(bare));
+
+    expect([oauth, none]).toEqual([
+      { id: "ada", scopes: ["task:read", "task:write"] },
+      { id: "ada", scopes: [] },
+    ]);
+  });
+
+  test("a token that was believed is not believed after it has expired", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const authenticate = await acceptIdentities();
+    const token = await forge({ ...good, exp: inSeconds(60) });
+
+    await authenticate(token);
+    vi.setSystemTime(Date.now() + 75_000);
+
+    await expect(authenticate(token)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  });
+
+  const noJWT = /^the token is no signed JWT/;
+  const wrongKey = /^the token was not signed with a key that this side knows/;
+  const oddScopes = /^the scopes of the token are odd/;
+  const oddResources = /^the resources of the token are odd/;
+  const noExpiry = /^the token does not say when it expires/;
+  const nobody = /^the token names nobody/;
+  const tooLong = /^the token is good for more than 86400 s/;
+  const hostile: Record<string, [() => string | Promise<string>, RegExp]> = {
+    "nothing at all": [() => "", noJWT],
+    "some text": [() => "let me in", noJWT],
+    "three dots of nothing": [() => "..", noJWT],
+    "a header that is no JSON": [() => `${btoa("nonsense")}.e30.x`, noJWT],
+    "an encrypted token": [() => write({ alg: "dir", enc: "A256GCM" }, {}, "a.b.c"), /./],
+    "alg none": [() => write({ alg: "none" }, good), wrongKey],
+    "alg None": [() => write({ alg: "None" }, good, "x"), wrongKey],
+    "no alg": [() => write({}, good, "x"), wrongKey],
+    "an alg that is a list": [() => write({ alg: ["HS256"] }, good, "x"), wrongKey],
+    "another key": [() => forge(good, {}, new Uint8Array(32)), wrongKey],
+    "another algorithm with the same key": [() => forge(good, { alg: "HS512" }, new Uint8Array(64)), wrongKey],
+    "a signature of nothing": [async () => `${(await forge(good)).split(".").slice(0, 2).join(".")}.`, wrongKey],
+    "claims that were changed": [
+      async () => {
+        const [header, , signature] = (await forge(good)).split(".");
+        return write({}, { ...good, scopes: ["admin"] }).replace(/^[^.]*/, header!) + signature;
+      },
+      wrongKey,
+    ],
+    "a key of its own in the header": [() => forgeWithOwnKey("jwk"), wrongKey],
+    "an address of keys in the header": [() => forgeWithOwnKey("jku"), wrongKey],
+    "an extension that must be known": [() => forge(good, { crit: ["exp2"], exp2: 1 }).catch(() => critical()), /./],
+    "claims that are a list": [() => forge([good]), noJWT],
+    "claims that are no JSON": [() => forge("{"), noJWT],
+    "no exp": [() => forge({ ...good, exp: undefined }), noExpiry],
+    "exp as text": [() => forge({ ...good, exp: String(inSeconds(60)) }), noExpiry],
+    "exp as null": [() => forge({ ...good, exp: null }), noExpiry],
+    "exp as a list": [() => forge({ ...good, exp: [inSeconds(60)] }), noExpiry],
+    "a negative exp": [() => forge({ ...good, exp: -1 }), /^the token has expired/],
+    "exp in the past": [() => forge({ ...good, exp: inSeconds(-20) }), /^the token has expired/],
+    "exp in the year 9999": [() => forge({ ...good, exp: 253_402_300_799 }), tooLong],
+    "an infinite exp": [() => forge(JSON.stringify(good).replace(/"exp":\d+/, '"exp":1e999')), tooLong],
+    "exp in milliseconds": [() => forge({ ...good, exp: Date.now() + 60_000 }), tooLong],
+    "a later nbf": [() => forge({ ...good, nbf: inSeconds(60) }), /^the token is not valid yet/],
+    "no audience": [() => forge({ ...good, aud: undefined }), /another audience/],
+    "another audience": [() => forge({ ...good, aud: "others" }), /another audience/],
+    "an audience that contains ours": [() => forge({ ...good, aud: "workers.evil.test" }), /another audience/],
+    "no sub": [() => forge({ ...good, sub: undefined }), nobody],
+    "an empty sub": [() => forge({ ...good, sub: "" }), nobody],
+    "sub as a number": [() => forge({ ...good, sub: 1 }), nobody],
+    "scopes as text": [() => forge({ ...good, scopes: "admin" }), oddScopes],
+    "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), oddScopes],
+    "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), oddScopes],
+    "scopes as null beside a scope": [() => forge({ ...good, scopes: null, scope: "admin" }), oddScopes],
+    "scope as a list": [() => forge({ ...good, scopes: undefined, scope: ["admin"] }), oddScopes],
+    "resources as a list": [() => forge({ ...good, resources: [["task:1"]] }), oddResources],
+    "resources as null": [() => forge({ ...good, resources: null }), oddResources],
+    "actions as text": [() => forge({ ...good, resources: { "task:1": "read" } }), oddResources],
+    "a prototype as resources": [
+      () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":{"task:1":["read"]}}}')),
+      oddResources,
+    ],
+    "a list as __proto__ of resources": [
+      () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":["read"]}}')),
+      oddResources,
+    ],
+    "more than can be read": [() => forge({ ...good, note: "x".repeat(20_000) }), /more than 16384 characters/],
+  };
+
+  test.each(Object.entries(hostile))("%s is refused", async (_name, [make, reason]) => {
+    expect(await refusalOf(await make())).toMatch(reason);
+    expect(({} as Record<string, unknown>)["task:1"]).toBe(undefined);
+  });
+
+  test("an issuer that was not named is refused", async () => {
+    expect(await refusalOf(await forge({ ...good, iss: "evil" }), { issuer: "hub" })).toMatch(/another issuer/);
+    expect(await refusalOf(await forge(good), { issuer: "hub" })).toMatch(/another issuer/);
+  });
+
+  test("a secret made of the public key signs nothing", async () => {
+    const { publicKey } = await generateKeyPair("RS256", { extractable: true });
+    const pem = await exportSPKI(publicKey);
+    const [header, claims] = write({ alg: "HS256", typ: "JWT" }, good).split(".");
+    const signature = createHmac("sha256", pem).update(`${header}.${claims}`).digest("base64url");
+
+    for (const key of [publicKey, pem, await exportJWK(publicKey)]) {
+      expect(await refusalOf(`${header}.${claims}.${signature}`, { key })).toMatch(wrongKey);
+    }
+  });
+});
+
+async function forgeWithOwnKey(field: "jwk" | "jku"): Promise<string> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const jwk = await exportJWK(publicKey);
+  return forge(good, { alg: "ES256", [field]: field === "jwk" ? jwk : "http://127.0.0.1:1/keys" }, privateKey);
+}
+
+/** jose does not write what it would not read. */
+async function critical(): Promise<string> {
+  const [header, claims] = write({ alg: "HS256", crit: ["exp2"], exp2: 1 }, good).split(".");
+  return `${header}.${claims}.${createHmac("sha256", secret).update(`${header}.${claims}`).digest("base64url")}`;
+}
+
+describe("tokens for one call", () => {
+  const setUp = async (options: Partial<JWTAuthenticatorOptions> = {}) => ({
+    sign: await createJWTSigner({ key: secret, audience }),
+    authenticate: await createJWTAuthenticator({ key: secret, audience, ...options }),
+  });
+
+  test("the call that a token was made for is let through once", async () => {
+    const { sign, authenticate } = await setUp();
+    const request = requested({ metadata: { trace: "t-1" }, parentRequestId: "outer" });
+    const token = await sign(ada, request);
+
+    const [first, second] = await Promise.allSettled([
+      authenticate(token, undefined, request),
+      authenticate(token, undefined, request),
+    ]);
+
+    expect(first).toEqual({ status: "fulfilled", value: ada });
+    expect(second).toMatchObject({
+      reason: { code: "ACCESS_DENIED", mayHaveRun: true, details: { reason: expect.stringMatching(/used before/) } },
+    });
+  });
+
+  const swaps: Record<string, Parameters<typeof requested>[0]> = {
+    "another request": { requestId: "0123456789abcdef-2" },
+    "another operation": { operationId: "task.delete" },
+    "another input": { input: { title: "Sink it" } },
+    "no input": { input: undefined },
+    "other metadata": { metadata: { trace: "mine" } },
+    "another parent": { parentRequestId: "other" },
+  };
+
+  test.each(Object.entries(swaps))("a token says nothing about %s", async (_name, change) => {
+    const { sign, authenticate } = await setUp();
+    const token = await sign(ada, requested());
+
+    const outcome = authenticate(token, undefined, requested(change));
+
+    await expect(outcome).rejects.toMatchObject({
+      code: "ACCESS_DENIED",
+      details: { reason: "the token was made for another call; sign every call by itself" },
+    });
+    expect(await authenticate(token, undefined, requested())).toEqual(ada);
+  });
+
+  test("tokens for one call and tokens for an identity do not pass for each other", async () => {
+    const { sign, authenticate } = await setUp();
+    const forCall = await sign(ada, requested());
+    const forAll = await (await createJWTSigner({ key: secret, audience, bind: "identity" }))(ada);
+
+    expect(await refusalOf(forCall)).toMatch(/^the token is for one call/);
+    await expect(authenticate(forAll, undefined, requested())).rejects.toMatchObject({
+      details: { reason: expect.stringMatching(/^the token is not bound to this call/) },
+    });
+    await expect(authenticate(forCall)).rejects.toMatchObject({
+      code: "ACCESS_DENIED",
+      details: { reason: expect.stringMatching(/open no connection/) },
+    });
+  });
+
+  test("a token lives no longer than its call, and no longer than this side allows", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { sign, authenticate } = await setUp({ clockTolerance: 0 });
+    const short = requested({ timeout: 2_000, requestId: "short" });
+    const long = requested({ timeout: 3_600_000, requestId: "long" });
+    const tokens = [await sign(ada, short), await sign(ada, long)];
+    const endless = await createJWTSigner({ key: secret, audience, lifetime: 3_600_000 });
+
+    await expect(authenticate(await endless(ada, long), undefined, long)).rejects.toMatchObject({
+      details: { reason: expect.stringMatching(/^the token is good for more than 300 s/) },
+    });
+    vi.setSystemTime(Date.now() + 4_000);
+    await expect(authenticate(tokens[0], undefined, short)).rejects.toMatchObject({
+      details: { reason: expect.stringMatching(/expired/) },
+    });
+    expect(await authenticate(tokens[1], undefined, long)).toEqual(ada);
+  });
+
+  test("what workers share decides whether a token was used, and refuses all when it fails", async () => {
+    const used = new Set<string>();
+    const takeOnce = async (requestId: string) => used.size < used.add(requestId).size;
+    const [one, two] = [await setUp({ takeOnce }), await setUp({ takeOnce })];
+    const broken = await setUp({ takeOnce: () => Promise.reject(new Error("connection lost")) });
+    const token = await one.sign(ada, requested());
+
+    expect(await one.authenticate(token, undefined, requested())).toEqual(ada);
+    await expect(two.authenticate(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+    await expect(broken.authenticate(token, undefined, requested())).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      mayHaveRun: false,
+    });
+  });
+});
+
+describe("keys that change", () => {
+  test("several keys are tried, by name where tokens name one", async () => {
+    const [old, fresh] = await Promise.all([generateKeyPair("EdDSA"), generateKeyPair("EdDSA", { extractable: true })]);
+    const named = { ...(await exportJWK(fresh.publicKey)), kid: "2" };
+    const authenticate = await acceptIdentities({ key: [old.publicKey, named] });
+
+    const tokens = [
+      await forge(good, { alg: "EdDSA" }, old.privateKey),
+      await forge(good, { alg: "EdDSA" }, fresh.privateKey),
+      await forge(good, { alg: "Ed25519", kid: "2" }, fresh.privateKey),
+      await forge(good, { alg: "EdDSA", kid: "unknown" }, old.privateKey),
+    ];
+    const misnamed = await forge(good, { alg: "EdDSA", kid: "2" }, old.privateKey);
+
+    expect(await Promise.all(tokens.map(async (token) => (await authenticate(token))?.id))).toEqual(
+      Array(4).fill("ada"),
+    );
+    await expect(authenticate(misnamed)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  });
+});
+
+describe("what an authenticator is not made with", () => {
+  const wrong: Record<string, [Partial<JWTAuthenticatorOptions>, RegExp]> = {
+    "no key": [{ key: undefined }, /The key is missing/],
+    "an empty list of keys": [{ key: [] }, /There is no key/],
+    "a list with a hole": [{ key: [secret, undefined as never] }, /The key is missing/],
+    "a key and published keys": [{ jwks: "https://keys.test" }, /either key or jwks/],
+    "keys published without TLS": [{ key: undefined, jwks: "http://keys.test/jwks" }, /https:/],
+    "published secrets": [{ key: undefined, jwks: "https://keys.test", algorithms: ["HS256"] }, /HS256/],
+    "an algorithm that the key is not for": [{ algorithms: ["RS256"] }, /The key is for HS256/],
+    "alg none": [{ algorithms: ["none"] }, /not for none/],
+    "no audience": [{ audience: "" }, /audience/],
+    "no list of audiences": [{ audience: [] }, /audience/],
+    "a tolerance that is no number": [{ clockTolerance: Number.NaN }, /milliseconds/],
+  };
+
+  test.each(Object.entries(wrong))("%s", async (_name, [options, message]) => {
+    await expect(acceptIdentities(options)).rejects.toThrow(message);
+  });
+});
+
+test("a CryptoKey that is a secret works for both sides", async () => {
+  const key = (await generateSecret("HS256")) as CryptoKey;
+  const sign = await createJWTSigner({ key, audience, issuer: "hub" });
+  const authenticate = await createJWTAuthenticator({ key, audience, issuer: ["hub", "other"] });
+
+  expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(ada);
+});

@@ -1,0 +1,138 @@
+import type { JWTVerifyResult } from "jose";
+import { accessDenied, CallError, type Identity, isCallError } from "../operation/index.ts";
+import type { CallRequested } from "../transport/transport.ts";
+import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
+import { copyIdentity, maxTokenLength, toIdentity } from "./claims.ts";
+import { loadJose } from "./load-jose.ts";
+import { Refusal, toRefusal } from "./refusal.ts";
+import { rememberCalls, type TakeOnce } from "./replays.ts";
+import { createVerify, type KeySource } from "./verifier.ts";
+
+/** Which tokens are believed. */
+export interface JWTAuthenticatorOptions extends KeySource {
+  /** Who has to have signed. @default anybody with the key */
+  issuer?: string | string[];
+  /** For whom tokens have to be made: the name of this service. */
+  audience: string | string[];
+  /** What a token has to be good for; see the signer. @default "call" */
+  bind?: JWTBinding;
+  /** How far clocks may be apart, in ms. @default 10,000 */
+  clockTolerance?: number;
+  /** Tokens that are good for longer, in ms, are refused. @default five minutes, a day with `bind: "identity"` */
+  maxLifetime?: number;
+  /**
+   * Sees to it that a token for a call is used once. Give one that all workers share, such as `SET … NX` of Redis, and
+   * no other worker takes it a second time either. @default this authenticator remembers what it has seen
+   */
+  takeOnce?: TakeOnce;
+}
+
+/**
+ * Tells for whom a call is made, by its token. Fits `authenticate` of `buildCallHandler`, and with `bind: "identity"`
+ * that of the WebSocket server.
+ */
+export type JWTAuthenticator = (
+  token: string | undefined,
+  claim?: unknown,
+  request?: Readonly<CallRequested>,
+) => Promise<Identity | undefined>;
+
+/** How many checked tokens are kept, so that the next call needs no second check. */
+const maxKept = 1_000;
+
+/**
+ * Makes what checks signed identities, with `jose`. A call without a token goes on without an identity; one whose token
+ * is not to be believed is refused with `ACCESS_DENIED`. Throws when a key is unfit or missing.
+ */
+export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): Promise<JWTAuthenticator> {
+  const { issuer, audience, bind = "call", clockTolerance = 10_000, takeOnce = rememberCalls() } = options;
+  const { maxLifetime = bind === "call" ? 300_000 : 86_400_000 } = options;
+  if (audience === undefined || audience.length === 0) throw new TypeError("Say whom tokens have to be for: audience.");
+  if (!(clockTolerance >= 0 && maxLifetime > 0))
+    throw new RangeError("clockTolerance and maxLifetime are milliseconds.");
+  const jose = await loadJose();
+  const verify = await createVerify(jose, options, {
+    audience,
+    clockTolerance: clockTolerance / 1_000,
+    requiredClaims: ["exp", "sub"],
+    ...(issuer === undefined ? {} : { issuer }),
+  });
+
+  /** Checks all that can be checked without the call. */
+  const check = async (token: string) => {
+    if (token.length > maxTokenLength) throw new Refusal(`the token has more than ${maxTokenLength} characters`);
+    const { payload, protectedHeader } = await verify(token);
+    const lasts = payload.exp! * 1_000 + clockTolerance;
+    if (!(lasts <= Date.now() + maxLifetime + 2 * clockTolerance)) throw tooLongLived(maxLifetime);
+    assertType(protectedHeader, bind);
+    return { payload, identity: toIdentity(payload), lasts };
+  };
+
+  const checkForCall = async (token: string, request: Readonly<CallRequested> | undefined) => {
+    if (request === undefined) throw new Refusal('tokens for one call open no connection; use bind: "identity" there');
+    const { payload, identity, lasts } = await check(token);
+    const { jti, op, digest } = await toCallClaims(request);
+    if (payload.jti !== jti || payload["op"] !== op || payload["digest"] !== digest) {
+      throw new Refusal("the token was made for another call; sign every call by itself");
+    }
+    if ((await takeOnce(jti, lasts)) !== true) {
+      throw new Refusal("the token was used before; sign every call by itself", { mayHaveRun: true });
+    }
+    return identity;
+  };
+
+  const checkKept = keepIdentities(check);
+
+  return async (token, _claim, request) => {
+    if (token === undefined) return undefined;
+    try {
+      return await (bind === "call" ? checkForCall(token, request) : checkKept(token));
+    } catch (error) {
+      throw toDenial(error, request?.operationId);
+    }
+  };
+}
+
+/** Remembers whose tokens were checked until they expire. */
+function keepIdentities(
+  check: (token: string) => Promise<{ identity: Identity; lasts: number }>,
+): (token: string) => Promise<Identity> {
+  const kept = new Map<string, { identity: Identity; lasts: number }>();
+  return async (token) => {
+    const known = kept.get(token);
+    if (known !== undefined && Date.now() < known.lasts) return copyIdentity(known.identity);
+    kept.delete(token);
+    const checked = await check(token);
+    if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
+    kept.set(token, checked);
+    return copyIdentity(checked.identity);
+  };
+}
+
+/** A token for one call, which others have read on the bus, must not pass for one that opens everything. */
+function assertType({ typ }: JWTVerifyResult["protectedHeader"], bind: JWTBinding): void {
+  const isForCall = typeof typ === "string" && typ.toLowerCase().replace(/^application\//, "") === callTokenType;
+  if (isForCall === (bind === "call")) return;
+  throw new Refusal(
+    isForCall
+      ? 'the token is for one call, and this side takes those for an identity; set bind to "identity" at the signer'
+      : 'the token is not bound to this call; make it with createJWTSigner, or set bind to "identity" at both sides',
+  );
+}
+
+function tooLongLived(maxLifetime: number): Refusal {
+  return new Refusal(
+    `the token is good for more than ${maxLifetime / 1_000} s; make it with a shorter lifetime, or raise maxLifetime`,
+  );
+}
+
+function toDenial(error: unknown, operationId = "this service"): unknown {
+  const refusal = toRefusal(error);
+  if (refusal !== undefined) {
+    const { code, message, details } = accessDenied(operationId, refusal.message);
+    return new CallError(code, message, details, { mayHaveRun: refusal.mayHaveRun });
+  }
+  if (isCallError(error)) return error;
+  const message = "The token could not be checked. The keys could not be had, or what remembers used tokens failed.";
+  return new CallError("UNAVAILABLE", message, undefined, { cause: error, retryable: true, mayHaveRun: false });
+}

@@ -1,0 +1,174 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair } from "jose";
+import { afterEach, describe, expect, test } from "vitest";
+import { createJWTAuthenticator, createJWTSigner, type JWTKey } from "./index.ts";
+import { forge, inSeconds, requested, secret } from "./testing.ts";
+
+const audience = "workers";
+const ada = { id: "ada", scopes: ["admin"] };
+
+describe("keys of every kind, in every form", () => {
+  const algorithms = ["EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256"];
+
+  test.each(algorithms)("%s", async (alg) => {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+    const choice = alg === "PS256" ? { alg } : {};
+    const forms: Array<[JWTKey, JWTKey]> = [
+      [privateKey, publicKey],
+      [await exportPKCS8(privateKey), `\n${await exportSPKI(publicKey)}`],
+      [
+        { ...(await exportJWK(privateKey)), kid: "1" },
+        { ...(await exportJWK(publicKey)), kid: "1" },
+      ],
+    ];
+
+    const known = await Promise.all(
+      forms.map(async ([own, shared]) => {
+        const sign = await createJWTSigner({ key: own, audience, ...choice });
+        const authenticate = await createJWTAuthenticator({
+          key: shared,
+          audience,
+          ...(alg === "PS256" ? { algorithms: [alg] } : {}),
+        });
+        return authenticate(await sign(ada, requested()), undefined, requested());
+      }),
+    );
+
+    expect(known).toEqual([ada, ada, ada]);
+  });
+
+  test("secrets as bytes and as a JWK, of the length that the algorithm needs", async () => {
+    const bytes = new Uint8Array(64).fill(3);
+    const jwk = { kty: "oct", k: Buffer.from(bytes).toString("base64url"), alg: "HS512" };
+    const sign = await createJWTSigner({ key: bytes, alg: "HS512", audience });
+    const authenticate = await createJWTAuthenticator({ key: jwk, audience });
+
+    expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(ada);
+  });
+
+  test("a JWK of RSA is for the algorithm that it names", async () => {
+    const { privateKey, publicKey } = await generateKeyPair("PS384", { extractable: true });
+    const sign = await createJWTSigner({ key: { ...(await exportJWK(privateKey)), alg: "PS384" }, audience });
+    const token = await sign(ada, requested());
+    const wide = await createJWTAuthenticator({ key: { ...(await exportJWK(publicKey)), alg: "PS384" }, audience });
+    const narrow = await createJWTAuthenticator({ key: await exportJWK(publicKey), audience });
+
+    expect(await wide(token, undefined, requested())).toEqual(ada);
+    await expect(narrow(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  });
+});
+
+describe("what is no key", () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const pem = publicKey.export({ type: "spki", format: "pem" }) as string;
+  const privatePem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  const { publicKey: rsaKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const wrong: Record<string, [unknown, RegExp]> = {
+    undefined: [undefined, /The key is missing/],
+    null: [null, /The key is missing/],
+    "empty text": ["", /The key is missing/],
+    "no bytes": [new Uint8Array(), /The secret has 0 bytes; HS256 needs at least 32/],
+    "31 bytes": [new Uint8Array(31), /The secret has 31 bytes/],
+    "a password": ["correct horse battery staple", /Give a secret as bytes/],
+    "a number": [5, /The key is none/],
+    "an object": [{}, /The key is none/],
+    "a PEM as bytes": [bytes(pem), /a written key, not a secret/],
+    "a PEM as a Buffer with a blank line before": [Buffer.from(`\n${pem}`), /a written key, not a secret/],
+    "a JWK as bytes": [bytes(JSON.stringify(publicKey.export({ format: "jwk" }))), /a written key, not a secret/],
+    "Ed25519 in DER": [publicKey.export({ type: "spki", format: "der" }), /a written key, not a secret/],
+    "RSA in DER": [rsaKey.export({ type: "spki", format: "der" }), /a written key, not a secret/],
+    "a key of SSH": [bytes(`ssh-ed25519 ${"A".repeat(60)}`), /a written key, not a secret/],
+    "a JWK with an empty secret": [{ kty: "oct", k: "" }, /The secret has 0 bytes/],
+    "a JWK without its secret": [{ kty: "oct" }, /The secret has 0 bytes/],
+    "a JWK of an unknown curve": [{ kty: "OKP", crv: "X25519", x: "AA" }, /unknown kind/],
+    "a certificate": ["-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----", /the PEM of a CERTIFICATE/],
+    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /holds no key/],
+    "a private PEM": [privatePem, /PEM of a PRIVATE KEY. To verify, give that of a PUBLIC KEY/],
+    "a private JWK": [privateKey.export({ format: "jwk" }), /Give the public half/],
+  };
+
+  test.each(Object.entries(wrong))("%s", async (_name, [key, message]) => {
+    await expect(createJWTAuthenticator({ key: key as JWTKey, audience })).rejects.toThrow(message);
+  });
+
+  test("a CryptoKey that is for something else", async () => {
+    const aes = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt"]);
+    const short = await crypto.subtle.importKey("raw", new Uint8Array(16), { name: "HMAC", hash: "SHA-256" }, false, [
+      "sign",
+      "verify",
+    ]);
+    const pair = await generateKeyPair("EdDSA");
+
+    await expect(createJWTAuthenticator({ key: aes, audience })).rejects.toThrow(/AES-GCM/);
+    await expect(createJWTAuthenticator({ key: short, audience })).rejects.toThrow(/16 bytes/);
+    await expect(createJWTAuthenticator({ key: pair.privateKey, audience })).rejects.toThrow(/public half/);
+    await expect(createJWTSigner({ key: pair.publicKey, audience })).rejects.toThrow(/private half/);
+    await expect(createJWTSigner({ key: pem, audience })).rejects.toThrow(/To sign, give that of a PRIVATE KEY/);
+    await expect(createJWTSigner({ key: new Uint8Array(32), alg: "HS512", audience })).rejects.toThrow(/32 bytes/);
+  });
+});
+
+describe("published keys", () => {
+  const servers: Array<ReturnType<typeof createServer>> = [];
+  afterEach(async () => {
+    for (const server of servers.splice(0)) {
+      server.close();
+      await once(server, "close");
+    }
+  });
+
+  async function publish(answer: () => { status?: number; body: unknown }): Promise<string> {
+    const server = createServer((_request, response) => {
+      const { status = 200, body } = answer();
+      response.writeHead(status, { connection: "close" }).end(JSON.stringify(body));
+    }).listen(0, "127.0.0.1");
+    servers.push(server);
+    await once(server, "listening");
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+  }
+
+  const claims = { aud: audience, sub: "ada", scopes: ["admin"], exp: inSeconds(60) };
+
+  test("are fetched when a token needs one", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("RS256", { extractable: true });
+    const body = {
+      keys: [
+        { ...(await exportJWK(publicKey)), kid: "k1" },
+        { kty: "oct", k: "AAAA", kid: "s1" },
+      ],
+    };
+    const jwks = await publish(() => ({ body }));
+    const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
+
+    expect(await authenticate(await forge(claims, { alg: "RS256", kid: "k1" }, privateKey))).toEqual(ada);
+    await expect(authenticate(await forge(claims, { kid: "s1" }, secret))).rejects.toMatchObject({
+      code: "ACCESS_DENIED",
+    });
+    await expect(authenticate(await forge(claims, { alg: "RS256", kid: "k2" }, privateKey))).rejects.toMatchObject({
+      code: "ACCESS_DENIED",
+    });
+  });
+
+  test("that cannot be had let nobody in, and the error says to try again", async () => {
+    const { privateKey } = await generateKeyPair("RS256");
+    const token = await forge(claims, { alg: "RS256" }, privateKey);
+    const answers = [{ status: 500, body: {} }, { body: { keys: "none" } }, { body: [] }];
+
+    for (const answer of answers) {
+      const authenticate = await createJWTAuthenticator({
+        jwks: await publish(() => answer),
+        audience,
+        bind: "identity",
+      });
+      await expect(authenticate(token)).rejects.toMatchObject({
+        code: "UNAVAILABLE",
+        retryable: true,
+        mayHaveRun: false,
+      });
+    }
+  });
+});

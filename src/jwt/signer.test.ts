@@ -1,0 +1,104 @@
+import { decodeJwt, decodeProtectedHeader } from "jose";
+import { afterEach, expect, test, vi } from "vitest";
+import { createJWTSigner, type JWTSignerOptions } from "./index.ts";
+import { inSeconds, requested, secret } from "./testing.ts";
+
+const audience = "workers";
+const ada = { id: "ada", scopes: ["task:write"], resources: { "task:1": ["read"] } };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("a token for one call says who calls, what, and until when", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
+  const sign = await createJWTSigner({ key: secret, audience, issuer: "hub" });
+
+  const token = await sign(ada, requested({ timeout: 5_500 }));
+
+  expect(decodeProtectedHeader(token)).toEqual({ alg: "HS256", typ: "operations-call+jwt" });
+  expect(decodeJwt(token)).toEqual({
+    iss: "hub",
+    aud: "workers",
+    sub: "ada",
+    scopes: ["task:write"],
+    resources: { "task:1": ["read"] },
+    iat: 1_700_000_000,
+    exp: 1_700_000_006,
+    jti: "0123456789abcdef-1",
+    op: "task.create",
+    digest: expect.stringMatching(/^[\w-]{43}$/),
+  });
+});
+
+test("a token for an identity is made once for all who are equal, and anew in the middle of its life", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
+  const sign = await createJWTSigner({ key: secret, audience, bind: "identity", lifetime: 100_000 });
+  const eve = { id: "eve", scopes: ["task:write"] };
+
+  const first = await sign(ada, requested());
+  const again = sign(structuredClone(ada));
+  const other = await sign({ ...ada, scopes: [] });
+  const [forEve, forEveAgain] = await Promise.all([sign(eve), sign(eve)]);
+  vi.setSystemTime(Date.now() + 60_000);
+  const renewed = await sign(ada);
+
+  expect(again).toBe(first);
+  expect(other).not.toBe(first);
+  expect(decodeJwt(forEve).sub).toBe("eve");
+  expect(forEveAgain).toBe(forEve);
+  expect(decodeJwt(renewed).exp).toBe(inSeconds(100));
+  expect(decodeProtectedHeader(first).typ).toBe("JWT");
+});
+
+test("an identity that changes while its object stays the same gets another token", async () => {
+  const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
+  const identity = { id: "ada", scopes: ["admin"] };
+  await sign(identity);
+  identity.scopes.pop();
+
+  expect(decodeJwt(await sign(identity))).toMatchObject({ sub: "ada", scopes: [] });
+});
+
+const odd: Record<string, unknown> = {
+  "no id": { scopes: [] },
+  "an empty id": { id: "", scopes: [] },
+  "no scopes": { id: "ada" },
+  "scopes as text": { id: "ada", scopes: "admin" },
+  "resources as text": { id: "ada", scopes: [], resources: "all" },
+  "a prototype as resources": { id: "ada", scopes: [], resources: JSON.parse('{"__proto__":["read"]}') },
+};
+
+test.each(Object.entries(odd))("an identity with %s is not signed", async (_name, identity) => {
+  for (const bind of ["call", "identity"] as const) {
+    const sign = await createJWTSigner({ key: secret, audience, bind });
+    const signing = (async () => sign(identity as never, requested()))();
+
+    await expect(signing).rejects.toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+  }
+});
+
+test("an identity that fills no token is told before it travels", async () => {
+  const sign = await createJWTSigner({ key: secret, audience });
+  const scopes = Array.from({ length: 2_000 }, (_, n) => `scope:${n}`);
+
+  await expect(sign({ id: "ada", scopes }, requested())).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
+});
+
+test("a signer for calls signs nothing without a call", async () => {
+  const sign = await createJWTSigner({ key: secret, audience });
+
+  await expect(sign(ada)).rejects.toThrow(/bind: "identity"/);
+});
+
+const wrong: Record<string, [Partial<JWTSignerOptions>, RegExp]> = {
+  "no key": [{ key: undefined }, /The key is missing/],
+  "no audience": [{ audience: undefined }, /audience/],
+  "a lifetime of nothing": [{ lifetime: 0 }, /lifetime/],
+  "an endless lifetime": [{ lifetime: Number.POSITIVE_INFINITY }, /lifetime/],
+  "alg none": [{ alg: "none" }, /not for none/],
+};
+
+test.each(Object.entries(wrong))("a signer is not made with %s", async (_name, [options, message]) => {
+  await expect(createJWTSigner({ key: secret, audience, ...options })).rejects.toThrow(message);
+});

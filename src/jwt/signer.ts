@@ -1,0 +1,86 @@
+import { CallError, type Identity } from "../operation/index.ts";
+import type { CallRequested } from "../transport/transport.ts";
+import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
+import { fromIdentity, maxTokenLength } from "./claims.ts";
+import { importKeys, type JWTKey } from "./keys.ts";
+import { loadJose } from "./load-jose.ts";
+
+/** How tokens are made. */
+export interface JWTSignerOptions {
+  /** A private key, or a secret of at least 32 bytes that both sides share. */
+  key: JWTKey;
+  /** Needed where the key leaves a choice: RSA keys (`RS256`), secrets (`HS256`). @default by the key */
+  alg?: string;
+  /** Who signs. */
+  issuer?: string;
+  /** Who the tokens are for; the authenticator there has to name the same. */
+  audience: string;
+  /** What a token is good for; the authenticator has to say the same. @default "call" */
+  bind?: JWTBinding;
+  /**
+   * How long a token is good, in ms; one for a call with less time left only as long as that. Has to cover the time that
+   * a request may wait for a worker. @default a minute, five with `bind: "identity"`
+   */
+  lifetime?: number;
+}
+
+/** Makes a token for an identity, for the `sign` of a `PendingRequestMap`. */
+export type JWTSigner = (identity: Identity, request?: Readonly<CallRequested>) => string | Promise<string>;
+
+/** How many tokens are kept to be used again. */
+const maxKept = 1_000;
+
+/**
+ * Makes what signs identities, with `jose`. By default each token is good for one call only; with `bind: "identity"`
+ * it is good for all, made once per identity and used again for half its life. Throws when the key is unfit.
+ */
+export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
+  const { key, alg, issuer, audience, bind = "call" } = options;
+  const { lifetime = bind === "call" ? 60_000 : 300_000 } = options;
+  if (typeof audience !== "string" || audience === "") throw new TypeError("Say whom tokens are for: audience.");
+  if (!(lifetime > 0 && lifetime < Number.POSITIVE_INFINITY)) throw new RangeError("lifetime is milliseconds above 0.");
+  const jose = await loadJose();
+  const [usable] = await importKeys(jose, key, "sign", alg === undefined ? undefined : [alg]);
+  const { alg: chosen, key: signingKey, id: kid } = usable!;
+  const header = { alg: chosen, typ: bind === "call" ? callTokenType : "JWT", ...(kid === undefined ? {} : { kid }) };
+  const encoder = new TextEncoder();
+
+  const make = async (identity: object, life: number, call?: object): Promise<string> => {
+    const now = Date.now();
+    const times = { iat: Math.floor(now / 1_000), exp: Math.ceil((now + life) / 1_000) };
+    const claims = JSON.stringify({ iss: issuer, aud: audience, ...identity, ...times, ...call });
+    const token = await new jose.CompactSign(encoder.encode(claims)).setProtectedHeader(header).sign(signingKey);
+    if (token.length > maxTokenLength) throw tooLong();
+    return token;
+  };
+
+  if (bind === "identity") return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
+  return async (identity, request) => {
+    if (request === undefined) throw new TypeError('A token for no call needs a signer with bind: "identity".');
+    const claims = fromIdentity(identity);
+    return make(claims, Math.min(lifetime, request.timeout ?? lifetime), await toCallClaims(request));
+  };
+}
+
+/** Makes a token once for all who are equal, and anew after some milliseconds. */
+function keepTokens(make: (identity: Identity) => Promise<string>, milliseconds: number): JWTSigner {
+  const kept = new Map<string, { token: string; until: number }>();
+  return (identity) => {
+    const { id, scopes, resources } = identity;
+    const key = JSON.stringify([id, scopes, resources]);
+    const known = kept.get(key);
+    const now = Date.now();
+    if (known !== undefined && now < known.until) return known.token;
+    return make(identity).then((token) => {
+      kept.delete(key);
+      if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
+      kept.set(key, { token, until: now + milliseconds });
+      return token;
+    });
+  };
+}
+
+function tooLong(): CallError {
+  const message = `The token would have more than ${maxTokenLength} characters. Give the identity fewer scopes or resources.`;
+  return new CallError("PAYLOAD_TOO_LARGE", message, undefined, { mayHaveRun: false });
+}

@@ -1,0 +1,37 @@
+import { CompactSign } from "jose";
+import type { CallRequested } from "../transport/transport.ts";
+
+/** A secret that both sides of a test share. */
+export const secret = new Uint8Array(32).fill(7);
+
+/** A request as it reaches a worker. */
+export function requested(change: Partial<CallRequested> = {}): CallRequested {
+  return {
+    type: "call.requested",
+    requestId: "0123456789abcdef-1",
+    operationId: "task.create",
+    input: { title: "Ship it" },
+    ...change,
+  };
+}
+
+/** Seconds since the epoch, as tokens count, in so many seconds from now. */
+export function inSeconds(seconds: number): number {
+  return Math.floor(Date.now() / 1_000) + seconds;
+}
+
+/** Signs whatever a test wants to be signed. */
+export async function forge(
+  claims: unknown,
+  header: Record<string, unknown> = {},
+  key: Parameters<CompactSign["sign"]>[0] = secret,
+): Promise<string> {
+  const text = typeof claims === "string" ? claims : JSON.stringify(claims);
+  return new CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg: "HS256", ...header }).sign(key);
+}
+
+/** Writes a token without signing it. */
+export function write(header: unknown, claims: unknown, signature = ""): string {
+  const [first, second] = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  return `${first}.${second}.${signature}`;
+}
