@@ -1,5 +1,5 @@
 import { CallError, unavailable } from "../../operation/index.ts";
-import { loadWS } from "./load-ws.ts";
+import { loadWS, type WSModule } from "./load-ws.ts";
 import { toProtocols } from "./protocol.ts";
 import type { Socket } from "./socket-channel.ts";
 
@@ -13,28 +13,24 @@ export interface OpenOptions {
   timeout: number;
   /** Largest message that is read, in bytes. */
   maxPayload: number;
-  /** Instead of the global class. */
+  /** Instead of the class of the runtime. */
   WebSocket?: SocketClass;
 }
 
 /**
- * Opens a connection by the runtime's own `WebSocket`, or by `ws` where there is none. `onOpen` gets it before any
- * message can have come, and what it returns is awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` where the
- * runtime tells that the server wants another token.
+ * Opens a connection: on Node by `ws` where it is installed, which can cut a dead connection and tells why one was
+ * refused, else by the runtime's own `WebSocket`. `onOpen` gets it before any message can have come, and what it returns
+ * is awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` when the server is known to want another token.
  */
 export async function openSocket(
   url: string,
   options: OpenOptions,
   onOpen: (socket: Socket) => Promise<void>,
 ): Promise<void> {
-  const Class = options.WebSocket ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
   let status: number | undefined;
-  const socket =
-    Class === undefined
-      ? await createWithWS(url, options, (code) => {
-          status = code;
-        })
-      : new Class(url, toProtocols(options.token));
+  const socket = await createSocket(url, options, (code) => {
+    status = code;
+  });
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail(new Error(`No connection within ${options.timeout} ms`)), options.timeout);
     const fail = (cause: unknown) => {
@@ -52,12 +48,24 @@ export async function openSocket(
   });
 }
 
-async function createWithWS(
+async function createSocket(url: string, options: OpenOptions, onStatus: (status: number) => void): Promise<Socket> {
+  const own = globalThis.WebSocket as unknown as SocketClass | undefined;
+  const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
+  if (Class !== undefined) return new Class(url, toProtocols(options.token));
+  try {
+    return createWithWS(await loadWS(), url, options, onStatus);
+  } catch (error) {
+    if (own === undefined) throw error;
+    return new own(url, toProtocols(options.token));
+  }
+}
+
+function createWithWS(
+  { WebSocket }: WSModule,
   url: string,
   { token, maxPayload, timeout }: OpenOptions,
   onStatus: (status: number) => void,
-): Promise<Socket> {
-  const { WebSocket } = await loadWS();
+): Socket {
   const socket = new WebSocket(url, toProtocols(token), {
     perMessageDeflate: false,
     handshakeTimeout: timeout,

@@ -4,7 +4,7 @@ import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
 import { delayOf } from "./back-off.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { openSocket } from "./open-socket.ts";
-import { closeSocket, listen, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
+import { closeSocket, listen, onClosed, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
 import type { WebSocketTransportOptions } from "./web-socket-client.ts";
 
 const log = logger("transport", "websocket");
@@ -75,7 +75,7 @@ export class ServerConnection {
         clearTimeout(timer);
         resolve();
       });
-      socket.addEventListener("close", (event: CloseEvent) => {
+      onClosed(socket, (event) => {
         clearTimeout(timer);
         const cause = toCloseError(event);
         link.close(cause);

@@ -10,7 +10,9 @@ export interface Socket {
   close(code?: number, reason?: string): void;
   /** Only `ws` can end a connection without a handshake. */
   terminate?(): void;
-  addEventListener(type: string, listener: (event: never) => void): void;
+  /** Only browsers' sockets are event targets in this respect too. */
+  dispatchEvent?(event: Event): boolean;
+  addEventListener(type: string, listener: (event: never) => void, options?: { once?: boolean }): void;
   removeEventListener(type: string, listener: (event: never) => void): void;
 }
 
@@ -29,20 +31,30 @@ export function toChannel(socket: Socket): Channel {
   };
 }
 
-/** Closes a socket with the code that tells the other side why, and does not wait for it for long. */
+/**
+ * Closes a socket with the code that tells the other side why, and does not wait for it for long: a socket that cannot
+ * be cut counts as closed then, and its listeners hear so.
+ */
 export function closeSocket(socket: Socket, reason?: Error): void {
   if (socket.readyState === closedState) return;
   const [code, text] = toCloseCode(reason);
   socket.close(code, text);
-  if (socket.terminate === undefined) return;
-  const timer = setTimeout(() => socket.terminate?.(), closeTimeout);
-  socket.addEventListener("close", () => clearTimeout(timer));
+  const timer = setTimeout(() => {
+    if (socket.terminate !== undefined) socket.terminate();
+    else socket.dispatchEvent?.(Object.assign(new Event("close"), { code: 1006, reason: "no answer to the close" }));
+  }, closeTimeout);
+  onClosed(socket, () => clearTimeout(timer));
+}
+
+/** Calls `listener` once, when a socket is closed or counts as such. */
+export function onClosed(socket: Socket, listener: (event: CloseEvent) => void): void {
+  socket.addEventListener("close", listener, { once: true });
 }
 
 /** Resolves when a socket is closed. */
 export function whenClosed(socket: Socket): Promise<void> {
   if (socket.readyState === closedState) return Promise.resolve();
-  return new Promise((resolve) => socket.addEventListener("close", () => resolve()));
+  return new Promise((resolve) => onClosed(socket, () => resolve()));
 }
 
 /** Calls `onMessage` with what arrives, as text or bytes. */

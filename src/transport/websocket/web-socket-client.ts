@@ -16,7 +16,7 @@ export interface WebSocketTransportOptions {
   /** How to connect again after the connection was lost. `false` does not. */
   reconnect?: false | BackOff;
   limits?: Limits;
-  /** The class to connect with. @default the global one, else that of the package `ws` */
+  /** The class to connect with. @default on Node that of the package `ws` where it is installed, else the global one */
   WebSocket?: SocketClass;
 }
 
