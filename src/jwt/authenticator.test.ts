@@ -250,6 +250,14 @@ describe("tokens for one call", () => {
     expect(await authenticate(tokens[1], undefined, long)).toEqual(ada);
   });
 
+  test("a worker knows only of tokens that it has seen itself", async () => {
+    const [one, two] = [await setUp(), await setUp()];
+    const token = await one.sign(ada, requested());
+
+    expect(await one.authenticate(token, undefined, requested())).toEqual(ada);
+    expect(await two.authenticate(token, undefined, requested())).toEqual(ada);
+  });
+
   test("what workers share decides whether a token was used, and refuses all when it fails", async () => {
     const used = new Set<string>();
     const takeOnce = async (requestId: string) => used.size < used.add(requestId).size;

@@ -1,0 +1,229 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
+import { generateKeyPair } from "jose";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  buildCallHandler,
+  type CallFailed,
+  type CallRequested,
+  type Identity,
+  type IOperationDefinition,
+  importPeers,
+  OperationRegistry,
+  PendingRequestMap,
+  type ReplyFrame,
+} from "../../src/index.ts";
+import { createJWTAuthenticator, createJWTSigner, type JWTSigner } from "../../src/jwt/index.ts";
+import { createNATSTransport } from "../../src/transport/nats/index.ts";
+import { createWebSocketServer, createWebSocketTransport } from "../../src/transport/websocket/index.ts";
+import { operation, subscription, until } from "../conformance/transport-helpers.ts";
+import { startNATS } from "../services/nats.ts";
+
+const audience = "workers";
+const ada: Identity = { id: "ada", scopes: ["admin"] };
+const eve: Identity = { id: "eve", scopes: [] };
+const keys = await generateKeyPair("EdDSA");
+const service = await startNATS();
+
+describe.skipIf(service === undefined)("signed identities on a bus that others read and write", () => {
+  const servers = `127.0.0.1:${service?.port}`;
+  let sign: JWTSigner;
+  let runs: string[];
+  let open: Array<{ close(): Promise<void> }>;
+
+  beforeAll(async () => {
+    sign = await createJWTSigner({ key: keys.privateKey, audience });
+  });
+  afterAll(() => service?.close());
+  beforeEach(() => {
+    runs = [];
+    open = [];
+  });
+  afterEach(async () => {
+    for (const one of open.reverse()) await one.close();
+  });
+
+  const admin = { requiredScopes: ["admin"] };
+  const run =
+    (name: string) =>
+    (input: unknown, { identity }: { identity?: Identity }) => {
+      runs.push(name);
+      return [identity?.id, input];
+    };
+  const operations: IOperationDefinition[] = [
+    { ...operation("secret", run("secret")), accessControl: admin },
+    { ...operation("remove", run("remove")), accessControl: admin },
+    {
+      ...subscription("events", async function* (_input, { identity }) {
+        for (let n = 0; n < 200; n++) yield [identity?.id, n];
+      }),
+      accessControl: admin,
+    },
+  ];
+
+  async function startWorker(): Promise<void> {
+    const registry = new OperationRegistry();
+    registry.registerAll(operations);
+    const map = new PendingRequestMap(await createNATSTransport({ servers }));
+    open.push(map);
+    const authenticate = await createJWTAuthenticator({ key: keys.publicKey, audience });
+    await map.handle(buildCallHandler({ registry, callMap: map, authenticate })).ready;
+  }
+
+  async function startCaller(signer = sign): Promise<PendingRequestMap> {
+    const map = new PendingRequestMap(await createNATSTransport({ servers }), { sign: signer });
+    open.push(map);
+    return map;
+  }
+
+  /** Somebody on the bus who hears every request, and sends what it likes. */
+  async function startStranger() {
+    const connection: NatsConnection = await connectNATS({ servers });
+    open.push(connection);
+    const heard: CallRequested[] = [];
+    const answers = new Map<string, ReplyFrame>();
+    connection.subscribe("operations.call.>", {
+      callback: (_error, message) => void heard.push(message.json<CallRequested>()),
+    });
+    connection.subscribe("stranger.*.*", {
+      callback: (_error, message) => {
+        const frames: Array<ReplyFrame> = message
+          .string()
+          .split("\n")
+          .filter(isJSON)
+          .map((line) => JSON.parse(line));
+        for (const frame of frames)
+          if (frame.type.startsWith("call.")) answers.set(message.subject.split(".")[1]!, frame);
+      },
+    });
+    await connection.flush();
+    // Each time from another address, and without the asker's clock: whatever a transport checks is not relied upon.
+    const send = async (frame: CallRequested) => {
+      const name = crypto.randomUUID();
+      const text = JSON.stringify({ ...frame, sentAt: undefined });
+      connection.publish(`operations.call.${frame.operationId}`, text, { reply: `stranger.${name}.r` });
+      await until(() => answers.has(name));
+      return answers.get(name) as CallFailed & { details: { reason: string } };
+    };
+    return { heard, send };
+  }
+
+  test("the caller's identity arrives with its calls and subscriptions", async () => {
+    await startWorker();
+    const calls = await startCaller();
+
+    const { data } = await calls.call("test.secret", { at: new Date(5) }, { identity: ada });
+    const values: unknown[] = [];
+    for await (const value of calls.subscribe("test.events", {}, { identity: ada })) values.push(value.data);
+
+    expect(data).toEqual(["ada", { at: new Date(5) }]);
+    expect(values).toEqual(Array.from({ length: 200 }, (_, n) => ["ada", n]));
+  });
+
+  test("through a hub, a nested call is checked against the one who called first", async () => {
+    await startWorker();
+    const hub = new OperationRegistry();
+    hub.register(operation("outer", (_input, { env }) => env["test"]!["secret"]!({ from: "hub" })));
+    await hub.follow(importPeers(await startCaller()));
+    await until(() => hub.has("test.secret"));
+
+    const high = await hub.execute("test.outer", {}, { identity: ada });
+    const low = hub.execute("test.outer", {}, { identity: eve });
+
+    expect(high.data).toEqual(["ada", { from: "hub" }]);
+    await expect(low).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+      details: { nested: { operationId: "test.secret", code: "ACCESS_DENIED" } },
+    });
+    expect(runs).toEqual(["secret"]);
+  });
+
+  test("what a stranger repeats, changes or makes up is refused and never runs", async () => {
+    await startWorker();
+    const { heard, send } = await startStranger();
+    const calls = await startCaller();
+    await calls.call("test.secret", { n: 1 }, { identity: ada });
+    await until(() => heard.length === 1);
+    const [seen] = heard as [CallRequested];
+    const own = await generateKeyPair("EdDSA");
+    const forge = await createJWTSigner({ key: own.privateKey, audience });
+    const bare: CallRequested = { ...seen, token: undefined };
+
+    const reasons: string[] = [];
+    for (const frame of [
+      seen,
+      { ...seen, requestId: `${seen.requestId}x` },
+      { ...seen, operationId: "test.remove" },
+      { ...seen, input: { n: 2 } },
+      { ...seen, metadata: { trusted: true } },
+      { ...bare, identity: ada },
+      { ...seen, token: await forge(ada, seen) },
+      { ...seen, token: `${seen.token!.split(".").slice(0, 2).join(".")}.` },
+    ]) {
+      const { type, code, details } = await send(frame);
+      reasons.push(`${type} ${code}: ${details.reason}`);
+    }
+
+    const denied = "call.error ACCESS_DENIED:";
+    const anotherCall = `${denied} the token was made for another call; sign every call by itself`;
+    const anotherKey = `${denied} the token was not signed with a key that this side knows; check the keys of both sides`;
+    expect(reasons).toEqual([
+      `${denied} the token was used before; sign every call by itself`,
+      anotherCall,
+      anotherCall,
+      anotherCall,
+      anotherCall,
+      `${denied} it needs an identity with an id and scopes`,
+      anotherKey,
+      anotherKey,
+    ]);
+    expect(runs).toEqual(["secret"]);
+  });
+
+  test("a token that was caught before it was used is good for nothing but the call that it was made for", async () => {
+    await startWorker();
+    const { send } = await startStranger();
+    const caught: CallRequested = {
+      type: "call.requested",
+      requestId: "caught",
+      operationId: "test.secret",
+      input: { n: 1 },
+    };
+    const token = await sign(ada, caught);
+
+    const changed = await send({ ...caught, token, input: { n: 1_000_000 } });
+    const same = await send({ ...caught, token });
+
+    expect(changed).toMatchObject({ type: "call.error", code: "ACCESS_DENIED" });
+    expect(same).toMatchObject({ type: "call.responded", output: { data: ["ada", { n: 1 }] } });
+  });
+});
+
+function isJSON(line: string): boolean {
+  return line.startsWith("{");
+}
+
+test("tokens for an identity open WebSocket connections, and tokens for a call do not", async () => {
+  const http = createServer().listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const authenticate = await createJWTAuthenticator({ key: keys.publicKey, audience, bind: "identity" });
+  const serving = new PendingRequestMap(await createWebSocketServer({ server: http, authenticate }));
+  const registry = new OperationRegistry();
+  registry.register(operation("who", (_input, { identity }) => identity));
+  await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
+  const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const forAll = await createJWTSigner({ key: keys.privateKey, audience, bind: "identity" });
+  const forCall = await createJWTSigner({ key: keys.privateKey, audience });
+  const request: CallRequested = { type: "call.requested", requestId: "1", operationId: "test.who", input: {} };
+
+  const calls = new PendingRequestMap(await createWebSocketTransport(url, { token: await forAll(ada) }));
+  const refused = createWebSocketTransport(url, { token: await forCall(ada, request) });
+
+  expect((await calls.call("test.who", {})).data).toEqual(ada);
+  await expect(refused).rejects.toMatchObject({ code: "UPSTREAM_DENIED" });
+  await calls.close();
+  await serving.close();
+  http.close();
+});
