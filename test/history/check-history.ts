@@ -2,6 +2,7 @@ import { checkCall } from "./check-call.ts";
 import { checkRun } from "./check-run.ts";
 import { findDisturbances } from "./disturbances.ts";
 import type { HistoryEvent } from "./events.ts";
+import { groupBy } from "./group-by.ts";
 import { defaultPromises, type Promises } from "./promises.ts";
 import { traceCalls } from "./trace.ts";
 import type { Violation } from "./violation.ts";
@@ -18,6 +19,10 @@ export function checkHistory(events: readonly HistoryEvent[], promises: Partial<
     promises: promised,
     disturbances: findDisturbances(ordered),
     killed: new Set(ordered.flatMap((event) => (event.kind === "killed" ? [event.who] : []))),
+    loops: groupBy(
+      ordered.filter((event) => event.kind === "loop"),
+      ({ by }) => by,
+    ),
     end: ordered.at(-1)?.at ?? 0,
   };
   return [...traces.flatMap((trace) => checkCall(trace, surroundings)), ...checkRun(ordered, traces, promised)];

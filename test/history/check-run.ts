@@ -1,5 +1,6 @@
 import { type Disturbance, findDisturbances } from "./disturbances.ts";
 import type { Asked, Healed, HistoryEvent, MemorySampled, Settled } from "./events.ts";
+import { groupBy } from "./group-by.ts";
 import type { Promises } from "./promises.ts";
 import type { Trace } from "./trace.ts";
 import type { Violation } from "./violation.ts";
@@ -81,14 +82,4 @@ function checkRecovery(healed: Healed, by: string, own: readonly Attempt[], heal
   const message = `none of ${tried.length} calls of ${by} was answered within ${heal} ms`;
   const shown = [tried[0]!, tried.at(-1)!].flatMap(({ asked, settled }) => [asked, settled]);
   return [{ invariant: "I11", message, events: [healed, ...shown.filter((event) => event !== undefined)] }];
-}
-
-function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(nameOf(item));
-    if (group === undefined) groups.set(nameOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -1,4 +1,4 @@
 export { checkHistory } from "./check-history.ts";
 export type { HistoryEvent } from "./events.ts";
-export { createMemoryRecorder, createRecorder, now, type Occurrence, type Recorder, readHistory } from "./recorder.ts";
-export { formatViolation, type Invariant, invariants, type Violation } from "./violation.ts";
+export { createMemoryRecorder, createRecorder, now, type Recorder, readHistory } from "./recorder.ts";
+export { formatViolation, type Violation } from "./violation.ts";

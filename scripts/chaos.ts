@@ -1,0 +1,107 @@
+/** Breaks things at random for a while and says which promises did not hold. See docs/faults.md. */
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type TransportName, transportNames } from "../test/chaos/arena.ts";
+import { goodToken } from "../test/chaos/operations.ts";
+import { runChaos } from "../test/chaos/run-chaos.ts";
+import { summarise } from "../test/chaos/summary.ts";
+import { checkHistory, type HistoryEvent, readHistory } from "../test/history/index.ts";
+
+const help = `npm run chaos -- [options]
+
+  --minutes <n>        how long calls are made, such as 0.5                          [1]
+  --seed <n>           which calls and faults are chosen                     [a new one]
+  --transports <list>  of ${transportNames.join(", ")}       [all of them]
+  --log <file>         keeps everything that happened, as lines of JSON
+  --check <file>       runs nothing, and checks what was kept
+  --help
+
+Ctrl-C ends early, cleans up and still says what was found. Exits with 1 when a promise was broken.`;
+
+/** A run that cannot end is a violation too: so long, in ms, may closing everything take. */
+const closeTimeout = 90_000;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "1" },
+    seed: { type: "string" },
+    transports: { type: "string" },
+    log: { type: "string" },
+    check: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) console.log(help);
+else if (values.check !== undefined) judge(readHistory([values.check]));
+else await run();
+
+async function run(): Promise<void> {
+  const minutes = toNumber("minutes", values.minutes, Number.MIN_VALUE);
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : toNumber("seed", values.seed, 0);
+  const transports = toTransports(values.transports);
+  const again = `seed ${seed}: npm run chaos -- --seed ${seed} --minutes ${minutes} --transports ${transports.join(",")}`;
+  console.log(again);
+  const started = performance.now();
+  const watchdog = setTimeout(
+    () => {
+      console.log("It did not come to an end.");
+      process.exit(1);
+    },
+    minutes * 60_000 + closeTimeout,
+  );
+
+  const history = await runChaos({
+    duration: minutes * 60_000,
+    seed,
+    transports,
+    signal: createInterrupt(),
+    onProgress: (line) =>
+      console.log(`${String(Math.round((performance.now() - started) / 1_000)).padStart(5)} s  ${line}`),
+  });
+
+  clearTimeout(watchdog);
+  if (values.log !== undefined)
+    writeFileSync(values.log, history.map((event) => `${JSON.stringify(event)}\n`).join(""));
+  judge(history);
+  console.log(again);
+  // Does not keep the process alive, so it only fires when something else does.
+  setTimeout(() => {
+    console.log(`Something keeps this process alive: ${process.getActiveResourcesInfo().join(", ")}`);
+    process.exit(1);
+  }, 5_000).unref();
+}
+
+function judge(history: readonly HistoryEvent[]): void {
+  const violations = checkHistory(history, { secrets: [goodToken] });
+  console.log(`\n${summarise(history, violations)}`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
+/** Fires at the first Ctrl-C. The second one ends everything at once. */
+function createInterrupt(): AbortSignal {
+  const controller = new AbortController();
+  process.on("SIGINT", () => {
+    if (controller.signal.aborted) process.exit(130);
+    console.log("\nEnding early; once more to leave at once.");
+    controller.abort();
+  });
+  return controller.signal;
+}
+
+function toNumber(name: string, text: string, least: number): number {
+  const number = Number(text);
+  if (Number.isFinite(number) && number >= least) return number;
+  return fail(`--${name} must be a number${least > 0 ? " above 0" : ""}, not "${text}".`);
+}
+
+function toTransports(list: string | undefined): TransportName[] {
+  const names = list?.split(",") ?? [...transportNames];
+  const odd = names.find((name) => !transportNames.includes(name as TransportName));
+  return odd === undefined ? (names as TransportName[]) : fail(`There is no transport "${odd}".\n\n${help}`);
+}
+
+function fail(message: string): never {
+  console.log(message);
+  process.exit(2);
+}

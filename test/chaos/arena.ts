@@ -1,0 +1,51 @@
+import type { Caller } from "./caller.ts";
+import type { Random } from "./random.ts";
+
+/** The transports that chaos knows. */
+export const transportNames = ["worker", "websocket", "nats", "redis"] as const;
+
+/** One of them. */
+export type TransportName = (typeof transportNames)[number];
+
+/** Makes whole again what a fault has broken. */
+export type Heal = () => void | Promise<void>;
+
+/** Something that can be done to an arena. */
+export interface Fault {
+  readonly name: string;
+  readonly weight: number;
+  /** Breaks something. `undefined` when there is nothing just now that could be broken. */
+  inject(random: Random): Promise<Heal | undefined>;
+}
+
+/** Callers and workers that meet over one transport, and what can be done to them. */
+export interface Arena {
+  readonly transport: TransportName;
+  readonly callers: readonly Caller[];
+  readonly faults: readonly Fault[];
+  /** Ends callers first, then workers, then what carried their calls. */
+  close(): Promise<void>;
+}
+
+/** Things that can be broken, of which each has at most one fault at a time. */
+export class Breakables<T> {
+  readonly #items: readonly T[];
+  readonly #broken = new Set<T>();
+
+  constructor(items: readonly T[]) {
+    this.#items = items;
+  }
+
+  /** Breaks one of those that are whole. */
+  async break(random: Random, damage: (item: T) => Heal | Promise<Heal>): Promise<Heal | undefined> {
+    const whole = this.#items.filter((item) => !this.#broken.has(item));
+    if (whole.length === 0) return undefined;
+    const item = random.pick(whole);
+    this.#broken.add(item);
+    const heal = await damage(item);
+    return async () => {
+      await heal();
+      this.#broken.delete(item);
+    };
+  }
+}

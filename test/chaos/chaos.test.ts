@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { root } from "../../scripts/subpaths.ts";
+
+/** Runs `npm run chaos` as its users do, in a process of its own that has to end by itself. */
+function chaos(...args: string[]): Promise<{ exitCode: number; output: string }> {
+  return new Promise((resolve) => {
+    const command = ["--import", "tsx", "scripts/chaos.ts", ...args];
+    execFile(process.execPath, command, { cwd: root, timeout: 170_000 }, (error, stdout, stderr) => {
+      resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), output: stdout + stderr });
+    });
+  });
+}
+
+test("a quarter of a minute of faults on all transports breaks no promise", { timeout: 180_000 }, async () => {
+  const { exitCode, output } = await chaos("--minutes", "0.25", "--seed", "2026");
+
+  expect(output).toMatch(/^seed 2026: .+/);
+  expect(output).toMatch(/\n0 violations\n/);
+  for (const transport of ["nats", "redis", "websocket", "worker"]) expect(output).toContain(`\n${transport}\n  calls`);
+  expect(exitCode).toBe(0);
+});
+
+test("a history that was kept can be checked again, and shows what broke", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "chaos-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "history");
+  const asked = {
+    kind: "asked",
+    at: 0,
+    by: "nats caller 1",
+    call: "nats caller 1#1",
+    operation: "x",
+    transport: "nats",
+  };
+  writeFileSync(file, `${JSON.stringify(asked)}\n`);
+
+  const { exitCode, output } = await chaos("--check", file);
+
+  expect(output).toContain("I1 every call settles exactly once, by its deadline\n  it never settled");
+  expect(output).toContain("\n1 violation\n");
+  expect(exitCode).toBe(1);
+});
+
+test.each([
+  [["--help"], 0, "npm run chaos -- [options]"],
+  [["--transports", "pigeon"], 2, 'There is no transport "pigeon".'],
+  [["--minutes", "soon"], 2, '--minutes must be a number above 0, not "soon".'],
+])("%j is answered in words", async (args, code, words) => {
+  const { exitCode, output } = await chaos(...args);
+
+  expect([exitCode, output.includes(words)]).toEqual([code, true]);
+});

@@ -1,0 +1,51 @@
+import type { Proxy as Link } from "../services/proxy.ts";
+import { Breakables, type Fault, type Heal } from "./arena.ts";
+import type { Post } from "./post.ts";
+import type { Random } from "./random.ts";
+
+/** The longest delay of a slow link, in ms, each way. */
+const longestDelay = 150;
+
+/** What can happen to links: cut, one way or both, slow, reset. */
+export function createLinkFaults(links: readonly Link[]): Fault[] {
+  const breakable = new Breakables(links);
+  const fault = (name: string, damage: (link: Link, random: Random) => void): Fault => ({
+    name,
+    weight: 2,
+    inject: (random) =>
+      breakable.break(random, (link): Heal => {
+        damage(link, random);
+        return () => link.heal();
+      }),
+  });
+  return [
+    fault("link cut", (link) => link.blackhole()),
+    fault("link cut one way", (link, random) => link.blackhole(random.pick(["up", "down"]))),
+    fault("link slow", (link, random) => link.delay(random.integer(10, longestDelay))),
+    fault("link reset", (link) => link.reset()),
+  ];
+}
+
+/** What can happen to worker processes: killed, stopped for a while, restarted with or without a gap. */
+export function createWorkerFaults(posts: readonly Post[], relief: Parameters<Post["relieve"]>[0]): Fault[] {
+  const breakable = new Breakables(posts);
+  const fault = (name: string, weight: number, damage: (post: Post) => Heal | Promise<Heal>): Fault => ({
+    name,
+    weight,
+    inject: (random) => breakable.break(random, damage),
+  });
+  return [
+    fault("worker killed", 3, (post) => {
+      post.kill();
+      return () => post.start();
+    }),
+    fault("worker stopped", 3, (post) => {
+      post.freeze();
+      return () => post.thaw();
+    }),
+    fault("worker restarted", 2, async (post) => {
+      await post.relieve(relief);
+      return () => {};
+    }),
+  ];
+}
