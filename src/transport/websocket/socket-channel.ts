@@ -1,3 +1,4 @@
+import { quote } from "../../internal/text.ts";
 import { isCallError } from "../../operation/index.ts";
 import type { Channel } from "../link/index.ts";
 
@@ -19,6 +20,8 @@ export interface Socket {
 const closedState = 3;
 /** How long, in ms, the other side may take to answer a close. */
 const closeTimeout = 1_000;
+/** In bytes, by the protocol. A socket that is given more throws. */
+const maxReason = 123;
 
 /** A channel that sends text messages through an open socket. */
 export function toChannel(socket: Socket): Channel {
@@ -38,7 +41,7 @@ export function toChannel(socket: Socket): Channel {
 export function closeSocket(socket: Socket, reason?: Error): void {
   if (socket.readyState === closedState) return;
   const [code, text] = toCloseCode(reason);
-  socket.close(code, text);
+  socket.close(code, cutToBytes(text, maxReason));
   const timer = setTimeout(() => {
     if (socket.terminate !== undefined) socket.terminate();
     else socket.dispatchEvent?.(Object.assign(new Event("close"), { code: 1006, reason: "no answer to the close" }));
@@ -67,13 +70,19 @@ export function listen(socket: Socket, onMessage: (message: string | Uint8Array)
 
 /** What a close says, as an error. */
 export function toCloseError({ code, reason }: { code: number; reason: string }): Error {
-  const told = reason === "" ? "" : ` (${reason.slice(0, 123)})`;
+  const told = reason === "" ? "" : ` (${quote(reason)})`;
   return new Error(`The connection was closed with code ${code}${told}`);
 }
 
 /** https://www.rfc-editor.org/rfc/rfc6455#section-7.4.1; browsers may send only 1000 and 3000 to 4999. */
 function toCloseCode(reason: Error | undefined): [code: number, reason: string] {
   if (reason === undefined) return [1000, ""];
-  if (!isCallError(reason)) return [4000, reason.message.slice(0, 100)];
-  return reason.code === "PAYLOAD_TOO_LARGE" ? [4009, "message too large"] : [4007, reason.message.slice(0, 100)];
+  if (!isCallError(reason)) return [4000, reason.message];
+  return reason.code === "PAYLOAD_TOO_LARGE" ? [4009, "message too large"] : [4007, reason.message];
+}
+
+/** As much of a text as `limit` bytes of UTF-8 hold, in whole characters. */
+function cutToBytes(text: string, limit: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));
+  return text.slice(0, read);
 }

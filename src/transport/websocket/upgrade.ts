@@ -7,7 +7,7 @@ export interface UpgradeRequest {
 
 /** What a server needs of a handshake's socket; Node's `Duplex` is one. */
 export interface UpgradeSocket {
-  end(text: string): unknown;
+  end(text: string, onSent: () => void): unknown;
   destroy(): unknown;
   on(event: "error", listener: () => void): unknown;
   off(event: "error", listener: () => void): unknown;
@@ -29,5 +29,7 @@ const statusTexts = { 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 5
 export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, reason: string): void {
   const head = `HTTP/1.1 ${status} ${statusTexts[status]}`;
   const headers = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store";
-  socket.end(`${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`);
+  const text = `${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`;
+  // A client that keeps its half open would keep the connection, which no timeout of the HTTP server watches any more.
+  socket.end(text, () => socket.destroy());
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer as WSServer } from "ws";
 import { logger } from "../../internal/log.ts";
-import { defaultLimits, type Identity, type Limits } from "../../operation/index.ts";
+import { defaultLimits, type Identity, isIdentity, type Limits } from "../../operation/index.ts";
 import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
@@ -17,6 +17,7 @@ import {
   type UpgradeServer,
   type UpgradeSocket,
 } from "./upgrade.ts";
+import { within } from "./within.ts";
 
 const log = logger("transport", "websocket");
 
@@ -83,13 +84,11 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
 
   readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
     const { path, server } = this.#options;
-    if (path !== undefined && request.url?.split("?", 1)[0] !== path) {
-      // Another listener may know the path; where there is none, nobody else would answer.
-      if (server === undefined || server.listenerCount("upgrade") === 1) refuse(socket, 404, "No such path.");
-      return;
-    }
-    const ignore = () => {}; // a client that leaves before its answer is its own affair
-    socket.on("error", ignore);
+    const isOurs = path === undefined || request.url?.split("?", 1)[0] === path;
+    // Another listener may know the path; where there is none, nobody else would answer.
+    if (!isOurs && server !== undefined && server.listenerCount("upgrade") > 1) return;
+    socket.on("error", () => {}); // a client that leaves before its answer is its own affair
+    if (!isOurs) return refuse(socket, 404, "No such path.");
     this.#admit(request)
       .then((admission) => {
         if ("status" in admission) refuse(socket, admission.status, admission.reason);
@@ -123,17 +122,12 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   }
 
   async #identify(token: string, request: UpgradeRequest): Promise<Identity | undefined> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
     try {
-      const late = new Promise<undefined>((resolve) => {
-        timer = setTimeout(() => resolve(undefined), authenticateTimeout);
-      });
-      return await Promise.race([this.#options.authenticate?.(token, request), late]);
+      const identity: unknown = await within(this.#options.authenticate?.(token, request), authenticateTimeout);
+      return isIdentity(identity) ? identity : undefined;
     } catch (error) {
       log.warn("websocket: authenticate failed: {error}", { error });
       return undefined;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
