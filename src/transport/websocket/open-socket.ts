@@ -13,6 +13,8 @@ export interface OpenOptions {
   timeout: number;
   /** Largest message that is read, in bytes. */
   maxPayload: number;
+  /** Gives up while there is no connection. */
+  signal: AbortSignal;
   /** Instead of the class of the runtime. */
   WebSocket?: SocketClass;
 }
@@ -31,20 +33,29 @@ export async function openSocket(
   const socket = await createSocket(url, options, (code) => {
     status = code;
   });
+  const { timeout, signal } = options;
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => fail(new Error(`No connection within ${options.timeout} ms`)), options.timeout);
-    const fail = (cause: unknown) => {
+    const timer = setTimeout(() => fail(new Error(`No connection within ${timeout} ms`)), timeout);
+    const stopWaiting = () => {
       clearTimeout(timer);
-      socket.terminate?.();
+      signal.removeEventListener("abort", giveUp);
+    };
+    const giveUp = () => fail(undefined);
+    const fail = (cause: unknown) => {
+      stopWaiting();
+      if (socket.terminate !== undefined) socket.terminate();
+      else socket.close();
       reject(refused(url, status, cause));
     };
+    signal.addEventListener("abort", giveUp);
     socket.addEventListener("open", () => {
-      clearTimeout(timer);
+      stopWaiting();
       resolve(onOpen(socket));
     });
     // Stays for good: `ws` throws errors that nobody listens to. What follows an open is told by `close` as well.
     socket.addEventListener("error", (event: { error?: unknown }) => fail(event.error));
-    socket.addEventListener("close", () => fail(undefined));
+    socket.addEventListener("close", giveUp);
+    if (signal.aborted) giveUp();
   });
 }
 

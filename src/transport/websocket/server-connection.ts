@@ -1,11 +1,12 @@
 import { logger } from "../../internal/log.ts";
 import { unavailable } from "../../operation/index.ts";
 import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
-import { delayOf } from "./back-off.ts";
+import { delayOf, longestDelay } from "./back-off.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { openSocket } from "./open-socket.ts";
-import { closeSocket, listen, onClosed, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
+import { listen, onClosed, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
 import type { WebSocketTransportOptions } from "./web-socket-client.ts";
+import { within } from "./within.ts";
 
 const log = logger("transport", "websocket");
 
@@ -14,9 +15,11 @@ export class ServerConnection {
   readonly #hub: LinkHub;
   readonly #url: string;
   readonly #options: WebSocketTransportOptions;
+  readonly #closing = new AbortController();
   #socket: Socket | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #isClosed = false;
+  /** How often it was tried since there was a connection that lasted. */
+  #attempt = 0;
 
   constructor(hub: LinkHub, url: string, options: WebSocketTransportOptions) {
     this.#hub = hub;
@@ -25,40 +28,50 @@ export class ServerConnection {
   }
 
   /** Connects. When that fails it rejects, and tries again later. */
-  async start(attempt = 0): Promise<void> {
+  async start(): Promise<void> {
     try {
       await this.#connect();
     } catch (error) {
-      this.#startAgain(attempt);
+      this.#startAgain();
       throw error;
     }
   }
 
   /** Gives up connecting; resolves when the socket is gone. The link itself is the hub's to close. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     clearTimeout(this.#retry);
     if (this.#socket !== undefined) await whenClosed(this.#socket);
   }
 
   async #connect(): Promise<void> {
-    const { token, connectTimeout = 10_000, limits, WebSocket } = this.#options;
+    const { connectTimeout = 10_000, limits, WebSocket } = this.#options;
     const options = {
-      token: typeof token === "function" ? await token() : token,
+      token: await this.#askForToken(connectTimeout),
       timeout: connectTimeout,
       maxPayload: toMaxPayload(toLinkLimits(limits).maxMessage),
+      signal: this.#closing.signal,
       WebSocket,
     };
-    await openSocket(this.#url, options, async (socket) => {
+    await openSocket(this.#url, options, (socket) => {
       this.#socket = socket;
-      if (this.#isClosed) closeSocket(socket);
-      else await this.#introduce(socket, connectTimeout);
+      return this.#introduce(socket, connectTimeout);
     });
+  }
+
+  async #askForToken(timeout: number): Promise<string | undefined> {
+    const { token } = this.#options;
+    if (typeof token !== "function") return token;
+    try {
+      return await within(token(), timeout, this.#closing.signal);
+    } catch (cause) {
+      throw unavailable("The token for the WebSocket server", { mayHaveRun: false, cause });
+    }
   }
 
   /** A connection counts from when the server has said its first words, among them how much it takes. */
   #introduce(socket: Socket, timeout: number): Promise<void> {
-    const { heartbeat = 15_000, limits } = this.#options;
+    const { heartbeat = 15_000, limits, reconnect } = this.#options;
     const link: Link = this.#hub.attach(toChannel(socket), {
       ...toLinkLimits(limits),
       heartbeat,
@@ -67,11 +80,11 @@ export class ServerConnection {
     });
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => link.close(new Error("The server did not introduce itself")), timeout);
-      let isReady = false;
+      let readySince: number | undefined;
       listen(socket, (message) => {
         link.receive(message);
-        if (isReady || link.peerId === "") return;
-        isReady = true;
+        if (readySince !== undefined || link.peerId === "") return;
+        readySince = performance.now();
         clearTimeout(timer);
         resolve();
       });
@@ -79,22 +92,25 @@ export class ServerConnection {
         clearTimeout(timer);
         const cause = toCloseError(event);
         link.close(cause);
-        if (isReady) this.#startAgain(0);
-        else reject(unavailable("The WebSocket server", { mayHaveRun: false, cause }));
+        if (readySince === undefined) return reject(unavailable("The WebSocket server", { mayHaveRun: false, cause }));
+        // A server that drops connections as soon as they are made is in trouble that should not be added to.
+        if (performance.now() - readySince >= longestDelay(reconnect)) this.#attempt = 0;
+        this.#startAgain();
       });
     });
   }
 
-  #startAgain(attempt: number): void {
+  #startAgain(): void {
     const { reconnect = {} } = this.#options;
-    if (this.#isClosed || reconnect === false) return;
+    const { signal } = this.#closing;
+    if (signal.aborted || reconnect === false) return;
     this.#retry = setTimeout(
       () => {
-        this.start(attempt + 1).catch((error) => {
-          log.warn("websocket: connecting again failed: {error}", { error });
+        this.start().catch((error) => {
+          if (!signal.aborted) log.warn("websocket: connecting again failed: {error}", { error });
         });
       },
-      delayOf(attempt, reconnect),
+      delayOf(this.#attempt++, reconnect),
     );
   }
 }

@@ -1,4 +1,4 @@
-import { type Limits, unavailable } from "../../operation/index.ts";
+import { type Limits, unavailable, validationError } from "../../operation/index.ts";
 import { LinkHub } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import type { BackOff } from "./back-off.ts";
@@ -30,13 +30,30 @@ export async function createWebSocketTransport(
   url: string | URL | ReadonlyArray<string | URL>,
   options: WebSocketTransportOptions = {},
 ): Promise<Transport> {
+  const urls: string[] = (Array.isArray(url) ? url : [url]).map(String);
+  for (const it of urls) assertURL(it);
   const client = new WebSocketClient(options);
-  const urls = Array.isArray(url) ? url : [url];
-  const attempts = await Promise.allSettled(urls.map((it) => client.connect(String(it))));
+  const attempts = await Promise.allSettled(urls.map((it) => client.connect(it)));
   if (attempts.some(({ status }) => status === "fulfilled")) return client;
   await client.close();
   const [first] = attempts as PromiseRejectedResult[];
   throw first?.reason ?? unavailable("A WebSocket server without a URL", { mayHaveRun: false });
+}
+
+/** Says nothing of the URL itself, which may hold secrets. */
+function assertURL(url: string): void {
+  const { protocol, hash } = parseURL(url) ?? { protocol: "", hash: "" };
+  if (hash === "" && /^(ws|wss|http|https|ws\+unix|wss\+unix):$/.test(protocol)) return;
+  const message = "must be absolute, begin with ws: or wss:, and have no fragment";
+  throw validationError("the URL of a WebSocket server", [{ path: "", message }]);
+}
+
+function parseURL(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A transport over connections to any number of servers. */
