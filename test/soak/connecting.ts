@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { MessageChannel, Worker } from "node:worker_threads";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { createInProcessTransport, InProcessBus } from "../../src/transport/in-process/index.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
+import { createWorkerTransport } from "../../src/transport/worker/index.ts";
+import { connectBroker } from "../faults/brokers.ts";
+import { soakOperations } from "./operations.ts";
+import { serveOver } from "./serving.ts";
+import { isBroker, isLocal, type TransportName } from "./transports.ts";
+
+/** The way from a caller to the serving side. */
+export interface Way {
+  /** A further caller, to be closed by whoever asked for it. */
+  connect(): Promise<PendingRequestMap>;
+  /** Ends a serving side that runs in this process. Fails when it does not end by itself. */
+  close(): Promise<void>;
+}
+
+/** Starts the serving side where it is part of this process, and tells how to reach it. */
+export async function openWay(name: TransportName, port: number): Promise<Way> {
+  if (isLocal(name)) return openLocal(name);
+  if (name === "worker") return openThread();
+  return {
+    connect: async () => new PendingRequestMap(await connectRemote(name, port)),
+    close: async () => {},
+  };
+}
+
+function connectRemote(name: TransportName, port: number): Promise<Transport> {
+  return isBroker(name) ? connectBroker(name, port) : createWebSocketTransport(`ws://127.0.0.1:${port}/`);
+}
+
+async function openLocal(name: TransportName): Promise<Way> {
+  const registry = new OperationRegistry();
+  registry.registerAll(soakOperations());
+  const bus = new InProcessBus();
+  const target = new EventTarget();
+  const join = () => (name === "in-process" ? createInProcessTransport(bus) : target);
+  const serving = await serveOver(registry, join());
+  return { connect: async () => new PendingRequestMap(join()), close: () => serving.close() };
+}
+
+function openThread(): Way {
+  const thread = new Worker(new URL("../support/typescript-worker.mjs", import.meta.url), {
+    workerData: { module: new URL("server.ts", import.meta.url).href, transport: "worker" },
+  });
+  const exited = once(thread, "exit");
+  let isFirst = true;
+  return {
+    async connect() {
+      if (isFirst) {
+        isFirst = false;
+        return new PendingRequestMap(createWorkerTransport(thread));
+      }
+      const { port1, port2 } = new MessageChannel();
+      thread.postMessage({ port: port2 }, [port2]);
+      return new PendingRequestMap(createWorkerTransport(port1));
+    },
+    async close() {
+      thread.postMessage({ kind: "close" });
+      const timer = setTimeout(() => void thread.terminate(), 5_000);
+      const [code] = await exited;
+      clearTimeout(timer);
+      if (code !== 0) throw new Error(`the thread did not end by itself (code ${code})`);
+    },
+  };
+}

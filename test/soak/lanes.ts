@@ -1,0 +1,29 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { SoakRun } from "./soak.ts";
+
+/** Does something `count` times, with so many under way at once, and tells how far it has come. */
+export async function inLanes(
+  { count, progress }: SoakRun,
+  lanes: number,
+  work: (n: number) => Promise<void>,
+): Promise<void> {
+  let begun = 0;
+  let done = 0;
+  const lane = async () => {
+    while (begun < count) {
+      await work(begun++);
+      if (++done % 1_000 === 0) progress(done);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+/** Waits for something to become true, for as long as a busy machine may need. False when it does not. */
+export async function becomes(isTrue: () => Promise<boolean>, patience = 10_000): Promise<boolean> {
+  const giveUpAt = performance.now() + patience;
+  while (!(await isTrue())) {
+    if (performance.now() > giveUpAt) return false;
+    await delay(50);
+  }
+  return true;
+}

@@ -1,0 +1,36 @@
+import { setImmediate as turn } from "node:timers/promises";
+
+/** What one thread holds, in bytes. */
+export interface Memory {
+  /** Heap and what hangs on it, after a collection. */
+  held: number;
+  /** The whole process. */
+  rss: number;
+  /** The most that the process had since the last time this was asked for. */
+  peakRSS: number;
+}
+
+let peakRSS = 0;
+
+/** Looks at the size of the process now and then. */
+export function watchPeak(): void {
+  setInterval(notePeak, 50).unref();
+}
+
+/** Collects what is garbage and tells what is left. Needs `--expose-gc`. */
+export async function collect(): Promise<Memory> {
+  notePeak();
+  const peak = peakRSS;
+  // Finalizers run between turns, and what they let go of is found by the next collection.
+  for (let round = 0; round < 2; round++) {
+    await turn();
+    globalThis.gc!();
+  }
+  const { heapUsed, external, rss } = process.memoryUsage();
+  peakRSS = 0;
+  return { held: heapUsed + external, rss, peakRSS: peak };
+}
+
+function notePeak(): void {
+  peakRSS = Math.max(peakRSS, process.memoryUsage.rss());
+}

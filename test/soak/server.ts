@@ -1,0 +1,26 @@
+/** The serving side of a soak, as a process or a thread of its own. Ends by itself when it was told to close. */
+import { once } from "node:events";
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { watchPeak } from "./memory.ts";
+import { listResources, resourcesSince } from "./resources.ts";
+import { startServing } from "./serving.ts";
+import type { ServerOrder, Word } from "./side.ts";
+
+const { transport, port }: ServerOrder = isMainThread ? JSON.parse(process.argv[2]!) : workerData;
+const say = (word: Word) => process.send!(word);
+const before = listResources();
+watchPeak();
+const serving = await startServing(transport, port);
+
+if (isMainThread) {
+  say({ kind: "ready", port: serving.port ?? port });
+  await once(process, "message");
+  await serving.close();
+  const left = await resourcesSince(before);
+  say({ kind: "closed", problems: left.length === 0 ? [] : [`the server left ${left.join(", ")}`] });
+  process.disconnect();
+} else {
+  parentPort!.on("message", async (message: { kind?: string }) => {
+    if (message.kind === "close") await serving.close();
+  });
+}

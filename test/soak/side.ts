@@ -1,0 +1,84 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { on, once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Outcome } from "./soak.ts";
+import type { TransportName } from "./transports.ts";
+
+/** What the serving side is told. */
+export interface ServerOrder {
+  transport: TransportName;
+  /** The broker's. */
+  port: number;
+}
+
+/** What the calling side is told. */
+export interface CallerOrder {
+  transport: TransportName;
+  /** Of the broker or the server. */
+  port: number;
+  /** Soaks to run. */
+  names: readonly string[];
+  scale: number;
+  slack: number;
+}
+
+/** What sides say. */
+export type Word =
+  | { kind: "ready"; port: number }
+  | { kind: "began" }
+  | { kind: "progress"; soak: string; done: number; count: number }
+  | { kind: "ended"; outcome: Outcome }
+  /** Everything is closed, and this was wrong with it. */
+  | { kind: "closed"; problems: string[] };
+
+/** One side of soaks, in a process of its own. It is killed when it goes out of scope. */
+export interface Side extends AsyncDisposable {
+  /** What it says, up to its end. Can be read on where it was left. */
+  words(): AsyncIterable<Word>;
+  tell(message: object): void;
+  /** Waits for its end, which should come by itself, and gives what was wrong with it. */
+  ended(): Promise<string[]>;
+}
+
+/** How long, in ms, a process may take to end when it has nothing left to do. */
+const lastMoment = 10_000;
+
+/** Starts a side. */
+export function startSide(name: "server", order: ServerOrder): Side;
+export function startSide(name: "caller", order: CallerOrder): Side;
+export function startSide(name: "server" | "caller", order: object): Side {
+  const file = fileURLToPath(
+    name === "server" ? new URL("server.ts", import.meta.url) : new URL("caller.ts", import.meta.url),
+  );
+  const child: ChildProcess = fork(file, [JSON.stringify(order)], { execArgv: ["--import", "tsx", "--expose-gc"] });
+  const exited = once(child, "exit");
+  const said = on(child, "message", { close: ["disconnect"] });
+  let closing = [`the ${name} died`];
+  async function* words(): AsyncGenerator<Word> {
+    for (;;) {
+      const { done, value } = await said.next();
+      if (done) return;
+      const [word] = value as [Word];
+      if (word.kind === "closed") closing = word.problems;
+      yield word;
+    }
+  }
+  return {
+    words,
+    tell: (message) => void child.send(message),
+    async ended() {
+      for await (const _word of words());
+      const late = new AbortController();
+      const end = await Promise.race([exited, delay(lastMoment, undefined, { signal: late.signal })]);
+      late.abort();
+      if (end === undefined) return [...closing, `the ${name} did not exit by itself`];
+      const [code, signal] = end as [number | null, string | null];
+      return code === 0 ? closing : [...closing, `the ${name} exited with ${code ?? signal}`];
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { becomes } from "./lanes.ts";
+import { megabyte, type Soak, type SoakRun } from "./soak.ts";
+
+/** What a consumer asks for when it does not say. */
+const credit = 64;
+const size = 1_000;
+const count = 200;
+/** In ms. Longer than two heartbeats of a bus, in which peers ask each other whether they are there. */
+const patience = 12_000;
+const looks = 4;
+
+/** Consumers that take one value each and then nothing, for good. */
+export const stalled: Soak = {
+  name: "stalled",
+  about: "producers stop when their consumers stand still",
+  count,
+  mayHold: count * credit * size + 50 * megabyte,
+  async run(run) {
+    const { calls } = run;
+    const { produced: before } = await run.counts();
+    const made = async () => (await run.counts()).produced - before;
+    const consumers = Array.from({ length: run.count }, () => calls.subscribe("soak.count", { to: 1_000_000, size }));
+    await Promise.all(consumers.map((consumer) => consumer.next()));
+
+    const problems: string[] = [];
+    if (!(await stops(made))) problems.push("the producers went on");
+    const values = await made();
+    if (values > run.count * (credit + 1)) problems.push(`${values} values were made for ${run.count} consumers`);
+    await stay(run);
+    if ((await made()) !== values) problems.push("the producers went on after a while");
+    await calls.call("soak.echo", { n: 1 });
+
+    await Promise.all(consumers.map((consumer) => consumer.return!()));
+    return problems;
+  },
+};
+
+/** Whether a count comes to rest. */
+function stops(made: () => Promise<number>): Promise<boolean> {
+  let last = -1;
+  return becomes(async () => {
+    const values = await made();
+    const isSame = values === last;
+    last = values;
+    return isSame;
+  });
+}
+
+async function stay(run: SoakRun): Promise<void> {
+  for (let look = 1; look <= looks; look++) {
+    await delay((patience / looks) * (run.count / count));
+    await run.sample();
+    run.progress(Math.floor((run.count * look) / looks));
+  }
+}

@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { WebSocket } from "ws";
+import { defaultLimits } from "../../src/operation/index.ts";
+import { becomes } from "./lanes.ts";
+import { megabyte, type Soak } from "./soak.ts";
+
+/** 16 KiB each, so that 12,800 of them are 200 MiB. */
+const size = 16 * 1024;
+const count = 12_800;
+
+/** A client that allows the producer everything and reads nothing. */
+export const unread: Soak = {
+  name: "unread",
+  about: "a client that does not read fills no memory and holds up nobody else",
+  count,
+  transports: ["websocket"],
+  mayHold: defaultLimits.bufferedBytes + 50 * megabyte,
+  async run({ calls, port, count, progress, counts, sample }) {
+    const { produced: before } = await counts();
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/`);
+    await once(socket, "open");
+    socket.pause();
+    const input = { to: count, size };
+    const request = { type: "call.requested", requestId: "unread", operationId: "soak.count", input, credit: 1e9 };
+    socket.send(JSON.stringify(request));
+
+    let last = -1;
+    let made = 0;
+    // Until it makes no more: because it waits, because it was told to end, or because all was written.
+    const hasStopped = await becomes(async () => {
+      await Promise.all(Array.from({ length: 100 }, (_, n) => calls.call("soak.echo", { n })));
+      await delay(200);
+      last = made;
+      await sample();
+      made = (await counts()).produced - before;
+      progress(made);
+      return made > 0 && made === last;
+    }, 60_000);
+    socket.terminate();
+
+    const problems = hasStopped ? [] : ["the producer did not stop"];
+    if (made * size > 150 * megabyte) problems.push(`${Math.round((made * size) / megabyte)} MB were sent`);
+    return problems;
+  },
+};
