@@ -6,9 +6,14 @@ const fullBatch = 4 * 1024;
 const highWater = 1024 * 1024;
 /** How often, in ms, a full channel is asked whether it has emptied; no common event tells it. */
 const drainCheck = 4;
+/** After this many characters a sender should wait for a turn, so that others have one too. */
+const fairShare = 256 * 1024;
 
 /** Runs a function when what is going on now is done: after all promises where that can be had, else between them. */
 const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
+
+/** Runs a function after all else that is due, promises or not. */
+const inNextTurn: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : setTimeout;
 
 /**
  * Gathers the frames that are sent in one turn into one message, because a message costs many times what a frame does.
@@ -18,6 +23,8 @@ export class Outbox {
   readonly #channel: Channel;
   readonly #onFailure: (error: Error) => void;
   #waiting = "";
+  /** What was sent since a sender last waited, in characters. */
+  #share = 0;
   #isDeferred = false;
   #isClosed = false;
   #drained: Promise<void> | undefined;
@@ -32,6 +39,7 @@ export class Outbox {
   }
 
   push(text: string): void {
+    this.#share += text.length;
     if (this.#waiting === "") this.#waiting = text;
     else if (this.#waiting.length + text.length < fullBatch) this.#waiting += `\n${text}`;
     else {
@@ -45,18 +53,20 @@ export class Outbox {
     }
   }
 
-  /** A promise that resolves when the channel has room again, or nothing while it has. */
+  /** A promise that resolves when it is the sender's turn and the channel has room again, or nothing while it has. */
   whenWritable(): Promise<void> | undefined {
-    if (this.#isClosed || this.#channel.bufferedAmount <= highWater) return undefined;
+    const isFull = this.#channel.bufferedAmount > highWater || this.#share > fairShare;
+    if (this.#isClosed || !isFull) return undefined;
     this.#drained ??= new Promise((resolve) => {
       const check = () => {
+        this.#share = 0;
         if (!this.#isClosed && this.#channel.bufferedAmount > highWater) setTimeout(check, drainCheck);
         else {
           this.#drained = undefined;
           resolve();
         }
       };
-      setTimeout(check, drainCheck);
+      inNextTurn(check);
     });
     return this.#drained;
   }
