@@ -172,3 +172,49 @@ test("a peer that claims more operations than anybody has is dropped", () => {
 
   expect([before, link.isOpen]).toEqual([true, false]);
 });
+
+test("a producer that is never short of credit lets others have their turn", async () => {
+  const hub = createHub();
+  const { say } = attachPeer(hub);
+  const output = { data: "x".repeat(100), meta: { source: "local" as const, operationId: "test.echo", timestamp: 0 } };
+  let seq = 0;
+  void hub.serve(["test.echo"], ({ requestId }, reply) => {
+    void (async () => {
+      while (seq < 100_000) await reply({ type: "call.responded", requestId, output, seq: seq++ });
+    })();
+    return () => {};
+  });
+
+  say({ ...request(), credit: 1_000_000 });
+  await new Promise(setImmediate);
+
+  expect(seq).toBeLessThan(10_000);
+  expect(seq).toBeGreaterThan(100);
+});
+
+describe("the heartbeat", () => {
+  const heartbeat = 1_000;
+
+  test("ends a link that has gone silent", () => {
+    vi.useFakeTimers();
+    const { link } = attachPeer(createHub(), { heartbeat });
+
+    vi.advanceTimersByTime(2 * heartbeat);
+
+    expect(link.isOpen).toBe(false);
+  });
+
+  test("hears a long message while it comes in", () => {
+    vi.useFakeTimers();
+    const { link, channel } = attachPeer(createHub(), { heartbeat }, { receivedBytes: 0 });
+
+    for (let step = 1; step <= 20; step++) {
+      channel.receivedBytes = step * 1_000;
+      vi.advanceTimersByTime(heartbeat / 2);
+    }
+    const whileComing = link.isOpen;
+    vi.advanceTimersByTime(2 * heartbeat);
+
+    expect([whileComing, link.isOpen]).toEqual([true, false]);
+  });
+});

@@ -288,7 +288,7 @@ export class Link {
     return startHeartbeat(
       {
         get heard() {
-          return link.#heard;
+          return link.#heard + (link.#channel.receivedBytes ?? 0);
         },
         get bufferedAmount() {
           return link.#outbox.bufferedAmount;

@@ -1,7 +1,7 @@
 import { CallError, unavailable } from "../../operation/index.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
 import { toProtocols } from "./protocol.ts";
-import type { Socket } from "./socket-channel.ts";
+import type { Socket, Wire } from "./socket-channel.ts";
 
 /** A class like that of browsers. */
 export type SocketClass = new (url: string, protocols: string[]) => Socket;
@@ -27,12 +27,10 @@ export interface OpenOptions {
 export async function openSocket(
   url: string,
   options: OpenOptions,
-  onOpen: (socket: Socket) => Promise<void>,
+  onOpen: (socket: Socket, wire: Wire | undefined) => Promise<void>,
 ): Promise<void> {
-  let status: number | undefined;
-  const socket = await createSocket(url, options, (code) => {
-    status = code;
-  });
+  const seen: Seen = {};
+  const socket = await createSocket(url, options, seen);
   const { timeout, signal } = options;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail(new Error(`No connection within ${timeout} ms`)), timeout);
@@ -45,12 +43,12 @@ export async function openSocket(
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
       else socket.close();
-      reject(refused(url, status, cause));
+      reject(refused(url, seen.status, cause));
     };
     signal.addEventListener("abort", giveUp);
     socket.addEventListener("open", () => {
       stopWaiting();
-      resolve(onOpen(socket));
+      resolve(onOpen(socket, seen.wire));
     });
     // Stays for good: `ws` throws errors that nobody listens to. What follows an open is told by `close` as well.
     socket.addEventListener("error", (event: { error?: unknown }) => fail(event.error));
@@ -59,12 +57,19 @@ export async function openSocket(
   });
 }
 
-async function createSocket(url: string, options: OpenOptions, onStatus: (status: number) => void): Promise<Socket> {
+/** What `ws` tells of a handshake, and others do not. */
+interface Seen {
+  /** Of an HTTP answer that is no upgrade. */
+  status?: number | undefined;
+  wire?: Wire;
+}
+
+async function createSocket(url: string, options: OpenOptions, seen: Seen): Promise<Socket> {
   const own = globalThis.WebSocket as unknown as SocketClass | undefined;
   const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
   if (Class !== undefined) return new Class(url, toProtocols(options.token));
   try {
-    return createWithWS(await loadWS(), url, options, onStatus);
+    return createWithWS(await loadWS(), url, options, seen);
   } catch (error) {
     if (own === undefined) throw error;
     return new own(url, toProtocols(options.token));
@@ -75,15 +80,18 @@ function createWithWS(
   { WebSocket }: WSModule,
   url: string,
   { token, maxPayload, timeout }: OpenOptions,
-  onStatus: (status: number) => void,
+  seen: Seen,
 ): Socket {
   const socket = new WebSocket(url, toProtocols(token), {
     perMessageDeflate: false,
     handshakeTimeout: timeout,
     maxPayload,
   });
+  socket.on("upgrade", (response) => {
+    seen.wire = response.socket;
+  });
   socket.on("unexpected-response", (_request, response) => {
-    onStatus(response.statusCode ?? 0);
+    seen.status = response.statusCode;
     socket.terminate();
   });
   return socket as unknown as Socket;

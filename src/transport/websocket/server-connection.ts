@@ -4,7 +4,7 @@ import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
 import { delayOf, longestDelay } from "./back-off.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { openSocket } from "./open-socket.ts";
-import { listen, onClosed, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
+import { listen, onClosed, type Socket, toChannel, toCloseError, type Wire, whenClosed } from "./socket-channel.ts";
 import type { WebSocketTransportOptions } from "./web-socket-client.ts";
 import { within } from "./within.ts";
 
@@ -53,9 +53,9 @@ export class ServerConnection {
       signal: this.#closing.signal,
       WebSocket,
     };
-    await openSocket(this.#url, options, (socket) => {
+    await openSocket(this.#url, options, (socket, wire) => {
       this.#socket = socket;
-      return this.#introduce(socket, connectTimeout);
+      return this.#introduce(socket, wire, connectTimeout);
     });
   }
 
@@ -70,9 +70,9 @@ export class ServerConnection {
   }
 
   /** A connection counts from when the server has said its first words, among them how much it takes. */
-  #introduce(socket: Socket, timeout: number): Promise<void> {
+  #introduce(socket: Socket, wire: Wire | undefined, timeout: number): Promise<void> {
     const { heartbeat = 15_000, limits, reconnect } = this.#options;
-    const link: Link = this.#hub.attach(toChannel(socket), {
+    const link: Link = this.#hub.attach(toChannel(socket, wire), {
       ...toLinkLimits(limits),
       heartbeat,
       acceptsOperations: true,

@@ -23,9 +23,17 @@ const closeTimeout = 1_000;
 /** In bytes, by the protocol. A socket that is given more throws. */
 const maxReason = 123;
 
+/** What carries the bytes of a socket, where that can be had. */
+export interface Wire {
+  readonly bytesRead?: number;
+}
+
 /** A channel that sends text messages through an open socket. */
-export function toChannel(socket: Socket): Channel {
+export function toChannel(socket: Socket, wire: Wire | undefined): Channel {
   return {
+    get receivedBytes() {
+      return wire?.bytesRead ?? 0;
+    },
     get bufferedAmount() {
       return socket.bufferedAmount;
     },

@@ -9,7 +9,7 @@ import { loadWS, type WSModule } from "./load-ws.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { findRefusal, isLoopback, type Welcome } from "./origin.ts";
 import { readToken, subprotocol } from "./protocol.ts";
-import { listen, type Socket, toChannel, toCloseError, whenClosed } from "./socket-channel.ts";
+import { listen, type Socket, toChannel, toCloseError, type Wire, whenClosed } from "./socket-channel.ts";
 import {
   refuse,
   type UpgradeListener,
@@ -135,15 +135,15 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     if (this.isClosed) return refuse(socket, 503, "The server is closing.");
     const endpoint = identity === undefined ? this.#forAnonymous : this.#forKnown;
     endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (connection) => {
-      this.#connect(connection as unknown as Socket, identity);
+      this.#connect(connection as unknown as Socket, socket as Wire, identity);
     });
   }
 
-  #connect(socket: Socket, identity: Identity | undefined): void {
+  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): void {
     const { heartbeat = 15_000, limits, acceptOperations = false } = this.#options;
     const known = toLinkLimits(limits);
     const { maxAnonymousMessage } = { ...defaultLimits, ...limits };
-    const link = this.attach(toChannel(socket), {
+    const link = this.attach(toChannel(socket, wire), {
       ...known,
       maxReceived: identity === undefined ? Math.min(known.maxMessage, maxAnonymousMessage) : known.maxMessage,
       heartbeat,
