@@ -1,43 +1,78 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createConnection, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
 import { LinkHub } from "../../src/transport/link/index.ts";
-import { attachPort } from "../../src/transport/worker/worker-transport.ts";
+import { attachPipe, attachPort } from "../../src/transport/worker/worker-transport.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
 
 const limits = { maxMessage: 64 * 1024 };
 
-/** Ports as workers have them: a channel between every asker and every server. */
-async function createNetwork(): Promise<TransportNetwork> {
+/** Connects two ends. */
+type Connect = (one: LinkHub, other: LinkHub) => Promise<void>;
+
+/** A link between every asker and every server. */
+async function createNetwork(connect: Connect, close = async () => {}): Promise<TransportNetwork> {
   const servers: LinkHub[] = [];
   const askers: LinkHub[] = [];
-  const link = (one: LinkHub, other: LinkHub) => {
-    if (one.isClosed || other.isClosed) return;
-    const { port1, port2 } = new MessageChannel();
-    attachPort(one, port1, limits);
-    attachPort(other, port2, limits);
+  const link = async (one: LinkHub, other: LinkHub) => {
+    if (!one.isClosed && !other.isClosed) await connect(one, other);
   };
   return {
     maxMessage: limits.maxMessage,
     async asker() {
       const asker = new LinkHub("worker");
       askers.push(asker);
-      for (const server of servers) link(asker, server);
+      for (const server of servers) await link(asker, server);
       await Promise.all(Array.from(asker.links, (it) => it.sync()));
       return asker;
     },
     async server() {
       const server = new LinkHub("worker");
       servers.push(server);
-      for (const asker of askers) link(asker, server);
+      for (const asker of askers) await link(asker, server);
       return server;
     },
-    async close() {},
+    close,
   };
 }
 
-describeStories("through ports of workers", createNetwork);
-describeTransport("worker", createNetwork, {
-  skip: {
-    "works again after its link was lost": "A port that is closed cannot be opened again; pools start new threads.",
-  },
-});
+/** Ports as worker threads have them. */
+const createPorts = () =>
+  createNetwork(async (one, other) => {
+    const { port1, port2 } = new MessageChannel();
+    attachPort(one, port1, limits);
+    attachPort(other, port2, limits);
+  });
+
+/** Pipes as the processes of a pool have them. */
+async function createPipes(): Promise<TransportNetwork> {
+  const folder = await mkdtemp(join(tmpdir(), "pipes-"));
+  const path = join(folder, "pipe");
+  const server = createServer().listen(path);
+  await once(server, "listening");
+  const waiting: Array<(socket: Socket) => void> = [];
+  server.on("connection", (socket) => waiting.shift()!(socket));
+  const connect: Connect = async (one, other) => {
+    const accepted = new Promise<Socket>((resolve) => waiting.push(resolve));
+    attachPipe(one, createConnection(path), limits);
+    attachPipe(other, await accepted, limits);
+  };
+  return createNetwork(connect, async () => {
+    server.close();
+    await once(server, "close");
+    await rm(folder, { recursive: true });
+  });
+}
+
+const skip = {
+  "works again after its link was lost": "What is closed cannot be opened again; pools start new workers.",
+};
+
+describeTransport("worker thread", createPorts, { skip });
+describeTransport("worker process", createPipes, { skip });
+describeStories("to a worker thread", createPorts);
+describeStories("to a worker process", createPipes);

@@ -21,7 +21,7 @@ interface WebPort {
 export type WorkerPort = NodePort | WebPort;
 
 /** What a port tells. */
-interface PortListener {
+export interface PortListener {
   onMessage(message: unknown): void;
   /** Nothing will come any more. */
   onEnd(error: Error): void;

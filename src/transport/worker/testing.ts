@@ -1,16 +1,25 @@
+import { writeSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { localEnvelope } from "../../operation/index.ts";
 import type { CallRequested, OnRequest } from "../transport.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
 
-/** The worker that tests start: `test.echo`, `test.thread`, `test.hang`, and `test.die`, which ends the thread. */
+/** The worker that tests start, as a thread or a process: operations that answer, hang, die and misbehave. */
 const transport = createWorkerTransport();
 
 const handlers: Record<string, (frame: CallRequested) => unknown> = {
   "test.echo": ({ input }) => input,
-  "test.thread": () => threadId,
+  "test.who": () => ({ pid: process.pid, thread: threadId }),
+  "test.environment": ({ input }) => process.env[input as string],
+  "test.arguments": () => process.argv.slice(2),
   "test.hang": () => undefined,
   "test.die": () => process.exit(7),
+  "test.stay": () => {
+    process.on("SIGTERM", () => {});
+    setInterval(() => {}, 1_000_000);
+    return "staying";
+  },
+  "test.write": ({ input }) => writeSync(3, input as string),
 };
 
 const onRequest: OnRequest = (frame, reply) => {
@@ -22,3 +31,9 @@ const onRequest: OnRequest = (frame, reply) => {
 };
 
 await transport.serve(Object.keys(handlers), onRequest);
+await transport.announce(
+  Object.keys(handlers).map((id) => {
+    const [namespace, name] = id.split(".");
+    return { namespace, name } as never;
+  }),
+);

@@ -1,4 +1,25 @@
-/** Node's module for threads, where there is one. Asked for at run time, so that browsers load this file too. */
-export function readThreads(): typeof import("node:worker_threads") | undefined {
-  return typeof process === "object" ? process.getBuiltinModule?.("node:worker_threads") : undefined;
+import type { WorkerOptions } from "node:worker_threads";
+import type { Limits } from "../../operation/index.ts";
+import type { LinkHub } from "../link/index.ts";
+import { readBuiltin } from "./builtin.ts";
+import type { Member } from "./member.ts";
+import { attachPort } from "./worker-transport.ts";
+
+/** Starts a thread that runs the module at `url`. */
+export function startThread(
+  hub: LinkHub,
+  url: string | URL,
+  options: WorkerOptions | undefined,
+  limits: Limits | undefined,
+): Member {
+  const threads = readBuiltin("node:worker_threads");
+  if (threads === undefined) throw new TypeError("Worker pools need Node.");
+  const thread = new threads.Worker(url, options);
+  const link = attachPort(hub, thread, limits);
+  return {
+    link,
+    async end() {
+      await thread.terminate();
+    },
+  };
 }

@@ -1,38 +1,56 @@
-import type { Worker, WorkerOptions } from "node:worker_threads";
+import type { WorkerOptions } from "node:worker_threads";
 import { logger } from "../../internal/log.ts";
 import { CallError, type Limits, unavailable } from "../../operation/index.ts";
 import { type Link, LinkHub } from "../link/index.ts";
-import type { Transport } from "../transport.ts";
+import type { PeerAnnounced, Transport } from "../transport.ts";
+import { readBuiltin } from "./builtin.ts";
+import type { Member } from "./member.ts";
+import { startProcess, type WorkerProcessOptions } from "./processes.ts";
 import { RestartBudget } from "./restart-budget.ts";
-import { readThreads } from "./threads.ts";
-import { attachPort } from "./worker-transport.ts";
+import { startThread } from "./threads.ts";
 
 const log = logger("transport", "worker");
 
-/** How a pool of workers behaves. */
-export interface WorkerPoolOptions {
-  /** How many threads. @default what the machine has cores, less one */
+/** How a pool of workers behaves, whatever they are. */
+interface PoolOptions {
+  /** How many workers. @default what the machine has cores, less one */
   size?: number;
   limits?: Limits;
-  /** Passed on to every `Worker`: `workerData`, `env`, `execArgv`, `resourceLimits`. */
-  worker?: WorkerOptions;
-  /** How long, in ms, a worker may take until it serves something. @default 60,000 */
+  /** How long, in ms, a worker may take until it has announced what it serves. @default 60,000 */
   startTimeout?: number;
 }
 
-/** A pool of worker threads as one transport. */
+/** How a pool of threads behaves. */
+export interface ThreadPoolOptions extends PoolOptions {
+  kind?: "thread";
+  /** Passed on to every `Worker`: `workerData`, `env`, `execArgv`, `resourceLimits`. */
+  worker?: WorkerOptions;
+}
+
+/** How a pool of processes behaves. */
+export interface ProcessPoolOptions extends PoolOptions {
+  kind: "process";
+  /** How each is started: `env`, `execArgv`, `cwd`, `uid`. */
+  process?: WorkerProcessOptions;
+}
+
+/** How a pool of workers behaves. Those of a pool are threads unless it says otherwise. */
+export type WorkerPoolOptions = ThreadPoolOptions | ProcessPoolOptions;
+
+/** A pool of workers as one transport. */
 export interface WorkerPool extends Transport {
-  /** How many threads are up and serve. */
+  /** How many workers are up and serve. */
   readonly size: number;
 }
 
 /**
- * Starts threads that run the module at `url` and resolves when each serves. A call goes to one of them, the one with
- * the least to do. A thread that dies fails its calls with `UNAVAILABLE` and is started again, up to five times in a
- * minute. `close()` ends all threads and resolves when they are gone. Node only.
+ * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has announced
+ * what it serves. A call goes to one of them, the one with the least to do. A worker that dies fails its calls with
+ * `UNAVAILABLE` and is started again, up to five times in a minute. `close()` ends all workers and resolves when they are
+ * gone. Node only.
  */
 export async function createWorkerPool(url: string | URL, options: WorkerPoolOptions = {}): Promise<WorkerPool> {
-  const pool = new ThreadPool(url, options);
+  const pool = new Pool(url, options);
   await pool.start();
   return pool;
 }
@@ -42,31 +60,30 @@ interface Starting {
   reject(error: Error): void;
 }
 
-class ThreadPool extends LinkHub implements WorkerPool {
+class Pool extends LinkHub implements WorkerPool {
   readonly #url: string | URL;
   readonly #options: WorkerPoolOptions;
-  readonly #threads = new Map<Link, Worker>();
+  readonly #members = new Map<Link, Member>();
   readonly #starting = new Map<Link, Starting>();
+  /** Members that are on their way out. */
+  readonly #ending = new Set<Promise<void>>();
   readonly #budget = new RestartBudget();
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
-    super("worker-pool", {
-      onServing: (link) => this.#starting.get(link)?.resolve(),
-      onLost: (link, error) => this.#onLost(link, error),
-    });
+    super("worker-pool", { onLost: (link, error) => this.#onLost(link, error) });
     this.#url = url;
     this.#options = options;
   }
 
   get size(): number {
-    return this.#threads.size - this.#starting.size;
+    return this.#members.size - this.#starting.size;
   }
 
   async start(): Promise<void> {
     const size = this.#options.size ?? defaultSize();
     if (!Number.isInteger(size) || size < 1) throw new RangeError(`A pool needs at least one worker, not ${size}.`);
     try {
-      await Promise.all(Array.from({ length: size }, () => this.#startThread()));
+      await Promise.all(Array.from({ length: size }, () => this.#startMember()));
     } catch (error) {
       await this.close();
       throw error;
@@ -74,23 +91,30 @@ class ThreadPool extends LinkHub implements WorkerPool {
   }
 
   override async close(reason?: Error): Promise<void> {
-    const threads = [...this.#threads.values()];
     await super.close(reason);
-    await Promise.all(threads.map((thread) => thread.terminate()));
+    await Promise.all(this.#ending);
   }
 
-  async #startThread(): Promise<void> {
-    const threads = readThreads();
-    if (threads === undefined) throw new TypeError("Worker pools need Node.");
-    const thread = new threads.Worker(this.#url, this.#options.worker);
-    const link = attachPort(this, thread, this.#options.limits);
-    this.#threads.set(link, thread);
-    const { startTimeout = 60_000 } = this.#options;
+  /** What is announced is served already: a worker is ready when a registry that follows the pool can know its operations. */
+  override onAnnounced(link: Link, event: PeerAnnounced): void {
+    super.onAnnounced(link, event);
+    if (event.specs.length > 0) this.#starting.get(link)?.resolve();
+  }
+
+  async #startMember(): Promise<void> {
+    const options = this.#options;
+    const member =
+      options.kind === "process"
+        ? startProcess(this, this.#url, options.process, options.limits)
+        : startThread(this, this.#url, options.worker, options.limits);
+    const { link } = member;
+    this.#members.set(link, member);
+    const { startTimeout = 60_000 } = options;
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       await new Promise<void>((resolve, reject) => {
         this.#starting.set(link, { resolve, reject });
-        timer = setTimeout(() => link.close(new Error(`It served nothing within ${startTimeout} ms`)), startTimeout);
+        timer = setTimeout(() => link.close(new Error(`It announced nothing within ${startTimeout} ms`)), startTimeout);
       });
     } finally {
       clearTimeout(timer);
@@ -99,12 +123,20 @@ class ThreadPool extends LinkHub implements WorkerPool {
   }
 
   #onLost(link: Link, error: Error | undefined): void {
-    const thread = this.#threads.get(link);
-    this.#threads.delete(link);
-    thread?.terminate().catch((cause) => log.error("a worker could not be ended: {cause}", { cause }));
+    const member = this.#members.get(link);
+    this.#members.delete(link);
+    if (member !== undefined) this.#end(member);
     const starting = this.#starting.get(link);
     starting?.reject(notStarted(this.#url, error));
     if (!this.isClosed && starting === undefined) this.#restart(error);
+  }
+
+  #end(member: Member): void {
+    const ending = member
+      .end()
+      .catch((cause) => log.error("a worker could not be ended: {cause}", { cause }))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 
   #restart(error: Error | undefined): void {
@@ -116,7 +148,7 @@ class ThreadPool extends LinkHub implements WorkerPool {
     log.warn("a worker of the pool died and is started again: {error}", { error });
     const timer = setTimeout(() => {
       if (this.isClosed) return;
-      this.#startThread().catch((cause) => {
+      this.#startMember().catch((cause) => {
         if (!this.isClosed) this.#restart(cause);
       });
     }, delay);
@@ -125,8 +157,7 @@ class ThreadPool extends LinkHub implements WorkerPool {
 }
 
 function defaultSize(): number {
-  const os = process.getBuiltinModule("node:os");
-  return Math.max(1, os.availableParallelism() - 1);
+  return Math.max(1, (readBuiltin("node:os")?.availableParallelism() ?? 1) - 1);
 }
 
 function notStarted(url: string | URL, cause: Error | undefined): CallError {

@@ -1,8 +1,11 @@
+import type { Duplex } from "node:stream";
 import type { Limits } from "../../operation/index.ts";
-import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
+import { type Channel, type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
-import { openPort, type WorkerPort } from "./port.ts";
-import { readThreads } from "./threads.ts";
+import { readBuiltin } from "./builtin.ts";
+import { takeParentPipe } from "./parent-pipe.ts";
+import { openPipe } from "./pipe.ts";
+import { openPort, type PortListener, type WorkerPort } from "./port.ts";
 
 /** How a worker transport behaves. */
 export interface WorkerTransportOptions {
@@ -10,23 +13,39 @@ export interface WorkerTransportOptions {
 }
 
 /**
- * Carries calls through a worker or port, both ways. Inside a worker the port may be left out: the one to its parent is
- * taken then. Messages that were sent before the other side is up wait for it. When the worker ends, what is pending
- * fails at once with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
+ * Carries calls through a worker or port, both ways. Inside a worker, and inside a process of a pool, the port may be
+ * left out: the way to its parent is taken then. Messages that were sent before the other side is up wait for it. When
+ * the worker ends, what is pending fails at once with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
  */
-export function createWorkerTransport(
-  port: WorkerPort = findParentPort(),
-  { limits }: WorkerTransportOptions = {},
-): Transport {
+export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
   const hub = new LinkHub("worker");
-  attachPort(hub, port, limits);
+  const pipe = port === undefined ? takeParentPipe() : undefined;
+  if (pipe === undefined) attachPort(hub, port ?? findParentPort(), limits);
+  else attachPipe(hub, pipe, limits);
   return hub;
 }
 
 /** Makes a port one of the hub's links. */
 export function attachPort(hub: LinkHub, port: WorkerPort, limits: Limits | undefined): Link {
+  return attach(hub, limits, (listener) => openPort(port, listener));
+}
+
+/** The same for a pipe to another process. `explain` may find a better reason for its end. */
+export function attachPipe(
+  hub: LinkHub,
+  pipe: Duplex,
+  limits: Limits | undefined,
+  explain: (error: Error) => Promise<Error> = async (error) => error,
+): Link {
+  const { maxReceived } = toLinkLimits(limits);
+  return attach(hub, limits, ({ onMessage, onEnd }) =>
+    openPipe(pipe, maxReceived, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
+  );
+}
+
+function attach(hub: LinkHub, limits: Limits | undefined, open: (listener: PortListener) => Channel): Link {
   let link: Link | undefined;
-  const channel = openPort(port, {
+  const channel = open({
     onMessage: (message) => {
       // Others may use the same port for messages of their own.
       if (typeof message === "string") link?.receive(message);
@@ -44,8 +63,10 @@ export function attachPort(hub: LinkHub, port: WorkerPort, limits: Limits | unde
 }
 
 function findParentPort(): WorkerPort {
-  const port = readThreads()?.parentPort ?? undefined;
+  const port = readBuiltin("node:worker_threads")?.parentPort ?? undefined;
   if (port !== undefined) return port;
   if (typeof self === "object" && "importScripts" in self) return self as unknown as WorkerPort;
-  throw new TypeError("This is not a worker. Give createWorkerTransport a Worker or a MessagePort.");
+  throw new TypeError(
+    "This is not a worker, or its parent is connected already. Give createWorkerTransport a Worker or a MessagePort.",
+  );
 }

@@ -1,9 +1,10 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { type BundledModule, bundleModule } from "../../../test/support/bundle-module.ts";
 import { PendingRequestMap } from "../../call/index.ts";
 import { localEnvelope } from "../../operation/index.ts";
 import { RestartBudget } from "./restart-budget.ts";
-import { createWorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
+import { createWorkerPool, type ThreadPoolOptions } from "./worker-pool.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
 
 const closing: Array<() => unknown> = [];
@@ -11,18 +12,25 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const bootstrap = new URL("../../../test/support/typescript-worker.mjs", import.meta.url);
-const worker = { workerData: { module: new URL("testing.ts", import.meta.url).href } };
+let worker: BundledModule;
+beforeAll(async () => {
+  worker = await bundleModule(new URL("testing.ts", import.meta.url));
+});
+afterAll(() => worker[Symbol.asyncDispose]());
 
-async function startPool(options: WorkerPoolOptions) {
-  const pool = await createWorkerPool(bootstrap, { worker, ...options });
+async function startPool(options: ThreadPoolOptions) {
+  const pool = await createWorkerPool(worker.url, options);
   const calls = new PendingRequestMap(pool);
   closing.push(() => calls.close());
   return { pool, calls };
 }
 
+async function whoAnswers(calls: PendingRequestMap): Promise<number> {
+  return (await calls.call<{ thread: number }>("test.who", {})).data.thread;
+}
+
 function startWorker() {
-  const thread = new Worker(bootstrap, worker);
+  const thread = new Worker(worker.url);
   closing.push(() => thread.terminate());
   const calls = new PendingRequestMap(createWorkerTransport(thread));
   closing.push(() => calls.close());
@@ -156,9 +164,9 @@ describe("a pool", () => {
   test("calls are spread over the threads, each runs once", { timeout: 60_000 }, async () => {
     const { pool, calls } = await startPool({ size: 3 });
 
-    const answers = await Promise.all(Array.from({ length: 300 }, () => calls.call<number>("test.thread", {})));
+    const answers = await Promise.all(Array.from({ length: 300 }, () => whoAnswers(calls)));
     const perThread = new Map<number, number>();
-    for (const { data } of answers) perThread.set(data, (perThread.get(data) ?? 0) + 1);
+    for (const data of answers) perThread.set(data, (perThread.get(data) ?? 0) + 1);
 
     expect(pool.size).toBe(3);
     expect([...perThread.values()]).toEqual([100, 100, 100]);
@@ -166,13 +174,13 @@ describe("a pool", () => {
 
   test("the least busy thread is asked first", { timeout: 60_000 }, async () => {
     const { calls } = await startPool({ size: 2 });
-    const { data: busy } = await calls.call<number>("test.thread", {});
+    const busy = await whoAnswers(calls);
     const pending = calls.call("test.hang", {}).catch((error) => error.code);
 
-    const free = await Promise.all([calls.call<number>("test.thread", {}), calls.call<number>("test.thread", {})]);
+    const free = await Promise.all([whoAnswers(calls), whoAnswers(calls)]);
 
     // The first of the two goes to the free thread; with one call each, the next to whichever is first again.
-    expect(free.map(({ data }) => data === busy)).toContain(false);
+    expect(free.map((thread) => thread === busy)).toContain(false);
     await calls.close();
     expect(await pending).toBe("UNAVAILABLE");
   });
@@ -214,12 +222,12 @@ describe("a pool", () => {
     await expect(missing).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
     await expect(idle).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringContaining("It served nothing within 300 ms"),
+      message: expect.stringContaining("It announced nothing within 300 ms"),
     });
   });
 
   test("a pool needs at least one worker", async () => {
-    await expect(createWorkerPool(bootstrap, { size: 0 })).rejects.toThrow("at least one worker");
+    await expect(createWorkerPool(worker.url, { size: 0 })).rejects.toThrow("at least one worker");
   });
 
   test("restarts wait longer each time and end after five in a minute", () => {
