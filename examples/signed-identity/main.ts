@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { startRedis } from "../../test/services/redis.ts";
+
+const server = await startRedis();
+if (server === undefined) process.exit(0);
+const url = `redis://127.0.0.1:${server.port}`;
+
+// #region keys
+import { generateKeyPair } from "jose";
+
+const { privateKey, publicKey } = await generateKeyPair("EdDSA"); // or a PEM, a JWK, a secret of 32 bytes
+
+// #endregion keys
+
+// #region worker
+import { buildCallHandler, createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
+import { createJWTAuthenticator } from "@alkdev/operations/jwt";
+import { createRedisTransport } from "@alkdev/operations/transport-redis";
+
+const raise = defineOperation({
+  namespace: "salary",
+  name: "raise",
+  version: "1.0.0",
+  type: "mutation",
+  description: "Raises a salary",
+  inputSchema: Type.Object({ person: Type.String(), percent: Type.Number() }),
+  outputSchema: Type.String(),
+  accessControl: { requiredScopes: ["salary:write"] },
+  handler: ({ person, percent }, { identity }) => `${identity?.id} raised ${person} by ${percent} %`,
+});
+
+const worker = new PendingRequestMap(await createRedisTransport({ url }));
+const authenticate = await createJWTAuthenticator({ key: publicKey, audience: "salary" });
+const registry = createRegistry({ operations: [raise] });
+await worker.handle(buildCallHandler({ registry, callMap: worker, authenticate })).ready;
+
+// #endregion worker
+
+// #region hub
+import { importPeers, OperationRegistry } from "@alkdev/operations";
+import { createJWTSigner } from "@alkdev/operations/jwt";
+
+const sign = await createJWTSigner({ key: privateKey, audience: "salary" });
+const calls = new PendingRequestMap(await createRedisTransport({ url }), { sign });
+const hub = new OperationRegistry();
+const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
+await hub.follow(importPeers(calls));
+await announced;
+
+const ada = { id: "ada", scopes: ["salary:write"] }; // whoever called the hub
+const { data } = await hub.execute("salary.raise", { person: "Grace", percent: 10 }, { identity: ada });
+console.log(data);
+// #endregion hub
+assert.equal(data, "ada raised Grace by 10 %");
+
+// #region stranger
+import type { CallRequested, ReplyFrame } from "@alkdev/operations";
+
+/** Somebody who reads what others send, and sends what it likes. */
+async function send(frame: CallRequested): Promise<ReplyFrame> {
+  const stranger = await createRedisTransport({ url });
+  const answer = await new Promise<ReplyFrame>((resolve) => stranger.request(frame.operationId, frame, resolve));
+  await stranger.close();
+  return answer;
+}
+
+const caught: CallRequested = {
+  type: "call.requested",
+  requestId: crypto.randomUUID(),
+  operationId: "salary.raise",
+  input: { person: "Grace", percent: 10 },
+};
+caught.token = await sign(ada, caught); // made for this call, and read by the stranger on its way
+
+for (const frame of [{ ...caught, input: { person: "Eve", percent: 900 } }, caught, caught]) {
+  const answer = await send(frame);
+  console.log(answer.type === "call.error" ? answer.message : answer.type);
+}
+// #endregion stranger
+const answers = await Promise.all([send(caught), send({ ...caught, token: undefined, identity: ada } as never)]);
+assert.deepEqual(new Set(answers.map(({ type }) => type)), new Set(["call.error"]));
+await worker.close();
+
+// #region shared
+import { createClient } from "@redis/client";
+
+const redis = await createClient({ url }).connect();
+const takeOnce = async (requestId: string, expiresAt: number) =>
+  (await redis.set(`taken:${requestId}`, "1", { condition: "NX", expiration: { type: "PXAT", value: expiresAt } })) ===
+  "OK";
+
+const strict = await createJWTAuthenticator({ key: publicKey, audience: "salary", takeOnce });
+// #endregion shared
+const another = await createJWTAuthenticator({ key: publicKey, audience: "salary", takeOnce });
+const later = { ...caught, requestId: crypto.randomUUID() };
+const token = await sign(ada, later);
+assert.deepEqual(await strict(token, undefined, later), ada);
+await assert.rejects(another(token, undefined, later), { code: "ACCESS_DENIED" });
+
+// #region fast
+const signOnce = await createJWTSigner({ key: privateKey, audience: "salary", bind: "identity" });
+const authenticateFast = await createJWTAuthenticator({ key: publicKey, audience: "salary", bind: "identity" });
+// #endregion fast
+assert.deepEqual(await authenticateFast(await signOnce(ada)), ada);
+assert.equal(await signOnce({ ...ada }), await signOnce(ada));
+
+await redis.close();
+await calls.close();
+await server.close();
