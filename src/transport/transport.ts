@@ -162,7 +162,15 @@ export function isLastReply(frame: ReplyFrame): boolean {
 /** The frame that tells an error. Details go as they are: what a wire cannot carry is found when it is sent. */
 export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   const { code, message, details, retryable, mayHaveRun } = error;
-  const frame: CallFailed = { type: "call.error", requestId, code, message, retryable, mayHaveRun };
+  const frame: CallFailed = {
+    type: "call.error",
+    requestId,
+    code,
+    // An error may be anything that calls itself one, and telling it must not fail.
+    message: typeof message === "string" ? message : "",
+    retryable: retryable === true,
+    mayHaveRun: mayHaveRun !== false,
+  };
   if (details !== undefined) frame.details = details;
   return frame;
 }

@@ -26,6 +26,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   } catch {
     return undefined;
   }
+  if (binary.length !== bytes.length) return undefined; // it skips white space
   for (let index = 0; index < bytes.length; index++) bytes[index] = binary.charCodeAt(index);
   return bytes;
 }

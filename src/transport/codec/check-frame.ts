@@ -18,19 +18,16 @@ const maxTokenLength = 64 * 1024;
 
 type Fields = Record<string, unknown>;
 
-/** Tells which field of a frame is wrong, if one is. */
-const problems: ReadonlyMap<string, (frame: Fields) => string | undefined> = new Map([
+/** By type, what names the field that is wrong, if one is. */
+const problems: ReadonlyMap<unknown, (frame: Fields) => string | undefined> = new Map([
   ["call.requested", findRequestProblem],
-  [
-    "call.responded",
-    ({ output, seq }: Fields) => firstOf(isResponseEnvelope(output) || "output", isCount(seq, 0) || "seq"),
-  ],
-  ["call.progressed", ({ progress }: Fields) => firstOf(isObject(progress) || "progress")],
-  ["call.credited", ({ count }: Fields) => firstOf((count !== undefined && isCount(count, 1)) || "count")],
+  ["call.responded", findResponseProblem],
+  ["call.progressed", ({ progress }: Fields) => (isObject(progress) ? undefined : "progress")],
+  ["call.credited", ({ count }: Fields) => (count !== undefined && isCount(count, 1) ? undefined : "count")],
   ["call.completed", () => undefined],
-  ["call.aborted", ({ reason }: Fields) => firstOf(isOptionalText(reason, maxTokenLength) || "reason")],
+  ["call.aborted", ({ reason }: Fields) => (isOptionalText(reason, maxTokenLength) ? undefined : "reason")],
   ["call.error", findErrorProblem],
-  ["peer.announced", ({ specs }: Fields) => firstOf((Array.isArray(specs) && specs.every(isObject)) || "specs")],
+  ["peer.announced", ({ specs }: Fields) => (Array.isArray(specs) && specs.every(isObject) ? undefined : "specs")],
   ["peer.left", () => undefined],
 ]);
 
@@ -40,43 +37,51 @@ export function checkFrame(value: unknown): WireFrame {
   if (Object.hasOwn(value, "__proto__")) throw badFrame("it has a field __proto__");
   const { type } = value;
   if (typeof type !== "string") throw badFrame("it has no type");
-  const findProblem = problems.get(type);
-  if (findProblem !== undefined) {
-    const id = type.startsWith("peer.") ? "peerId" : "requestId";
-    const problem = isText(value[id], maxIdLength) ? findProblem(value) : id;
-    if (problem !== undefined) throw badFrame(`${problem} of ${type} is wrong`);
-  }
+  const problem = findProblem(value);
+  if (problem !== undefined) throw badFrame(`${problem} of ${type} is wrong`);
   return value as unknown as WireFrame;
 }
 
+/**
+ * Names the field of a frame that is wrong, if one is. Both ends ask: a reader ends the link over a frame that it cannot
+ * take, so what a user got wrong must fail where it is written, and alone.
+ */
+export function findProblem(frame: object): string | undefined {
+  const fields = frame as Fields;
+  const find = problems.get(fields["type"]);
+  if (find === undefined) return undefined;
+  const id = (fields["type"] as string).startsWith("peer.") ? "peerId" : "requestId";
+  return isText(fields[id], maxIdLength) ? find(fields) : id;
+}
+
 function findRequestProblem(frame: Fields): string | undefined {
-  const { timeout, metadata, identity } = frame;
-  return firstOf(
-    isText(frame["operationId"], maxOperationIdLength) || "operationId",
-    timeout === undefined || (typeof timeout === "number" && !Number.isNaN(timeout)) || "timeout",
-    metadata === undefined || isObject(metadata) || "metadata",
-    identity === undefined || isObject(identity) || "identity",
-    isOptionalText(frame["token"], maxTokenLength) || "token",
-    isOptionalText(frame["parentRequestId"], maxIdLength) || "parentRequestId",
-    isCount(frame["credit"], 0) || "credit",
-  );
+  const { operationId, timeout, metadata, identity, token, parentRequestId, credit } = frame;
+  if (!isText(operationId, maxOperationIdLength)) return "operationId";
+  if (timeout !== undefined && (typeof timeout !== "number" || Number.isNaN(timeout))) return "timeout";
+  if (metadata !== undefined && !isObject(metadata)) return "metadata";
+  if (identity !== undefined && !isObject(identity)) return "identity";
+  if (!isOptionalText(token, maxTokenLength)) return "token";
+  if (!isOptionalText(parentRequestId, maxIdLength)) return "parentRequestId";
+  return isCount(credit, 0) ? undefined : "credit";
 }
 
+function findResponseProblem({ output, seq }: Fields): string | undefined {
+  if (!isResponseEnvelope(output) || !isObject(output) || !isObject(output.meta)) return "output";
+  return isCount(seq, 0) ? undefined : "seq";
+}
+
+/** A code is whatever an operation throws. */
 function findErrorProblem({ code, message, retryable, mayHaveRun }: Fields): string | undefined {
-  return firstOf(
-    isText(code, maxIdLength) || "code",
-    typeof message === "string" || "message",
-    typeof retryable === "boolean" || "retryable",
-    typeof mayHaveRun === "boolean" || "mayHaveRun",
-  );
+  if (typeof code !== "string") return "code";
+  if (typeof message !== "string") return "message";
+  if (typeof retryable !== "boolean") return "retryable";
+  return typeof mayHaveRun === "boolean" ? undefined : "mayHaveRun";
 }
 
-function firstOf(...checks: Array<true | string>): string | undefined {
-  return checks.find((check) => check !== true) as string | undefined;
-}
-
+/** Tells whether a value is an object at both ends: what has a `toJSON` would arrive as whatever that gives. */
 function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return typeof (value as Fields)["toJSON"] !== "function";
 }
 
 function isText(value: unknown, maxLength: number): value is string {

@@ -95,15 +95,28 @@ describe("values that travel", () => {
         return { amount: 5n };
       }
     }
+    class Row {
+      id = 7n;
+      toJSON() {
+        return this;
+      }
+    }
 
     const arrived = travel({
       point: new Point(),
       money: new Money(),
       url: new URL("http://a.test/"),
       text: new String("s"),
+      row: new Row(),
     });
 
-    expect(arrived).toStrictEqual({ point: { x: 1 }, money: { amount: 5n }, url: "http://a.test/", text: "s" });
+    expect(arrived).toStrictEqual({
+      point: { x: 1 },
+      money: { amount: 5n },
+      url: "http://a.test/",
+      text: "s",
+      row: { id: 7n },
+    });
   });
 
   test("an own __proto__ stays data and changes no prototype", () => {
@@ -162,6 +175,18 @@ describe("values that travel", () => {
   });
 });
 
+function givenAway(): Uint8Array {
+  const bytes = new Uint8Array(4);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return bytes;
+}
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 describe("values that do not travel", () => {
   const circular: Record<string, unknown> = { list: [] };
   (circular["list"] as unknown[]).push({ back: circular });
@@ -180,6 +205,10 @@ describe("values that do not travel", () => {
       },
       "/input/it",
     ],
+    ["a buffer that was given away", [{ bytes: givenAway() }], "/input/0/bytes"],
+    ["a proxy that was revoked", [{ proxy: revoked() }], "/input/0/proxy"],
+    ["a map behind a proxy", { map: new Proxy(new Map([[1, 2]]), {}) }, "/input/map"],
+    ["a toJSON that throws", { money: { __proto__: { toJSON: () => void JSON.parse("") } } }, "/input/money"],
   ])("%s fails with its path, and the operation has not run", (_, input, path) => {
     expect(failure(() => encode(request(input), limits))).toMatchObject({
       code: "EXECUTION_ERROR",

@@ -1,9 +1,10 @@
-import { isCallError } from "../../operation/index.ts";
+import { type CallError, isCallError, operationNotFound } from "../../operation/index.ts";
 import { isLongerThan } from "./byte-length.ts";
+import { findProblem } from "./check-frame.ts";
 import { notSendable, payloadTooLarge } from "./errors.ts";
 import { isPlain } from "./plain.ts";
 import { toTaggedFrame } from "./tagged-write.ts";
-import { taggedMark } from "./tags.ts";
+import { taggedMark, toMaxParts } from "./tags.ts";
 
 /** Bounds on one frame, at both ends of a link. */
 export interface FrameLimits {
@@ -24,14 +25,14 @@ export const ownLevels = 2;
 export function encode(frame: { type: string }, { maxMessage, jsonDepth }: FrameLimits): string {
   // A request that cannot be sent has not run; whatever else is said, is said about a call that may have.
   const mayHaveRun = frame.type !== "call.requested";
+  const problem = findProblem(frame);
+  if (problem !== undefined) throw wrongField(frame, problem, mayHaveRun);
   const maxDepth = jsonDepth + ownLevels;
-  // Every part of a value takes at least two bytes.
-  const maxParts = maxMessage / 2;
   let text: string;
   try {
-    text = isPlainFrame(frame, maxDepth - 1, maxParts)
+    text = isPlainFrame(frame, maxDepth - 1, toMaxParts(maxMessage))
       ? JSON.stringify(frame)
-      : taggedMark + JSON.stringify(toTaggedFrame(frame, { maxDepth, maxParts, mayHaveRun }));
+      : taggedMark + JSON.stringify(toTaggedFrame(frame, { maxDepth, maxMessage, mayHaveRun }));
   } catch (error) {
     if (isCallError(error)) throw error;
     if (error instanceof RangeError) throw payloadTooLarge(maxMessage, mayHaveRun); // longer than a string can be
@@ -39,6 +40,13 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
   }
   if (isLongerThan(text, maxMessage)) throw payloadTooLarge(maxMessage, mayHaveRun);
   return text;
+}
+
+/** An id that can be nobody's is answered as it would be where the operations are. */
+function wrongField(frame: object, problem: string, mayHaveRun: boolean): CallError {
+  const { operationId } = frame as { operationId?: unknown };
+  if (problem === "operationId" && typeof operationId === "string") return operationNotFound(operationId);
+  return notSendable("it is too long, or nothing that belongs there", `/${problem}`, { mayHaveRun });
 }
 
 function isPlainFrame(frame: object, depth: number, maxParts: number): boolean {

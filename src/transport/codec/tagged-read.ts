@@ -2,7 +2,7 @@ import { CallError, type CallErrorJSON } from "../../operation/index.ts";
 import { fromBase64 } from "./base64.ts";
 import { makeBinary } from "./binary.ts";
 import { badFrame, tooDeep } from "./errors.ts";
-import { tag } from "./tags.ts";
+import { maxDigits, tag } from "./tags.ts";
 
 /**
  * Gives parsed JSON the values back that its tagged lists stand for. Changes what it is given. The levels of the values
@@ -70,9 +70,6 @@ function readNumber(text: unknown): number {
   if (value === undefined) throw badFrame("a tagged number is none of those that JSON lacks");
   return value;
 }
-
-/** Reading digits takes time that grows with their square, so a million of them would stop the process. */
-const maxDigits = 100_000;
 
 function readBigInt(text: unknown): bigint {
   if (typeof text !== "string" || text.length > maxDigits || !/^-?\d+$/.test(text)) {

@@ -1,21 +1,20 @@
 import { escapeToken } from "../../internal/json-pointer.ts";
-import { isCallError } from "../../operation/index.ts";
+import { type CallError, isCallError } from "../../operation/index.ts";
 import { toBase64 } from "./base64.ts";
 import { readBinary } from "./binary.ts";
-import { notSendable } from "./errors.ts";
-import { tag } from "./tags.ts";
+import { notSendable, payloadTooLarge } from "./errors.ts";
+import { maxDigits, tag, toMaxParts } from "./tags.ts";
 
 /** What the copy of a frame may cost, and what its errors say. */
 interface WriteOptions {
   maxDepth: number;
-  /** Throws a `RangeError` when there are more. */
-  maxParts: number;
+  maxMessage: number;
   mayHaveRun: boolean;
 }
 
 /**
  * Copies a frame into JSON in which everything that JSON cannot hold is a list that begins with a tag. Throws
- * `EXECUTION_ERROR` with the path of what cannot travel at all.
+ * `EXECUTION_ERROR` with the path of what cannot travel at all, and `PAYLOAD_TOO_LARGE` when there is too much of it.
  */
 export function toTaggedFrame(frame: object, options: WriteOptions): unknown {
   const told = Object.entries(frame).filter(([, value]) => value !== undefined);
@@ -27,10 +26,12 @@ class TaggedWriter {
   readonly #ancestors: object[] = [];
   readonly #options: WriteOptions;
   #partsLeft: number;
+  /** What this writer itself has thrown; anything else was thrown by a value. */
+  #failure: CallError | undefined;
 
   constructor(options: WriteOptions) {
     this.#options = options;
-    this.#partsLeft = options.maxParts;
+    this.#partsLeft = toMaxParts(options.maxMessage);
   }
 
   copy(value: unknown): unknown {
@@ -43,7 +44,7 @@ class TaggedWriter {
       case "undefined":
         return [tag.undefined];
       case "bigint":
-        return [tag.bigint, value.toString()];
+        return [tag.bigint, this.#formatDigits(value)];
       case "object":
         return value === null ? null : this.#copyObject(value);
       case "function":
@@ -58,9 +59,14 @@ class TaggedWriter {
     if (this.#ancestors.length >= this.#options.maxDepth) throw this.#fail("it is nested too deep");
     this.#count(1);
     this.#ancestors.push(object);
-    const copied = this.#copyContent(object);
-    this.#ancestors.pop();
-    return copied;
+    try {
+      return this.#copyContent(object);
+    } catch (error) {
+      // A getter, a proxy, a `toJSON`, a buffer that was given away.
+      throw error === this.#failure ? error : this.#fail("reading it failed", error);
+    } finally {
+      this.#ancestors.pop();
+    }
   }
 
   #copyContent(object: object): unknown {
@@ -81,7 +87,8 @@ class TaggedWriter {
     const prototype = Object.getPrototypeOf(object);
     const isInstance = prototype !== Object.prototype && prototype !== null;
     if (isInstance && typeof (object as { toJSON?: unknown }).toJSON === "function") {
-      return this.copy(this.#read(() => (object as { toJSON(): unknown }).toJSON()));
+      const json = (object as { toJSON(): unknown }).toJSON();
+      if (json !== object) return this.copy(json);
     }
     return this.#copyProperties(object, Object.keys(object));
   }
@@ -113,14 +120,11 @@ class TaggedWriter {
   #copyError(error: Error): unknown[] {
     const ownKeys = Object.keys(error).filter((key) => key !== "stack" && key !== "cause");
     const content = this.#copyProperties(error, ownKeys);
-    content["name"] = this.#read(() => String(error.name), "name");
-    content["message"] = this.#read(() => String(error.message), "message");
+    content["name"] = String(error.name);
+    content["message"] = String(error.message);
     for (const key of ["cause", "errors"]) {
       if (isCallError(error) || !Object.hasOwn(error, key)) continue;
-      content[key] = this.#copyAt(
-        key,
-        this.#read(() => (error as unknown as Record<string, unknown>)[key], key),
-      );
+      Object.assign(content, this.#copyProperties(error, [key]));
     }
     return [tag.error, content];
   }
@@ -130,10 +134,9 @@ class TaggedWriter {
     const copied: Record<string, unknown> = Object.create(null);
     this.#count(keys.length);
     for (const key of keys) {
-      copied[key] = this.#copyAt(
-        key,
-        this.#read(() => (object as Record<string, unknown>)[key], key),
-      );
+      this.#path.push(key);
+      copied[key] = this.copy((object as Record<string, unknown>)[key]);
+      this.#path.pop();
     }
     return copied;
   }
@@ -145,24 +148,24 @@ class TaggedWriter {
     return copied;
   }
 
-  #read(get: () => unknown, key?: string): unknown {
-    try {
-      return get();
-    } catch (error) {
-      if (key !== undefined) this.#path.push(key);
-      throw this.#fail("reading it failed", error);
-    }
+  #formatDigits(value: bigint): string {
+    const digits = value.toString();
+    if (digits.length > maxDigits) throw this.#fail(`it has more than ${maxDigits} digits`);
+    return digits;
   }
 
   /** A value that refers to the same parts many times can be small here and endless on the wire. */
   #count(parts: number): void {
     this.#partsLeft -= parts;
-    if (this.#partsLeft < 0) throw new RangeError("too many parts");
+    if (this.#partsLeft >= 0) return;
+    this.#failure = payloadTooLarge(this.#options.maxMessage, this.#options.mayHaveRun);
+    throw this.#failure;
   }
 
-  #fail(what: string, cause?: unknown): Error {
+  #fail(what: string, cause?: unknown): CallError {
     const path = this.#path.map((step) => `/${escapeToken(String(step))}`).join("");
-    return notSendable(what, path, { mayHaveRun: this.#options.mayHaveRun, cause });
+    this.#failure = notSendable(what, path, { mayHaveRun: this.#options.mayHaveRun, cause });
+    return this.#failure;
   }
 }
 
