@@ -43,6 +43,7 @@ export class NATSEngine implements Engine {
   readonly #subjects: Subjects;
   readonly #recent = new RecentRequests();
   readonly #served = new Map<string, Served>();
+  /** Those that stay for as long as this peer does. */
   readonly #subscriptions: Subscription[] = [];
   #echo: Echo | undefined;
   #unflushed = 0;
@@ -56,7 +57,7 @@ export class NATSEngine implements Engine {
     this.#subjects = new Subjects(options.prefix);
     // Short, because it travels with every request: 128 random bits in 22 characters.
     this.address = `${options.inboxPrefix}.${randomBytes(16).toString("base64url")}`;
-    this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message));
+    this.#subscriptions.push(this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message)));
     void this.#watchConnection();
   }
 
@@ -88,7 +89,7 @@ export class NATSEngine implements Engine {
   }
 
   async listen(): Promise<void> {
-    this.#subscribe(this.#subjects.peers, ({ data }) => this.#events.onGossip(data));
+    this.#subscriptions.push(this.#subscribe(this.#subjects.peers, ({ data }) => this.#events.onGossip(data)));
     await this.#connection.flush();
   }
 
@@ -138,9 +139,7 @@ export class NATSEngine implements Engine {
       if (error === null) take(message);
       else log.error("{subject} cannot be subscribed to: {error}", { subject, error });
     };
-    const subscription = this.#connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
-    if (queue === undefined) this.#subscriptions.push(subscription);
-    return subscription;
+    return this.#connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
   }
 
   #onRequest({ data, reply = "" }: Msg): void {
