@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { PendingRequestMap } from "../../src/call/index.ts";
-import { OperationRegistry } from "../../src/registry/index.ts";
 import { createInProcessTransport, InProcessBus } from "../../src/transport/in-process/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 import { createWorkerTransport } from "../../src/transport/worker/index.ts";
 import { connectBroker } from "../faults/brokers.ts";
-import { soakOperations } from "./operations.ts";
+import { createSoakRegistry } from "./operations.ts";
 import { serveOver } from "./serving.ts";
 import { isBroker, isLocal, type TransportName } from "./transports.ts";
 
@@ -34,8 +33,7 @@ function connectRemote(name: TransportName, port: number): Promise<Transport> {
 }
 
 async function openLocal(name: TransportName): Promise<Way> {
-  const registry = new OperationRegistry();
-  registry.registerAll(soakOperations());
+  const registry = createSoakRegistry();
   const bus = new InProcessBus();
   const target = new EventTarget();
   const join = () => (name === "in-process" ? createInProcessTransport(bus) : target);

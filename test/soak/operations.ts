@@ -1,5 +1,7 @@
 import { Type } from "typebox";
 import { defineOperation, type IOperationDefinition, OperationType } from "../../src/operation/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { becomes } from "./lanes.ts";
 import { collect } from "./memory.ts";
 
 /** What handlers of the serving side have done. */
@@ -20,8 +22,20 @@ const common = {
 const plain = { ...common, inputSchema: Type.Object({}) };
 const numbered = { ...common, inputSchema: Type.Object({ n: Type.Number() }) };
 
-/** The operations that soaks call. Each set counts for itself. */
-export function soakOperations(): IOperationDefinition[] {
+/** What the visitor of that number offers. */
+export function visitOperation(number: number): IOperationDefinition {
+  const where = { namespace: "visit", name: `n${number}` };
+  return defineOperation({ ...numbered, ...where, type: OperationType.QUERY, handler: ({ n }) => n });
+}
+
+/** A registry of the operations that soaks call. */
+export function createSoakRegistry(): OperationRegistry {
+  const registry = new OperationRegistry();
+  registry.registerAll(soakOperations(registry));
+  return registry;
+}
+
+function soakOperations(registry: OperationRegistry): IOperationDefinition[] {
   const counts: Counts = { open: 0, produced: 0 };
   let waiting: Array<() => void> = [];
   return [
@@ -68,6 +82,16 @@ export function soakOperations(): IOperationDefinition[] {
         } finally {
           counts.open--;
         }
+      },
+    }),
+    defineOperation({
+      ...numbered,
+      name: "receive",
+      type: OperationType.QUERY,
+      // What a visitor offers takes a moment to be known here.
+      handler: async ({ n }) => {
+        await becomes(async () => registry.has(`visit.n${n}`), 30_000);
+        return (await registry.execute(`visit.n${n}`, { n })).data;
       },
     }),
     defineOperation({ ...plain, name: "counts", type: OperationType.QUERY, handler: () => counts }),

@@ -13,8 +13,11 @@ watchPeak();
 const serving = await startServing(transport, port);
 
 if (isMainThread) {
+  const leave = () => process.exit(1); // nobody is there who could tell it to close
+  process.once("disconnect", leave);
   say({ kind: "ready", port: serving.port ?? port });
   await once(process, "message");
+  process.off("disconnect", leave);
   await serving.close();
   const left = await resourcesSince(before);
   say({ kind: "closed", problems: left.length === 0 ? [] : [`the server left ${left.join(", ")}`] });

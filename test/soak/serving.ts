@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
-import { OperationRegistry } from "../../src/registry/index.ts";
+import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import type { OperationRegistry } from "../../src/registry/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { createWebSocketServer } from "../../src/transport/websocket/index.ts";
 import { createWorkerTransport } from "../../src/transport/worker/index.ts";
 import { connectBroker } from "../faults/brokers.ts";
-import { soakOperations } from "./operations.ts";
+import { createSoakRegistry } from "./operations.ts";
 import { isBroker, type TransportName } from "./transports.ts";
 
 /** A side that serves the operations of soaks. */
@@ -20,19 +20,20 @@ export interface Serving {
 
 /** Serves over one of the transports between processes and threads. `port` is the broker's. */
 export async function startServing(name: TransportName, port: number): Promise<Serving> {
-  const registry = new OperationRegistry();
-  registry.registerAll(soakOperations());
+  const registry = createSoakRegistry();
   if (isBroker(name)) return serveOver(registry, await connectBroker(name, port));
   return name === "worker" ? serveThread(registry) : serveWebSocket(registry);
 }
 
-/** Serves over a transport that is there. */
+/** Serves over a transport that is there, and takes in what others serve. */
 export async function serveOver(registry: OperationRegistry, transport: Transport | EventTarget): Promise<Serving> {
   const calls = new PendingRequestMap(transport);
   const stop = calls.handle(buildCallHandler({ registry, callMap: calls }));
   await stop.ready;
+  const following = await registry.follow(importPeers(calls));
   return {
     async close() {
+      await following.close();
       await stop();
       await calls.close();
     },
@@ -42,7 +43,7 @@ export async function serveOver(registry: OperationRegistry, transport: Transpor
 async function serveWebSocket(registry: OperationRegistry): Promise<Serving> {
   const http = createServer().listen(0, "127.0.0.1");
   await once(http, "listening");
-  const serving = await serveOver(registry, await createWebSocketServer({ server: http }));
+  const serving = await serveOver(registry, await createWebSocketServer({ server: http, acceptOperations: true }));
   return {
     port: (http.address() as AddressInfo).port,
     async close() {

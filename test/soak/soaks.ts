@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { inLanes } from "./lanes.ts";
+import { offers, visits } from "./peers.ts";
 import { megabyte, type Soak } from "./soak.ts";
 import { stalled } from "./stalled.ts";
 import { streams } from "./streams.ts";
@@ -118,6 +119,8 @@ export const soaks: readonly Soak[] = [
   aborted,
   subscriptions,
   connections,
+  offers,
+  visits,
   slow,
   stalled,
   unread,
