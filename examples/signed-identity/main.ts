@@ -85,9 +85,10 @@ await worker.close();
 import { createClient } from "@redis/client";
 
 const redis = await createClient({ url }).connect();
-const takeOnce = async (requestId: string, expiresAt: number) =>
-  (await redis.set(`taken:${requestId}`, "1", { condition: "NX", expiration: { type: "PXAT", value: expiresAt } })) ===
-  "OK";
+const takeOnce = async (requestId: string, expiresAt: number) => {
+  const expiration = { type: "PXAT", value: expiresAt } as const;
+  return (await redis.set(`taken:${requestId}`, "", { condition: "NX", expiration })) === "OK";
+};
 
 const strict = await createJWTAuthenticator({ key: publicKey, audience: "salary", takeOnce });
 // #endregion shared

@@ -45,7 +45,7 @@ async function verifyWith(
   const { alg, kid } = readHeader(jose, token);
   const able = keys.filter((key) => key.alg === alg);
   const named = able.filter(({ id }) => id !== undefined && id === kid);
-  let failure: unknown = new jose.errors.JOSEAlgNotAllowed();
+  let failure: unknown;
   for (const { key } of named.length > 0 ? named : able) {
     try {
       return await jose.jwtVerify(token, key, { ...options, algorithms: [alg!] });
@@ -54,7 +54,7 @@ async function verifyWith(
       failure = error;
     }
   }
-  throw failure;
+  throw failure ?? new jose.errors.JOSEAlgNotAllowed();
 }
 
 function readHeader(jose: JoseModule, token: string): { alg?: string; kid?: string } {
