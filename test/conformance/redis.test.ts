@@ -19,10 +19,5 @@ else {
     });
   const createNetwork = createBusNetworks(service, connect);
   describeStories("over Redis", createNetwork);
-  describeTransport("redis", createNetwork, {
-    skip: {
-      "delivers credit and abort to the call that they belong to":
-        "An abort overtakes the request that waits in its stream, and the handler is not started at all.",
-    },
-  });
+  describeTransport("redis", createNetwork);
 }

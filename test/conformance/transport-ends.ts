@@ -110,26 +110,54 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
   check("delivers credit and abort to the call that they belong to", async () => {
     const server = await rawServer();
     const heard: Frame[] = [];
-    const arrived = deferred<void>();
-    await server.serve(["test.raw"], () => (frame) => {
-      heard.push(frame);
-      if (frame.type === "call.aborted") arrived.resolve();
+    const requests = deferred<void>();
+    const aborted = deferred<void>();
+    let taken = 0;
+    await server.serve(["test.raw"], () => {
+      taken += 1;
+      if (taken === 2) requests.resolve();
+      return (frame) => {
+        heard.push(frame);
+        if (frame.type === "call.aborted") aborted.resolve();
+      };
     });
     const asker = await rawAsker();
     const [mine, other] = [requested("test.raw", {}, "mine"), requested("test.raw", {}, "other")];
     const follow: SendFollowUp = await asker.request("test.raw", mine, () => {});
     await asker.request("test.raw", other, () => {});
+    await requests.promise;
 
     follow({ type: "call.credited", requestId: "mine", count: 3 });
     follow({ type: "call.aborted", requestId: "mine" });
     follow({ type: "call.credited", requestId: "mine", count: 4 });
-    await arrived.promise;
+    await aborted.promise;
     await sleep(10);
 
     expect(heard.map(({ type, requestId }) => [type, requestId])).toEqual([
       ["call.credited", "mine"],
       ["call.aborted", "mine"],
     ]);
+  });
+
+  check("lets no call run on that was aborted at once", async () => {
+    const running = new Set<string>();
+    const server = await rawServer();
+    await server.serve(["test.raw"], (frame, reply) => {
+      running.add(frame.requestId);
+      if (frame.requestId === "last") void reply(responded(frame, "done"));
+      return ({ type, requestId }) => void (type === "call.aborted" && running.delete(requestId));
+    });
+    const asker = await rawAsker();
+
+    for (let n = 0; n < 100; n++) {
+      const requestId = `call ${n}`;
+      const follow: SendFollowUp = await asker.request("test.raw", requested("test.raw", {}, requestId), () => {});
+      follow({ type: "call.credited", requestId, count: 1 });
+      follow({ type: "call.aborted", requestId });
+    }
+    await exchange(asker, requested("test.raw", {}, "last"), []);
+
+    await until(() => [...running].join() === "last");
   });
 
   check("drops what is sent after the end of a call", async () => {

@@ -1,8 +1,10 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
 import { type CallError, operationNotFound } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import { AskedCall, AskedCalls } from "./asked-calls.ts";
 import type { Engine, LongRequest } from "./engine.ts";
 import { linkLost, notConnected, workerGone } from "./errors.ts";
+import { stamp } from "./message.ts";
 import type { Post } from "./post.ts";
 
 /** The asking half of a peer: requests, what their workers say, and what is said to them. */
@@ -22,7 +24,7 @@ export class Asking {
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (!this.#engine.isConnected) throw notConnected(this.#engine.name);
     const { requestId } = frame;
-    const text = this.#post.encode(frame);
+    const text = this.#post.encode(stamp(frame));
     const call = new AskedCall(operationId, onReply);
     this.#calls.add(requestId, call);
     try {
@@ -54,6 +56,12 @@ export class Asking {
     const count = call.heldCredit;
     call.heldCredit = 0;
     this.#tellWorker(call, { type: "call.credited", requestId, count });
+  }
+
+  /** A worker asks for the time here, to tell how old requests are. Comes after every abort that was sent before. */
+  tellClock(address: string, question: string): void {
+    const frame = { type: "link.ponged", question, clock: monotonicNow() };
+    this.#engine.send(address, this.#post.encode(frame));
   }
 
   onUnserved(requestId: string): void {

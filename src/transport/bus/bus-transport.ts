@@ -112,10 +112,10 @@ export class BusTransport implements Transport, EngineEvents {
     return this.#closing;
   }
 
-  onRequest(message: string | Uint8Array, from: string, age: number, receipt?: unknown): void {
+  onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void {
     const frame = this.#decodeRequest(message);
     if (frame === undefined) this.#engine.settle?.(receipt);
-    else this.#serving.take(frame, from, age, receipt);
+    else this.#serving.take(frame, from, receipt);
   }
 
   onMessage(message: string | Uint8Array): void {
@@ -188,6 +188,9 @@ export class BusTransport implements Transport, EngineEvents {
       case "link.taken":
       case "link.asked":
         return this.#takeProbe(frame as unknown as Record<string, unknown>, from);
+      case "link.pinged":
+      case "link.ponged":
+        return this.#takeClock(frame as unknown as Record<string, unknown>);
       default:
         return this.#drop();
     }
@@ -198,6 +201,13 @@ export class BusTransport implements Transport, EngineEvents {
     if (type === "link.asked" && from !== "") return this.#serving.confirm(requestId, from);
     if (type === "link.taken" && typeof address === "string") return this.#asking.noteWorker(requestId, address);
     this.#drop();
+  }
+
+  #takeClock({ type, address, question, clock }: Record<string, unknown>): void {
+    if (typeof question !== "string") return this.#drop();
+    if (type === "link.pinged" && typeof address === "string") return this.#asking.tellClock(address, question);
+    if (!Number.isFinite(clock)) return this.#drop();
+    this.#serving.noteClock(question, clock as number);
   }
 
   #beat(): void {

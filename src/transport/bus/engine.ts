@@ -53,8 +53,8 @@ export interface LongRequest {
 
 /** What an engine tells. */
 export interface EngineEvents {
-  /** `age` is how long the request has been on its way, in ms; `receipt` comes back with `settle`. */
-  onRequest(message: string | Uint8Array, from: string, age: number, receipt?: unknown): void;
+  /** `receipt` comes back with `settle`. */
+  onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void;
   /** Something was sent to this peer's address, or was said to all who serve an operation of it. */
   onMessage(message: string | Uint8Array): void;
   onGossip(message: string | Uint8Array): void;

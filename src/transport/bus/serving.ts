@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { monotonicNow } from "../../internal/deadlines.ts";
 import { type CallError, operationNotFound, timedOut } from "../../operation/index.ts";
 import {
   type CallRequested,
@@ -8,14 +10,19 @@ import {
   type StopServing,
   toFailedFrame,
 } from "../transport.ts";
+import { Askers } from "./askers.ts";
 import { EarlyAborts } from "./early-aborts.ts";
 import type { Engine } from "./engine.ts";
 import { poisonous, workerGone } from "./errors.ts";
+import type { StampedRequest } from "./message.ts";
 import type { Post } from "./post.ts";
+import { SeenRequests } from "./seen-requests.ts";
 import { type ServedCall, ServedCalls, type ServedLimits } from "./served-calls.ts";
 
 /** Requests that carry no time of their own are not run when they are older than this, in ms. */
 const maxAge = 60_000;
+/** How long, in ms, stopping waits for askers that do not answer. */
+const longestWait = 1_000;
 
 /** The serving half of a peer: runs what others ask for and replies to them. */
 export class Serving {
@@ -24,31 +31,63 @@ export class Serving {
   readonly #calls: ServedCalls;
   readonly #servers = new Map<string, OnRequest>();
   readonly #early = new EarlyAborts();
+  /** There when something is served. */
+  #seen: SeenRequests | undefined;
+  readonly #askers: Askers;
   #isClosed = false;
 
   constructor(engine: Engine, post: Post, limits: ServedLimits) {
     this.#engine = engine;
     this.#post = post;
     this.#calls = new ServedCalls(limits);
+    this.#askers = new Askers((address, question) => {
+      const frame = { type: "link.pinged", address: engine.address, question };
+      engine.send(address, post.encode(frame), true);
+    });
   }
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    this.#seen ??= new SeenRequests();
     for (const id of operationIds) this.#servers.set(id, onRequest);
     await this.#engine.serve(operationIds);
     return async (ids = operationIds) => {
       const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
       if (stopped.length === 0) return;
       await this.#engine.stop(stopped);
+      await this.#beginHeld();
       for (const id of stopped) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
     };
   }
 
-  /** Begins to run a request, or says why not. */
-  take(frame: CallRequested, from: string, age: number, receipt: unknown): void {
-    const refusal = this.#begin(frame, from, age, receipt);
-    if (refusal === undefined) return;
-    this.#post.push(from, toFailedFrame(frame.requestId, refusal));
-    this.#engine.settle?.(receipt);
+  /** Begins to run a request, when it is sure that somebody still waits, or says why not. */
+  take(frame: StampedRequest, from: string, receipt: unknown): void {
+    const { requestId, operationId } = frame;
+    const onRequest = this.#servers.get(operationId);
+    if (onRequest === undefined || this.#isClosed) {
+      return this.#refuse(frame, from, receipt, operationNotFound(operationId));
+    }
+    if (this.#early.delete(from, requestId) || this.#isRepeated(from, requestId, receipt)) {
+      return this.#engine.settle?.(receipt);
+    }
+    const refusal = this.#calls.refusal(from, frame);
+    if (refusal !== undefined) return this.#refuse(frame, from, receipt, refusal);
+    const call = this.#calls.add(from, frame, receipt);
+    const { sentAt } = frame;
+    if (!isTime(sentAt)) return this.#begin(call, frame, onRequest, 0);
+    const now = monotonicNow();
+    const asker = this.#askers.at(from);
+    const age = this.#askers.ageOf(asker, sentAt, now);
+    if (age !== undefined) return this.#begin(call, frame, onRequest, age);
+    const begin = () => {
+      const later = monotonicNow();
+      this.#begin(call, frame, onRequest, asker.clock.ageOf(sentAt, later) ?? later - now);
+    };
+    this.#askers.hold(asker, { until: now + (frame.timeout ?? maxAge), begin });
+  }
+
+  /** An asker says what its clock shows. */
+  noteClock(question: string, told: number): void {
+    this.#askers.answer(question, told);
   }
 
   follow(frame: FollowUp, from: string): void {
@@ -71,11 +110,13 @@ export class Serving {
   }
 
   onGone(address: string): void {
+    this.#askers.forget(address);
     for (const call of this.#calls.list(address)) this.#abort(call, "the asker is gone");
   }
 
   /** Asks about calls that take long: who waits for them may be gone without a word. */
   beat(): void {
+    this.#askers.beat();
     const addresses = new Set<string>();
     for (const call of this.#calls.list()) {
       if (call.isOld) {
@@ -96,24 +137,35 @@ export class Serving {
     }
   }
 
-  #begin(frame: CallRequested, from: string, age: number, receipt: unknown): CallError | undefined {
-    const { requestId, operationId } = frame;
-    const onRequest = this.#servers.get(operationId);
-    if (onRequest === undefined || this.#isClosed) return operationNotFound(operationId);
-    if (this.#early.delete(from, requestId) || this.#calls.get(from, requestId) !== undefined) {
-      this.#engine.settle?.(receipt);
-      return undefined;
+  #begin(call: ServedCall, frame: StampedRequest, onRequest: OnRequest, age: number): void {
+    if (call.hasEnded) return;
+    const { operationId, timeout } = frame;
+    if (age >= (timeout ?? maxAge)) {
+      void this.#reply(call, toFailedFrame(call.requestId, timedOut(operationId, false)));
+      return;
     }
-    if (age > 0) {
-      if (age >= (frame.timeout ?? maxAge)) return timedOut(operationId, false);
-      if (frame.timeout !== undefined) frame.timeout -= age;
-    }
-    const refusal = this.#calls.refusal(from, frame);
-    if (refusal !== undefined) return refusal;
-    const call = this.#calls.add(from, frame, receipt);
+    if (timeout !== undefined) frame.timeout = Math.floor(timeout - age);
     if (call.isSubscription) this.#introduceTo(call);
     call.follow(onRequest(frame, (reply) => this.#reply(call, reply)));
-    return undefined;
+  }
+
+  /** Requests that may run more than once come again when a worker died with them. */
+  #isRepeated(from: string, requestId: string, receipt: unknown): boolean {
+    if (receipt === undefined) return this.#seen!.add(from, requestId);
+    return this.#calls.get(from, requestId) !== undefined;
+  }
+
+  #refuse({ requestId }: CallRequested, from: string, receipt: unknown, error: CallError): void {
+    this.#post.push(from, toFailedFrame(requestId, error));
+    this.#engine.settle?.(receipt);
+  }
+
+  /** Resolves when no request waits for its asker any more, or has for too long. */
+  async #beginHeld(): Promise<void> {
+    const patience = new AbortController();
+    const tired = delay(longestWait, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([this.#askers.settled(), tired]);
+    patience.abort();
   }
 
   #reply(call: ServedCall, frame: ReplyFrame): void | Promise<void> {
@@ -138,4 +190,8 @@ export class Serving {
     this.#engine.settle?.(call.receipt);
     return true;
   }
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isFinite(value);
 }

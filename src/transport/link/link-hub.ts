@@ -72,6 +72,7 @@ export class LinkHub implements Transport, LinkOwner {
       peerId: this.#peerId,
       maxMessage: options.maxReceived,
     });
+    link.askForClock();
     if (this.#servers.size > 0) this.#tell(link, { type: "link.serves", operationIds: [...this.#servers.keys()] });
     if (this.#specs.length > 0) this.#tell(link, this.#announcement());
     return link;

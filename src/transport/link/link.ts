@@ -1,8 +1,8 @@
 import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
-import { CallError, type Identity, limitExceeded } from "../../operation/index.ts";
-import { decode, encode, type FrameLimits, type WireFrame, wireVersion } from "../codec/index.ts";
+import { CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
   type FollowUp,
@@ -17,7 +17,8 @@ import {
 import type { Channel } from "./channel.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { Outbox } from "./outbox.ts";
-import { ServedCalls } from "./served-calls.ts";
+import { Pings, pong, stamp } from "./pings.ts";
+import { type ServedCall, ServedCalls } from "./served-calls.ts";
 
 const log = logger("transport", "link");
 
@@ -69,8 +70,7 @@ export class Link {
   readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
   readonly #served: ServedCalls;
   readonly #stopHeartbeat: () => void;
-  /** Who waits for the answer to each ping, in order. */
-  readonly #pings: Array<() => void> = [];
+  readonly #pings = new Pings((frame) => this.send(frame));
   readonly #receiveLimits: FrameLimits;
   /** The other side's limit may be the smaller one. */
   #sendLimits: FrameLimits;
@@ -116,7 +116,7 @@ export class Link {
         { mayHaveRun: false },
       );
     }
-    const text = encode(frame, this.#sendLimits);
+    const text = encode(stamp(frame), this.#sendLimits);
     // Before it is sent, because that may be when the link is found to be lost.
     this.#asked.set(requestId, onReply);
     this.#push(text);
@@ -135,7 +135,12 @@ export class Link {
 
   /** Resolves when the other side has handled all that was sent before, or is gone. */
   sync(): Promise<void> {
-    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#ping(resolve));
+    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#pings.ping(resolve));
+  }
+
+  /** Asks for the clock of the other side, so that the age of its requests can be told. */
+  askForClock(): void {
+    this.#pings.ping();
   }
 
   /** Takes a message from the channel. What is no frame ends the link, because nobody knows what was lost with it. */
@@ -149,6 +154,7 @@ export class Link {
       start = end + 1;
     }
     this.#read(start === 0 ? message : message.slice(start));
+    this.#pings.askForHeld();
   }
 
   /** Ends the link because something went wrong: what is pending fails. */
@@ -171,8 +177,8 @@ export class Link {
     for (const [requestId, onReply] of asked) {
       notify(() => onReply(toFailedFrame(requestId, failure)), this.#report("telling of the end"));
     }
-    for (const answered of this.#pings.splice(0)) answered();
     this.#served.abortAll(error?.message ?? "the connection was closed");
+    this.#pings.close();
   }
 
   #push(text: string): void {
@@ -222,9 +228,9 @@ export class Link {
       case "link.stopped":
         return this.#noteOperations(frame.type, (frame as unknown as Record<string, unknown>)["operationIds"]);
       case "link.pinged":
-        return this.send({ type: "link.ponged" });
+        return this.send(pong());
       case "link.ponged":
-        return this.#pings.shift()?.();
+        return this.#pings.take(frame as OtherFrame);
       case "link.closed":
         return this.close(new Error("The other side closed the connection"));
     }
@@ -269,6 +275,19 @@ export class Link {
     }
     if (!this.#options.passesIdentity) delete frame.identity;
     const call = this.#served.add(frame);
+    const age = this.#pings.ageOf(frame);
+    if (age !== undefined) this.#begin(call, frame, onRequest, age);
+    else this.#pings.hold(frame, (later) => this.#begin(call, frame, onRequest, later));
+  }
+
+  #begin(call: ServedCall, frame: CallRequested, onRequest: OnRequest, age: number): void {
+    if (call.hasEnded) return;
+    const { requestId, operationId, timeout } = frame;
+    if (timeout !== undefined && age >= timeout) {
+      this.#served.end(call);
+      return this.send(toFailedFrame(requestId, timedOut(operationId, false)));
+    }
+    if (timeout !== undefined) frame.timeout = Math.floor(timeout - age);
     const reply: Reply = (answer) => {
       if (call.hasEnded || this.#isClosed) return;
       this.send(answer);
@@ -276,11 +295,6 @@ export class Link {
       return this.#outbox.whenWritable();
     };
     call.follow(onRequest(frame, reply, this.#options.identity));
-  }
-
-  #ping(onAnswer: () => void): void {
-    this.#pings.push(onAnswer);
-    this.send({ type: "link.pinged" });
   }
 
   #startHeartbeat(interval: number): () => void {
@@ -293,7 +307,7 @@ export class Link {
         get bufferedAmount() {
           return link.#outbox.bufferedAmount;
         },
-        ping: () => link.#ping(() => {}),
+        ping: () => link.askForClock(),
         onSilence: () => {
           log.warn("{transport}: no sign of life from the other side for {interval} ms", {
             transport: link.#owner.name,

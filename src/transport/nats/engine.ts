@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
 import type { Engine, EngineEvents } from "../bus/index.ts";
-import { Echo } from "./echo.ts";
 import { RecentRequests } from "./recent-requests.ts";
 import { Subjects } from "./subjects.ts";
 
@@ -15,8 +14,8 @@ const highWater = 1024 * 1024;
 /** How long, in ms, closing waits for a server that does not answer. */
 const closeTimeout = 2_000;
 const defaultMaxPayload = 1024 * 1024;
-/** The last tokens of subjects below the own address: a message, an echo, an answer "nobody there". */
-const token = { message: "m", echo: "e", request: "r", probe: "p" } as const;
+/** The last tokens of subjects below the own address: a message, or an answer "nobody there". */
+const token = { message: "m", request: "r", probe: "p" } as const;
 const noResponders = 503;
 
 /** What the NATS engine is told. */
@@ -45,7 +44,6 @@ export class NATSEngine implements Engine {
   readonly #served = new Map<string, Served>();
   /** Those that stay for as long as this peer does. */
   readonly #subscriptions: Subscription[] = [];
-  #echo: Echo | undefined;
   #unflushed = 0;
   #flushing: Promise<void> | undefined;
   #isClosed = false;
@@ -94,7 +92,6 @@ export class NATSEngine implements Engine {
   }
 
   async serve(operationIds: readonly string[]): Promise<void> {
-    this.#echo ??= new Echo((text) => this.#publish(`${this.address}.${token.echo}`, text));
     for (const id of operationIds) {
       if (this.#served.has(id)) continue;
       this.#served.set(id, {
@@ -117,7 +114,6 @@ export class NATSEngine implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#echo?.stop();
     const served = [...this.#served.values()].flatMap(({ requests, aborts }) => [requests, aborts]);
     for (const subscription of [...this.#subscriptions, ...served]) {
       if (!subscription.isClosed()) subscription.unsubscribe();
@@ -144,7 +140,7 @@ export class NATSEngine implements Engine {
 
   #onRequest({ data, reply = "" }: Msg): void {
     // Below the asker's address stands the id of the request, for the server's own word that nobody serves it.
-    this.#events.onRequest(data, reply.slice(0, reply.lastIndexOf(".")), this.#echo?.age() ?? 0);
+    this.#events.onRequest(data, reply.slice(0, reply.lastIndexOf(".")));
   }
 
   #onInbox(message: Msg): void {
@@ -152,8 +148,6 @@ export class NATSEngine implements Engine {
     switch (last[0]) {
       case token.message:
         return this.#events.onMessage(message.data);
-      case token.echo:
-        return this.#echo?.receive(message.string());
       case token.request:
         if (message.headers?.code === noResponders) this.#onNobody(last.slice(1));
         return;
@@ -196,7 +190,6 @@ export class NATSEngine implements Engine {
   #onRestored(): void {
     if (this.#isClosed) return;
     this.isConnected = true;
-    this.#echo?.restart();
     this.#events.onLinkRestored();
   }
 

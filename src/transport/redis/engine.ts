@@ -3,8 +3,7 @@ import { defaultLimits, unavailable } from "../../operation/index.ts";
 import { type Engine, type EngineEvents, type LongRequest, workerGone } from "../bus/index.ts";
 import { Claims } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
-import { ServerClock } from "./clock.ts";
-import { type Entry, isAfter, readEntries, timeOf } from "./entries.ts";
+import { type Entry, isAfter, readEntries } from "./entries.ts";
 import { group, Keys } from "./keys.ts";
 import { Reader } from "./reader.ts";
 import { Removals } from "./removals.ts";
@@ -43,7 +42,6 @@ export class RedisEngine implements Engine {
   readonly #commands: RedisClient;
   readonly #subscriber: RedisClient;
   readonly #operations = new Map<string, string>();
-  readonly #clock = new ServerClock();
   readonly #removals: Removals;
   readonly #claims: Claims;
   readonly #timer: NodeJS.Timeout;
@@ -215,7 +213,7 @@ export class RedisEngine implements Engine {
   }
 
   #onEntry(key: string, { id, from, text }: Entry, isKept: boolean): void {
-    this.#events.onRequest(text, from, this.#clock.since(timeOf(id)), isKept ? { key, id } : undefined);
+    this.#events.onRequest(text, from, isKept ? { key, id } : undefined);
   }
 
   async #openReader(): Promise<Reader> {
@@ -236,7 +234,6 @@ export class RedisEngine implements Engine {
     client.on("error", (error) => log.debug("Reading failed: {error}", { error }));
     client.on("ready", () => reader.identify().catch((error) => log.debug("No client id: {error}", { error })));
     await client.connect();
-    await this.#clock.read(this.#commands);
     return reader;
   }
 
@@ -278,7 +275,6 @@ export class RedisEngine implements Engine {
     try {
       const wasAlive = await this.#sayAlive();
       if (!wasAlive) await this.#join([...this.#operations.keys()]);
-      await this.#clock.read(this.#commands);
       await this.#claims.collect([...this.#operations.keys()], {
         onEntry: (key, entry) => this.#onEntry(key, entry, true),
         onPoison: ({ text, from }) => this.#events.onPoison(text, from),

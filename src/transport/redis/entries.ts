@@ -23,11 +23,6 @@ function readField(fields: unknown[], name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** When an entry was added, by the server's clock, in ms. */
-export function timeOf(id: string): number {
-  return Number(id.slice(0, id.indexOf("-")));
-}
-
 /** Tells whether an entry came after another. */
 export function isAfter(id: string, other: string): boolean {
   const [time, number] = id.split("-").map(Number) as [number, number];
