@@ -8,6 +8,7 @@ import {
 } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
+import { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
 import { markBuilt, peerMapOf } from "./origins.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
@@ -72,10 +73,9 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
     registry,
     authenticate,
     trustedBus,
-    callsPerRoot,
+    budgets: new CallBudgets(callsPerRoot),
     running: 0,
-    onEnd() {
-      if (host.running > 0 || waiting.length === 0) return;
+    onIdle() {
       const ready = waiting;
       waiting = [];
       for (const resolve of ready) resolve();

@@ -22,6 +22,8 @@ export const CallEventMap = {
     operationId: Type.String(),
     input: Type.Unknown(),
     parentRequestId: Type.Optional(Type.String()),
+    rootRequestId: Type.Optional(Type.String({ description: "The first request that led to this one" })),
+    depth: Type.Optional(Type.Integer({ minimum: 0, description: "How many calls stand above this one" })),
     timeout: Type.Optional(Type.Number({ description: "Milliseconds left when it was sent" })),
     token: Type.Optional(Type.String()),
     identity: Type.Optional(IdentitySchema),

@@ -17,7 +17,7 @@ import {
 } from "../operation/index.ts";
 import { LocalRequest } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../transport/transport.ts";
-import type { CallRequestOptions } from "./request-options.ts";
+import type { CallRequestOptions, PassedOnOptions } from "./request-options.ts";
 import { type SignIdentity, signRequest } from "./sign-request.ts";
 
 const log = logger("call");
@@ -239,9 +239,11 @@ function toFrame({ requestId, operationId }: OpenRequest): CallRequested {
   return { type: "call.requested", requestId, operationId, input: undefined };
 }
 
-function describe(frame: CallRequested, options: CallRequestOptions, claimsIdentity: boolean): void {
-  const { parentRequestId, token, identity, metadata } = options;
+function describe(frame: CallRequested, options: PassedOnOptions, claimsIdentity: boolean): void {
+  const { parentRequestId, rootRequestId, depth, token, identity, metadata } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
+  if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
+  if (depth !== undefined) frame.depth = depth;
   if (token !== undefined) frame.token = token;
   if (identity !== undefined && claimsIdentity) frame.identity = identity;
   if (metadata !== undefined) frame.metadata = metadata;

@@ -7,11 +7,11 @@ import {
   type OperationContext,
   type OperationSpec,
 } from "../operation/index.ts";
-import { passOn } from "../registry/index.ts";
+import { describeNesting, passOn } from "../registry/index.ts";
 import type { PeerEvent, Unsubscribe } from "../transport/transport.ts";
 import { markPeer } from "./origins.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
-import type { CallRequestOptions } from "./request-options.ts";
+import type { PassedOnOptions } from "./request-options.ts";
 
 const log = logger("call");
 const warnOnce = createWarnOnce(log);
@@ -118,13 +118,13 @@ class PeerSource implements OperationSource {
     return { ...spec, handler: passOn(handler), fillDefaults: false };
   }
 
-  #toOptions(context: OperationContext): CallRequestOptions {
+  #toOptions(context: OperationContext): PassedOnOptions {
     const { token } = this.#options;
     return {
+      ...describeNesting(context),
       deadline: context.deadline,
       identity: context.identity,
       metadata: context.metadata,
-      parentRequestId: context.requestId,
       signal: context.abortable === false ? undefined : context.signal,
       onProgress: context.progress,
       token: typeof token === "function" ? token(context) : token,

@@ -20,6 +20,12 @@ export interface CallRequestOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** What imported operations say beside that of the call that they pass on. */
+export interface PassedOnOptions extends CallRequestOptions {
+  rootRequestId?: string | undefined;
+  depth?: number | undefined;
+}
+
 /** What a caller may say about a subscription that travels. */
 export interface SubscribeRequestOptions extends CallRequestOptions {
   /** Longest wait for a value, in ms, before the subscription fails with `TIMEOUT`. @default no limit */

@@ -1,57 +1,43 @@
-import { type CallOptions, type Identity, mapError, type Progress, type ResponseEnvelope } from "../operation/index.ts";
-import { type Arrival, subscribeArrived } from "../registry/index.ts";
+import type { CallOptions, Identity, ResponseEnvelope } from "../operation/index.ts";
+import { subscribeArrived } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
-import { type RunningHost, recordOrNothing, sendError, sendProgress, textOrNothing } from "./running.ts";
+import { type RunningHost, recordOrNothing } from "./running.ts";
+import { RunningRequest } from "./running-request.ts";
 
 /** A subscription that runs for somebody outside: asks its handler for values while there is credit. */
-export class RunningSubscription implements Arrival {
-  callsLeft: number;
-  readonly parentRequestId: string | undefined;
-  readonly #host: RunningHost;
-  readonly #frame: CallRequested;
-  readonly #reply: Reply;
+export class RunningSubscription extends RunningRequest {
   #values: AsyncIterableIterator<ResponseEnvelope, undefined> | undefined = undefined;
   #credit: number;
   #seq = 0;
-  #isOpen = true;
   #isPumping = false;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
-    this.callsLeft = host.callsPerRoot;
-    this.parentRequestId = textOrNothing(frame.parentRequestId);
-    this.#host = host;
-    this.#frame = frame;
-    this.#reply = reply;
+    super(host, frame, reply);
     this.#credit = toCount(frame.credit);
-    host.running += 1;
   }
 
   /** Begins the subscription. Does not throw. */
   async begin(asker: Identity | undefined, deadline: number | undefined): Promise<void> {
     try {
-      const identity = asker ?? (await identify(this.#host, this.#frame));
-      if (!this.#isOpen) return;
-      const { operationId, input, requestId } = this.#frame;
-      const metadata = recordOrNothing(this.#frame.metadata);
+      const identity = asker ?? (await identify(this.host, this.frame));
+      if (!this.isOpen) return;
+      const { operationId, input, requestId } = this.frame;
+      const metadata = recordOrNothing(this.frame.metadata);
       const options: CallOptions = { identity, requestId, metadata };
       if (deadline !== undefined) options.deadline = deadline;
-      this.#values = subscribeArrived(this.#host.registry, operationId, input, options, this);
+      this.#values = subscribeArrived(this.host.registry, operationId, input, options, this);
     } catch (error) {
       return this.#fail(error);
     }
     this.#pump();
   }
 
-  onProgress(progress: Progress): void {
-    if (this.#isOpen) sendProgress(this.#reply, this.#frame, progress);
-  }
-
   follow(frame: FollowUp): void {
     if (frame.type === "call.credited") {
       this.#credit += toCount(frame.count);
       this.#pump();
-    } else if (this.#end()) this.#leaveValues();
+    } else if (this.leave()) this.#leaveValues();
   }
 
   #pump(): void {
@@ -61,7 +47,7 @@ export class RunningSubscription implements Arrival {
   async #sendValues(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
     this.#isPumping = true;
     try {
-      while (this.#isOpen && this.#credit > 0) await this.#sendNext(values);
+      while (this.isOpen && this.#credit > 0) await this.#sendNext(values);
     } catch (error) {
       this.#leaveValues();
       this.#fail(error);
@@ -71,31 +57,22 @@ export class RunningSubscription implements Arrival {
   }
 
   async #sendNext(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
-    const { requestId } = this.#frame;
+    const { requestId } = this.frame;
     const { done, value } = await values.next();
-    if (!this.#isOpen) return;
+    if (!this.isOpen) return;
     if (done) {
-      this.#end();
-      await this.#reply({ type: "call.completed", requestId });
+      this.leave();
+      await this.reply({ type: "call.completed", requestId });
       return;
     }
     this.#credit -= 1;
-    const sent = this.#reply({ type: "call.responded", requestId, output: value, seq: this.#seq });
+    const sent = this.reply({ type: "call.responded", requestId, output: value, seq: this.#seq });
     this.#seq += 1;
     if (sent !== undefined) await sent;
   }
 
   #fail(error: unknown): void {
-    if (this.#end()) sendError(this.#reply, this.#frame, mapError(error));
-  }
-
-  /** True for the first to say so. */
-  #end(): boolean {
-    if (!this.#isOpen) return false;
-    this.#isOpen = false;
-    this.#host.running -= 1;
-    this.#host.onEnd();
-    return true;
+    if (this.leave()) this.tellFailure(error);
   }
 
   /** Fires the handler's signal and lets it clean up; the registry logs what it throws. */

@@ -2,6 +2,7 @@ import { logger } from "../internal/log.ts";
 import { type CallError, isCallError, mapError, type Progress } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import { type CallRequested, type Reply, toFailedFrame } from "../transport/transport.ts";
+import type { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
 
 const log = logger("call");
@@ -9,11 +10,11 @@ const log = logger("call");
 /** What the calls that one handler runs share. */
 export interface RunningHost extends IdentityRules {
   readonly registry: OperationRegistry;
-  readonly callsPerRoot: number;
+  readonly budgets: CallBudgets;
   /** How many run now. */
   running: number;
-  /** Called when one has ended. */
-  onEnd(): void;
+  /** Called when the last one has ended. */
+  onIdle(): void;
 }
 
 /** Sends a reply that nobody waits for. Where it cannot travel the asker hears why, as far as that can travel. */

@@ -1,5 +1,5 @@
-import type { CallOptions, KnownOperations, ResponseEnvelope } from "../operation/index.ts";
-import type { Arrival } from "./call-context.ts";
+import type { CallOptions, KnownOperations, OperationContext, ResponseEnvelope } from "../operation/index.ts";
+import { type Arrival, CallContext, type Nesting } from "./call-context.ts";
 import { executeOwned, type OwnedCall } from "./execute.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
@@ -28,4 +28,9 @@ export function subscribeArrived<Known extends KnownOperations>(
   arrival: Arrival,
 ): AsyncIterableIterator<ResponseEnvelope, undefined> {
   return new Subscription(Registry.coreOf(registry), id, input, options, arrival);
+}
+
+/** What a call that leaves for a peer says of the one whose handler got `context`, and of those above it. */
+export function describeNesting(context: OperationContext): Partial<Nesting> {
+  return CallContext.is(context) ? CallContext.nestingOf(context) : {};
 }

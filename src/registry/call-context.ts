@@ -20,16 +20,36 @@ export interface ContextHost {
   reportProgress(context: CallContext, operationId: string, progress: Progress): void;
 }
 
-/** What is known of a call that came from outside. Calls inside it share `callsLeft`. */
-export interface Arrival {
-  /** How many calls it may still cause, at any depth. */
+/** How many calls one from outside may cause, at any depth. */
+export interface CallBudget {
+  readonly allowed: number;
+  /** Below 0 when there were too many. */
   callsLeft: number;
+}
+
+/** What is known of a call that came from outside. Calls inside it share its budget. */
+export interface Arrival {
+  /** How many calls of other processes stand above it. */
+  readonly depth: number;
+  /** Absent as long as nothing counts on it. */
+  readonly budget: CallBudget | undefined;
+  /** Gives the budget, made when first asked for. */
+  openBudget(): CallBudget;
+  /** Lets calls that it causes elsewhere and that come back count on its budget, and gives the id to find it by. */
+  shareBudget(): string;
   /** The call of the other side whose handler made this one. */
   readonly parentRequestId?: string | undefined;
   /** Hears what the handler reports, and knows itself whether the call has ended. */
   onProgress(progress: Progress): void;
   /** Gives what ends the call, for a handler or a nested call that wants to hear of that. Made when first asked for. */
   watch?(): Guard;
+}
+
+/** Where a call stands that leaves for a peer. */
+export interface Nesting {
+  parentRequestId: string;
+  rootRequestId: string | undefined;
+  depth: number;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -78,7 +98,7 @@ export class CallContext implements OperationContext {
       this.deadline = options?.deadline;
       this.metadata = options?.metadata ?? noMetadata;
       this.parentRequestId = arrival?.parentRequestId;
-      this.#depth = 0;
+      this.#depth = arrival === undefined ? 0 : arrival.depth;
       this.#arrival = arrival;
     } else {
       this.identity = parent.identity;
@@ -87,14 +107,14 @@ export class CallContext implements OperationContext {
       this.parentRequestId = parent.requestId;
       this.#depth = parent.#depth + 1;
       this.#arrival = parent.#arrival;
-      if (this.#arrival !== undefined) this.#arrival.callsLeft -= 1;
+      if (this.#arrival !== undefined) this.#arrival.openBudget().callsLeft -= 1;
     }
   }
 
   get requestId(): string {
     if (this.#requestId === undefined) {
       // A nested call always has an id of its own.
-      const given: unknown = this.#depth === 0 ? this.#options?.requestId : undefined;
+      const given: unknown = this.#isOutermost ? this.#options?.requestId : undefined;
       this.#requestId = typeof given === "string" ? given : nextRequestId();
     }
     return this.#requestId;
@@ -107,7 +127,7 @@ export class CallContext implements OperationContext {
   }
 
   get abortable(): boolean {
-    return this.#guard !== undefined || (this.#depth === 0 && this.#arrival?.watch !== undefined);
+    return this.#guard !== undefined || (this.#isOutermost && this.#arrival?.watch !== undefined);
   }
 
   get env(): RegisteredEnv {
@@ -120,10 +140,15 @@ export class CallContext implements OperationContext {
     return (progress) => this.#report(progress);
   }
 
+  /** Whether no other call of this process made this one. */
+  get #isOutermost(): boolean {
+    return this.#depth === (this.#arrival === undefined ? 0 : this.#arrival.depth);
+  }
+
   #report(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
-    if (this.#depth === 0) this.#arrival?.onProgress(progress);
+    if (this.#isOutermost) this.#arrival?.onProgress(progress);
     const options = this.#options;
     if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), reportProgressListener);
   }
@@ -144,7 +169,7 @@ export class CallContext implements OperationContext {
 
   /** The guard of a call that can be given up, made now if need be. */
   static watch(context: CallContext): Guard | undefined {
-    if (context.#guard === undefined && context.#depth === 0) context.#guard = context.#arrival?.watch?.();
+    if (context.#guard === undefined && context.#isOutermost) context.#guard = context.#arrival?.watch?.();
     return context.#guard;
   }
 
@@ -152,9 +177,22 @@ export class CallContext implements OperationContext {
     return context.#depth;
   }
 
-  /** Whether the call from outside that this one is part of has caused more calls than it may. */
-  static isOverBudget(context: CallContext): boolean {
-    return context.#arrival !== undefined && context.#arrival.callsLeft < 0;
+  static isOutermost(context: CallContext): boolean {
+    return context.#isOutermost;
+  }
+
+  /** The budget of the call from outside that this one is part of. */
+  static budgetOf(context: CallContext): CallBudget | undefined {
+    return context.#arrival?.budget;
+  }
+
+  /** What a call that leaves for a peer tells of those above it. */
+  static nestingOf(context: CallContext): Nesting {
+    return {
+      parentRequestId: context.requestId,
+      rootRequestId: context.#arrival?.shareBudget(),
+      depth: context.#depth + 1,
+    };
   }
 
   static attachGuard(context: CallContext, guard: Guard): void {

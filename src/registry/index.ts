@@ -1,6 +1,6 @@
-export { executeArrived, subscribeArrived } from "./arrived.ts";
+export { describeNesting, executeArrived, subscribeArrived } from "./arrived.ts";
 export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
-export type { Arrival } from "./call-context.ts";
+export type { Arrival, CallBudget } from "./call-context.ts";
 export type {
   CallArguments,
   Client,

@@ -23,7 +23,7 @@ export function admit(
 ): Prepared {
   const entry = core.entry(id);
   // Calls that run when the registry is closed go on, and so do those that they make.
-  const isRefused = core.isClosed && CallContext.depthOf(context) === 0;
+  const isRefused = core.isClosed && CallContext.isOutermost(context);
   if (entry === undefined || isRefused) throw raise(id, cannotFind(core, id, isRefused));
   if (entry.isSubscription !== (used === "subscribe")) throw raise(id, wrongOperationType(id, entry.spec.type, used));
   if (!trusted && entry.demandsScopes) {
@@ -33,11 +33,9 @@ export function admit(
   if (CallContext.depthOf(context) > core.limits.callDepth) {
     throw raise(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", core.limits.callDepth));
   }
-  if (CallContext.isOverBudget(context)) {
-    throw raise(
-      id,
-      limitExceeded(`One call caused too many others, at "${id}"`, "callsPerRoot", core.limits.callsPerRoot),
-    );
+  const budget = CallContext.budgetOf(context);
+  if (budget !== undefined && budget.callsLeft < 0) {
+    throw raise(id, limitExceeded(`One call caused too many others, at "${id}"`, "callsPerRoot", budget.allowed));
   }
   return entry.prepared ?? core.prepare(entry);
 }

@@ -17,6 +17,10 @@ export interface CallRequested {
   input: unknown;
   /** The call whose handler made this one. */
   parentRequestId?: string;
+  /** The first request that travelled of those that led to this one; absent when this is the first. */
+  rootRequestId?: string;
+  /** How many calls stand above this one. A claim, and never a reason to allow more. Absent for 0. */
+  depth?: number;
   /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
   timeout?: number;
   /** What `authenticate` of the serving side maps to an identity. */

@@ -55,13 +55,15 @@ export function findProblem(frame: object): string | undefined {
 }
 
 function findRequestProblem(frame: Fields): string | undefined {
-  const { operationId, timeout, metadata, identity, token, parentRequestId, credit } = frame;
+  const { operationId, timeout, metadata, identity, token, parentRequestId, rootRequestId, depth, credit } = frame;
   if (!isText(operationId, maxOperationIdLength)) return "operationId";
   if (timeout !== undefined && (typeof timeout !== "number" || Number.isNaN(timeout))) return "timeout";
   if (metadata !== undefined && !isObject(metadata)) return "metadata";
   if (identity !== undefined && !isObject(identity)) return "identity";
   if (!isOptionalText(token, maxTokenLength)) return "token";
   if (!isOptionalText(parentRequestId, maxIdLength)) return "parentRequestId";
+  if (!isOptionalText(rootRequestId, maxIdLength)) return "rootRequestId";
+  if (!isCount(depth, 0)) return "depth";
   return isCount(credit, 0) ? undefined : "credit";
 }
 

@@ -12,6 +12,8 @@ export class LocalRequest extends Linked implements CallRequested {
   declare readonly operationId: string;
   declare input: unknown;
   declare parentRequestId?: string;
+  declare rootRequestId?: string;
+  declare depth?: number;
   declare timeout: number | undefined;
   declare token?: string;
   declare identity: Identity | undefined;
