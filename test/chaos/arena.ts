@@ -14,8 +14,10 @@ export type Heal = () => void | Promise<void>;
 export interface Fault {
   readonly name: string;
   readonly weight: number;
-  /** Breaks something. `undefined` when there is nothing just now that could be broken. */
-  inject(random: Random): Promise<Heal | undefined>;
+  /** Whether there is something just now that can be broken. Absent when there always is. */
+  isPossible?(): boolean;
+  /** Breaks something. */
+  inject(random: Random): Promise<Heal>;
 }
 
 /** Callers and workers that meet over one transport, and what can be done to them. */
@@ -36,16 +38,22 @@ export class Breakables<T> {
     this.#items = items;
   }
 
-  /** Breaks one of those that are whole. */
-  async break(random: Random, damage: (item: T) => Heal | Promise<Heal>): Promise<Heal | undefined> {
-    const whole = this.#items.filter((item) => !this.#broken.has(item));
-    if (whole.length === 0) return undefined;
-    const item = random.pick(whole);
-    this.#broken.add(item);
-    const heal = await damage(item);
-    return async () => {
-      await heal();
-      this.#broken.delete(item);
+  /** A fault of one of those that are whole. */
+  createFault(name: string, weight: number, damage: (item: T, random: Random) => Heal | Promise<Heal>): Fault {
+    const whole = () => this.#items.filter((item) => !this.#broken.has(item));
+    return {
+      name,
+      weight,
+      isPossible: () => whole().length > 0,
+      inject: async (random) => {
+        const item = random.pick(whole());
+        this.#broken.add(item);
+        const heal = await damage(item, random);
+        return async () => {
+          await heal();
+          this.#broken.delete(item);
+        };
+      },
     };
   }
 }

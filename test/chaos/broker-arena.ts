@@ -64,23 +64,13 @@ function connect(transport: "nats" | "redis", port: number) {
 function createBrokerFaults(broker: Service): Fault[] {
   const breakable = new Breakables([broker]);
   return [
-    {
-      name: "broker killed",
-      weight: 2,
-      inject: (random) =>
-        breakable.break(random, async () => {
-          await broker.kill();
-          return () => broker.start();
-        }),
-    },
-    {
-      name: "broker stopped",
-      weight: 2,
-      inject: (random) =>
-        breakable.break(random, async () => {
-          await broker.kill("SIGSTOP");
-          return () => broker.kill("SIGCONT");
-        }),
-    },
+    breakable.createFault("broker killed", 2, async () => {
+      await broker.kill();
+      return () => broker.start();
+    }),
+    breakable.createFault("broker stopped", 2, async () => {
+      await broker.kill("SIGSTOP");
+      return () => broker.kill("SIGCONT");
+    }),
   ];
 }

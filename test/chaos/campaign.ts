@@ -80,13 +80,15 @@ export class Campaign {
 
   async #breakOne(random: Random, signal: AbortSignal): Promise<void> {
     const { transport, faults } = this.#arena;
-    const fault = random.weighted(faults);
+    const possible = faults.filter((fault) => fault.isPossible?.() ?? true);
+    if (possible.length === 0) return;
+    const fault = random.weighted(possible);
     const id = `${transport} fault ${++this.#faults}`;
     this.#recorder.record({ kind: "injected", fault: fault.name, transport, id });
     try {
       const heal = await fault.inject(random);
       await sleep(random.integer(50, longestFault), signal);
-      await heal?.();
+      await heal();
     } catch (error) {
       this.#recorder.record({ kind: "rejected", message: `${fault.name} could not be healed: ${error}` });
     }

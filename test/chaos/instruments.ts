@@ -1,24 +1,24 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Recorder } from "../history/index.ts";
 
-/** Milliseconds between samples. */
+/** Milliseconds between samples of memory. */
 const interval = 2_000;
 
-/** Writes down how long the event loop is held up. */
+/** How often the event loop is looked at, and from how much delay on it is worth a line, both in ms. */
+const pulse = 20;
+const worthTelling = 50;
+
+/** Writes down whenever the event loop was held up. */
 export function watchLoop(recorder: Recorder): () => void {
-  const loop = monitorEventLoopDelay({ resolution: 10 });
-  loop.enable();
+  let due = performance.now() + pulse;
   const timer = setInterval(() => {
-    recorder.record({ kind: "loop", delay: loop.max / 1e6 });
-    loop.reset();
-  }, interval);
+    const delay = performance.now() - due;
+    if (delay > worthTelling) recorder.record({ kind: "loop", delay });
+    due = performance.now() + pulse;
+  }, pulse);
   timer.unref();
-  return () => {
-    clearInterval(timer);
-    loop.disable();
-  };
+  return () => clearInterval(timer);
 }
 
 /** Writes down how much memory this process or thread holds, how long its loop is held up, and what nobody caught. */

@@ -1,5 +1,5 @@
 import type { Proxy as Link } from "../services/proxy.ts";
-import { Breakables, type Fault, type Heal } from "./arena.ts";
+import { Breakables, type Fault } from "./arena.ts";
 import type { Post } from "./post.ts";
 import type { Random } from "./random.ts";
 
@@ -9,15 +9,11 @@ const longestDelay = 150;
 /** What can happen to links: cut, one way or both, slow, reset. */
 export function createLinkFaults(links: readonly Link[]): Fault[] {
   const breakable = new Breakables(links);
-  const fault = (name: string, damage: (link: Link, random: Random) => void): Fault => ({
-    name,
-    weight: 2,
-    inject: (random) =>
-      breakable.break(random, (link): Heal => {
-        damage(link, random);
-        return () => link.heal();
-      }),
-  });
+  const fault = (name: string, damage: (link: Link, random: Random) => void) =>
+    breakable.createFault(name, 2, (link, random) => {
+      damage(link, random);
+      return () => link.heal();
+    });
   return [
     fault("link cut", (link) => link.blackhole()),
     fault("link cut one way", (link, random) => link.blackhole(random.pick(["up", "down"]))),
@@ -29,21 +25,16 @@ export function createLinkFaults(links: readonly Link[]): Fault[] {
 /** What can happen to worker processes: killed, stopped for a while, restarted with or without a gap. */
 export function createWorkerFaults(posts: readonly Post[], relief: Parameters<Post["relieve"]>[0]): Fault[] {
   const breakable = new Breakables(posts);
-  const fault = (name: string, weight: number, damage: (post: Post) => Heal | Promise<Heal>): Fault => ({
-    name,
-    weight,
-    inject: (random) => breakable.break(random, damage),
-  });
   return [
-    fault("worker killed", 3, (post) => {
+    breakable.createFault("worker killed", 3, (post) => {
       post.kill();
       return () => post.start();
     }),
-    fault("worker stopped", 3, (post) => {
+    breakable.createFault("worker stopped", 3, (post) => {
       post.freeze();
       return () => post.thaw();
     }),
-    fault("worker restarted", 2, async (post) => {
+    breakable.createFault("worker restarted", 2, async (post) => {
       await post.relieve(relief);
       return () => {};
     }),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
 import {
   defineOperation,
   type IOperationDefinition,
@@ -100,7 +101,7 @@ export function chaosOperations(recorder: Recorder): IOperationDefinition[] {
         }
       },
     }),
-    // Only threads are told these: processes can be killed and stopped from outside.
+    // Only members of pools are told these: others are killed and stopped from outside.
     defineOperation({
       ...common,
       ...open,
@@ -110,7 +111,8 @@ export function chaosOperations(recorder: Recorder): IOperationDefinition[] {
       handler: ({ call }, context) => {
         start(call, context);
         recorder.record({ kind: "killed", who: recorder.by });
-        process.exit(1);
+        if (!isMainThread) process.exit(1);
+        process.kill(process.pid, "SIGKILL");
       },
     }),
     defineOperation({

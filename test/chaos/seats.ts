@@ -41,23 +41,17 @@ export class Seats {
 
   /** A caller is closed with calls in flight, and another takes its place. */
   createFault(weight: number): Fault {
-    const seats = new Breakables(this.#seats);
-    return {
-      name: "caller closed",
-      weight,
-      inject: (random) =>
-        seats.break(random, async (seat) => {
-          seat.isOpen = false;
-          const leaving = seat.caller.close();
-          // Calls that are made while it closes, and afterwards, must fail too.
-          const late = [1, 2, 3].map(() => seat.caller.call({ operation: "chaos.echo", input: {} }));
-          return async () => {
-            await Promise.all([leaving, ...late]);
-            seat.caller = await this.#seat(seat.index);
-            seat.isOpen = true;
-          };
-        }),
-    };
+    return new Breakables(this.#seats).createFault("caller closed", weight, (seat) => {
+      seat.isOpen = false;
+      const leaving = seat.caller.close();
+      // Calls that are made while it closes, and afterwards, must fail too.
+      const late = [1, 2, 3].map(() => seat.caller.call({ operation: "chaos.echo", input: {} }));
+      return async () => {
+        await Promise.all([leaving, ...late]);
+        seat.caller = await this.#seat(seat.index);
+        seat.isOpen = true;
+      };
+    });
   }
 
   async close(): Promise<void> {

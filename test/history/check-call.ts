@@ -1,5 +1,5 @@
 import { type Disturbance, wasDisturbed } from "./disturbances.ts";
-import type { Asked, HistoryEvent, LoopSampled, Started } from "./events.ts";
+import type { Asked, HistoryEvent, LoopHeldUp, Started } from "./events.ts";
 import type { Promises } from "./promises.ts";
 import { eventsOf, type Trace } from "./trace.ts";
 import type { Invariant, Violation } from "./violation.ts";
@@ -10,14 +10,11 @@ export interface Surroundings {
   readonly disturbances: readonly Disturbance[];
   /** Who was killed. */
   readonly killed: ReadonlySet<string>;
-  /** How long event loops were held up, by process. */
-  readonly loops: ReadonlyMap<string, readonly LoopSampled[]>;
+  /** When event loops were held up, by process. */
+  readonly loops: ReadonlyMap<string, readonly LoopHeldUp[]>;
   /** When the last thing happened. */
   readonly end: number;
 }
-
-/** A sample tells of the time before it, up to so many ms. */
-const sampleReach = 2_500;
 
 /** Finds what is wrong with one call. */
 export function checkCall(trace: Trace, surroundings: Surroundings): Violation[] {
@@ -40,12 +37,11 @@ function checkSettled(trace: Trace, asked: Asked, surroundings: Surroundings): V
   const [settled, second] = trace.settled;
   if (second !== undefined) return [violation(trace, "I1", `it settled ${trace.settled.length} times`)];
   if (settled === undefined) return killed.has(asked.by) ? [] : [violation(trace, "I1", "it never settled")];
-  // Whoever is slow to take the values of a subscription that has ended in time may be.
-  const isInTime = settled.outcome === "completed" || settled.outcome === "left";
-  const late = isInTime ? 0 : settled.at - (asked.deadline ?? Number.POSITIVE_INFINITY);
-  if (late <= promises.settle) return [];
+  // Whoever is slow to take the values of a subscription hears of its end when all of them were taken.
+  const due = Math.max(asked.deadline ?? Number.POSITIVE_INFINITY, trace.received.at(-1)?.at ?? 0);
   // A process that stands still cannot settle anything; that it did is another promise.
-  if (late <= promises.settle + longestStall(surroundings, asked.by, settled.at - late, settled.at)) return [];
+  const late = settled.at - due - heldUp(surroundings, asked.by, due, settled.at);
+  if (late <= promises.settle) return [];
   return [violation(trace, "I1", `it settled ${inMs(late)} after its deadline`)];
 }
 
@@ -125,12 +121,10 @@ function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundin
   return [violation(trace, "I6", `a handler was told ${inMs(over - due)} late that nobody waits for it`)];
 }
 
-function longestStall({ loops }: Surroundings, by: string, from: number, to: number): number {
-  const samples = loops.get(by) ?? [];
-  return Math.max(
-    0,
-    ...samples.filter(({ at, delay }) => at >= from && at <= to + delay + sampleReach).map(({ delay }) => delay),
-  );
+/** For how long, between two moments, the event loop of a process was held up. */
+function heldUp({ loops }: Surroundings, by: string, from: number, to: number): number {
+  const overlaps = (loops.get(by) ?? []).map(({ at, delay }) => Math.min(at, to) - Math.max(at - delay, from));
+  return overlaps.reduce((sum, overlap) => sum + Math.max(0, overlap), 0);
 }
 
 function violation(trace: Trace, invariant: Invariant, message: string, more: HistoryEvent[] = []): Violation {

@@ -107,8 +107,8 @@ export interface MemorySampled extends Happening {
   bytes: number;
 }
 
-/** How long, in ms, the event loop was held up at most since the last sample. */
-export interface LoopSampled extends Happening {
+/** The event loop was held up for so many ms until now. */
+export interface LoopHeldUp extends Happening {
   kind: "loop";
   delay: number;
 }
@@ -134,5 +134,5 @@ export type HistoryEvent =
   | Forged
   | Closed
   | MemorySampled
-  | LoopSampled
+  | LoopHeldUp
   | Rejected;
