@@ -23,7 +23,7 @@ export async function becomes(isTrue: () => Promise<boolean>, patience = 10_000)
   const giveUpAt = performance.now() + patience;
   while (!(await isTrue())) {
     if (performance.now() > giveUpAt) return false;
-    await delay(50);
+    await delay(5);
   }
   return true;
 }

@@ -30,7 +30,7 @@ export async function measure(
   };
   const isIdle = () => becomes(async () => (await counts()).open === 0);
   const warmUp = Math.min(run.count, Math.max(10, Math.ceil(run.count / 20)));
-  await soak.run({ ...run, count: warmUp, progress: () => {}, counts, sample });
+  await soak.run({ ...run, count: warmUp, progress: () => {}, counts, sample: async () => {} });
   await isIdle();
   await sample();
   own.restart();

@@ -21,11 +21,8 @@ export function watchPeak(): void {
 export async function collect(): Promise<Memory> {
   notePeak();
   const peak = peakRSS;
-  // Finalizers run between turns, and what they let go of is found by the next collection.
-  for (let round = 0; round < 2; round++) {
-    await turn();
-    globalThis.gc!();
-  }
+  await turn(); // whoever asked has let go of what it had in hand
+  globalThis.gc!();
   const { heapUsed, external, rss } = process.memoryUsage();
   peakRSS = 0;
   return { held: heapUsed + external, rss, peakRSS: peak };

@@ -40,6 +40,7 @@ export const stalled: Soak = {
 function stops(made: () => Promise<number>): Promise<boolean> {
   let last = -1;
   return becomes(async () => {
+    await delay(100);
     const values = await made();
     const isSame = values === last;
     last = values;
