@@ -1,0 +1,109 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { createWorkerTransport } from "../../src/transport/worker/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { startRedis } from "../services/redis.ts";
+import { connectBroker } from "./brokers.ts";
+import { type Child, startWorker } from "./child.ts";
+
+const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
+afterAll(async () => {
+  await Promise.all([nats?.close(), redis?.close()]);
+});
+
+/** Calls of which some run out of time and some are given up while nobody can run them. Gives how they ended. */
+async function callMeanwhile(calls: PendingRequestMap): Promise<string[]> {
+  const controller = new AbortController();
+  const call = (n: number, options: object) =>
+    calls.call("work.echo", { n }, options).then(
+      () => "answered",
+      ({ code }) => code as string,
+    );
+  const short = Array.from({ length: 20 }, (_, n) => call(1 + n, { deadline: Date.now() + 250 }));
+  const givenUp = Array.from({ length: 20 }, (_, n) => call(101 + n, { signal: controller.signal }));
+  const first = await Promise.all(short);
+  controller.abort();
+  return [...new Set([...first, ...(await Promise.all(givenUp))])];
+}
+
+/** Resolves when calls are answered again. */
+async function untilAnswered(calls: PendingRequestMap, n: number): Promise<void> {
+  await vi.waitFor(() => calls.call("work.echo", { n }, { deadline: Date.now() + 500 }), {
+    timeout: 10_000,
+    interval: 50,
+  });
+}
+
+/** The numbers of the calls that were started, once the one is among them that was answered last. */
+async function startsOf({ said }: Child, last: number): Promise<number[]> {
+  const starts = () => said.flatMap(({ kind, n = -1 }) => (kind === "started" ? [n] : []));
+  await vi.waitFor(() => expect(starts()).toContain(last), 10_000);
+  return starts();
+}
+
+/** Resolves when a process that was sent SIGSTOP does stand still, with all its threads. */
+async function untilStopped(pid: number): Promise<void> {
+  const folder = `/proc/${pid}/task`;
+  const isStopped = (thread: string) => /\) T /.test(readFileSync(`${folder}/${thread}/stat`, "utf8"));
+  await vi.waitUntil(() => !existsSync(folder) || readdirSync(folder).every(isStopped), 10_000);
+}
+
+for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
+  describe.skipIf(service === undefined)(`standing still on ${broker}`, () => {
+    const port = service?.port ?? 0;
+    let worker: Child;
+    beforeAll(async () => {
+      worker = await startWorker(broker, port, { heartbeat: 2_000 });
+    });
+    afterAll(() => worker[Symbol.asyncDispose]());
+
+    /** Lets a process stand still for a while, and gives what became of calls meanwhile and of those started late. */
+    const stop = async (pid: number, length: number) => {
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      await untilAnswered(calls, 0);
+      await startsOf(worker, 0);
+      worker.said.length = 0;
+      process.kill(pid, "SIGSTOP");
+      await untilStopped(pid);
+      const standing = delay(length);
+      const endings = await callMeanwhile(calls);
+      await standing;
+      process.kill(pid, "SIGCONT");
+      await untilAnswered(calls, 999);
+      return { endings, started: [...new Set(await startsOf(worker, 999))] };
+    };
+
+    test.each([300, 1_500])("a worker that stood still for %i ms starts nothing that had ended", async (length) => {
+      expect(await stop(worker.pid, length)).toEqual({ endings: ["TIMEOUT", "ABORTED"], started: [999] });
+    });
+
+    test.each([300, 1_500])(
+      "a server that stood still for %i ms: nothing is started that had ended",
+      async (length) => {
+        expect(await stop(service!.pid!, length)).toEqual({ endings: ["TIMEOUT", "ABORTED"], started: [999] });
+      },
+    );
+  });
+}
+
+test("a worker thread starts nothing that ended while it was busy", async () => {
+  const module = new URL("thread.ts", import.meta.url).href;
+  const worker = new Worker(new URL("../support/typescript-worker.mjs", import.meta.url), { workerData: { module } });
+  const starts: number[] = [];
+  worker.on("message", (message) => void (typeof message === "object" && starts.push(message.n)));
+  const calls = new PendingRequestMap(createWorkerTransport(worker));
+  await untilAnswered(calls, 0);
+
+  const busy = calls.call("work.block", { ms: 1_000 });
+  const endings = await callMeanwhile(calls);
+  await busy;
+  await untilAnswered(calls, 999);
+
+  expect(endings).toEqual(["TIMEOUT", "ABORTED"]);
+  expect(new Set(starts)).toEqual(new Set([0, 999]));
+  await calls.close();
+  await worker.terminate();
+});
