@@ -158,7 +158,7 @@ describe("values that travel", () => {
     expect(arrived).toBeInstanceOf(CallError);
     expect(arrived.toJSON()).toEqual(error.toJSON());
     expect(arrived.details).toEqual({ by: 7n });
-    expect(arrived.cause).toBeUndefined();
+    expect({ cause: arrived.cause, stack: arrived.stack }).toEqual({ cause: undefined, stack: "CallError: locked" });
   });
 
   test("a Buffer arrives as the bytes that it shows", () => {

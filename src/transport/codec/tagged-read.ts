@@ -1,6 +1,7 @@
-import { CallError, type CallErrorJSON } from "../../operation/index.ts";
+import { CallError, type CallErrorJSON, isCallError } from "../../operation/index.ts";
 import { fromBase64 } from "./base64.ts";
 import { makeBinary } from "./binary.ts";
+import { isCrowded } from "./crowded.ts";
 import { badFrame, tooDeep } from "./errors.ts";
 import { maxDigits, tag } from "./tags.ts";
 
@@ -50,7 +51,7 @@ function readTagged(name: string, list: unknown[], depth: number): unknown {
     case tag.map:
       return readMap(list, depth);
     case tag.set:
-      return new Set(readItems(list, 1, depth).slice(1));
+      return readSet(readItems(list, 1, depth).slice(1));
     case tag.error:
       return readError(list[1], depth);
     default:
@@ -90,14 +91,20 @@ function readBytes(kind: unknown, text: unknown): unknown {
   return value;
 }
 
+function readSet(items: unknown[]): Set<unknown> {
+  if (isCrowded(items)) throw badFrame("the items of a tagged set are chosen to be slow");
+  return new Set(items);
+}
+
 function readMap(list: unknown[], depth: number): Map<unknown, unknown> {
-  const map = new Map<unknown, unknown>();
-  for (let index = 1; index < list.length; index++) {
-    const entry = list[index];
+  const entries = list.slice(1).map((entry): [unknown, unknown] => {
     if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is no pair");
-    map.set(fromTagged(entry[0], depth), fromTagged(entry[1], depth));
+    return [fromTagged(entry[0], depth), fromTagged(entry[1], depth)];
+  });
+  if (isCrowded(entries.map(([key]) => key))) {
+    throw badFrame("the keys of a tagged map are chosen to be slow");
   }
-  return map;
+  return new Map(entries);
 }
 
 const errorClasses: ReadonlyMap<unknown, new (message: string) => Error> = new Map(
@@ -109,17 +116,33 @@ function readError(content: unknown, depth: number): Error {
     throw badFrame("a tagged error is empty");
   const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);
   if (typeof name !== "string" || typeof message !== "string") throw badFrame("a tagged error has no name or message");
-  if (name === "CallError") return CallError.fromJSON({ ...rest, message } as CallErrorJSON);
-  const Class = errorClasses.get(name);
-  const error = name === "AggregateError" ? new AggregateError([], message) : new (Class ?? Error)(message);
+  const error = withoutStack(() => makeError(name, message, rest));
   // The stack of this function would tell the reader nothing, and the sender's own stays where it happened.
   hide(error, "stack", `${name}: ${message}`);
+  if (isCallError(error)) return error;
   if (error.name !== name) hide(error, "name", name);
   for (const key of Object.keys(rest)) {
     if (key === "cause" || key === "errors") hide(error, key, rest[key]);
     else if (key !== "stack") Object.defineProperty(error, key, { ...hidden, value: rest[key], enumerable: true });
   }
   return error;
+}
+
+function makeError(name: string, message: string, rest: Record<string, unknown>): Error {
+  if (name === "CallError") return CallError.fromJSON({ ...rest, message } as CallErrorJSON);
+  if (name === "AggregateError") return new AggregateError([], message);
+  return new (errorClasses.get(name) ?? Error)(message);
+}
+
+/** Making a stack takes far longer than making an error, and a message can hold very many errors. */
+function withoutStack(make: () => Error): Error {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
 }
 
 const hidden = { enumerable: false, configurable: true, writable: true };

@@ -2,6 +2,7 @@ import { escapeToken } from "../../internal/json-pointer.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
 import { toBase64 } from "./base64.ts";
 import { readBinary } from "./binary.ts";
+import { isCrowded } from "./crowded.ts";
 import { notSendable, payloadTooLarge } from "./errors.ts";
 import { maxDigits, tag, toMaxParts } from "./tags.ts";
 
@@ -73,7 +74,7 @@ class TaggedWriter {
     if (Array.isArray(object)) return this.#copyList(object);
     if (object instanceof Date) return [tag.date, Number.isNaN(object.getTime()) ? null : object.getTime()];
     if (object instanceof Map) return this.#copyEntries(object);
-    if (object instanceof Set) return [tag.set, ...this.#copyItems([...object])];
+    if (object instanceof Set) return [tag.set, ...this.#copyItems(this.#spread([...object]))];
     if (object instanceof Error) return this.#copyError(object);
     const binary = readBinary(object);
     if (binary !== undefined) return [tag.bytes, binary.kind, toBase64(binary.bytes)];
@@ -108,12 +109,19 @@ class TaggedWriter {
 
   #copyEntries(map: Map<unknown, unknown>): unknown[] {
     const entries: unknown[] = [tag.map];
+    this.#spread([...map.keys()]);
     for (const [key, value] of map) {
       this.#count(1);
       const step = typeof key === "string" ? key : entries.length - 1;
       entries.push([this.#copyAt(step, key), this.#copyAt(step, value)]);
     }
     return entries;
+  }
+
+  /** The reader would take such keys for an attack. */
+  #spread(keys: unknown[]): unknown[] {
+    if (isCrowded(keys)) throw this.#fail("its keys all fall into the same places of a hash table");
+    return keys;
   }
 
   /** An error's cause travels with it, except that of a `CallError`, which is private to where it happened. */
