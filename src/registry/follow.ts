@@ -1,65 +1,157 @@
-import type { OperationSource, SourceChange } from "../from/source.ts";
-import { formatOperationId, type IOperationDefinition } from "../operation/index.ts";
-import { reportRefused } from "./reports.ts";
-import type { Following, OperationRegistry } from "./types.ts";
+import type { OperationSource, SourceChange, Unsubscribe } from "../from/source.ts";
+import { formatOperationId, type IOperationDefinition, type OperationSpec } from "../operation/index.ts";
+import { reportRefused, reportTaken } from "./reports.ts";
+import type { ChangeEvent, Following, OperationRegistry } from "./types.ts";
 
-type Target = Pick<OperationRegistry, "getHandler" | "register" | "replace" | "unregister">;
+type Target = Pick<
+  OperationRegistry,
+  "get" | "getHandler" | "has" | "on" | "register" | "registerHandler" | "registerSpec" | "replace" | "unregister"
+>;
 
 /**
- * Registers what a source has and applies its changes. One operation that is refused leaves the others alone; only
- * operations that came from this source are ever replaced or removed by it.
+ * Keeps in a registry what a source has. Only operations that came from the source are ever replaced or removed by it;
+ * one whose id is taken waits until the id is free, and one that is refused leaves the others alone.
  */
-export async function followSource(target: Target, source: OperationSource, signal: AbortSignal): Promise<Following> {
-  /** What came from the source, by id, with the handler that tells whether it is still the source's. */
-  const own = new Map<string, IOperationDefinition["handler"]>();
-  const waiting: SourceChange[] = [];
-  let state: "loading" | "following" | "closed" = "loading";
+export class Follower implements Following {
+  readonly #target: Target;
+  readonly #source: OperationSource;
+  /** What of the source is in the registry, by id. */
+  readonly #own = new Map<string, IOperationDefinition>();
+  /** Of these, the ones that only gave their handler to a spec which had none. */
+  readonly #lent = new Set<string>();
+  /** What is not in the registry because its id is taken. */
+  readonly #waiting = new Map<string, IOperationDefinition>();
+  readonly #early: SourceChange[] = [];
+  readonly #stops: Array<Unsubscribe | undefined> = [];
+  #state: "loading" | "following" | "closed" = "loading";
+  #closing: Promise<void> | undefined = undefined;
 
-  const isOwn = (id: string) => own.has(id) && target.getHandler(id) === own.get(id);
-  const add = (definition: IOperationDefinition) => {
+  constructor(target: Target, source: OperationSource) {
+    this.#target = target;
+    this.#source = source;
+  }
+
+  /** Whether the operation of this id is the source's. */
+  holds(id: string): boolean {
+    return this.#own.has(id);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    // Listening starts before loading, so that no change in between is lost.
+    this.#stops.push(
+      this.#source.onChange?.((change) => {
+        if (this.#state === "loading") this.#early.push(change);
+        else if (this.#state === "following") this.#apply(change);
+      }),
+    );
+    try {
+      const definitions = await this.#source.load({ signal });
+      if (this.#state === "closed") return;
+      this.#stops.push(this.#target.on("change", (event) => this.#onChange(event)));
+      for (const definition of definitions) this.#add(definition);
+    } catch (error) {
+      for (const stop of this.#stops) stop?.();
+      if (signal.aborted) await this.close(); // nobody will try again
+      throw error;
+    }
+    this.#state = "following";
+    for (const change of this.#early.splice(0)) this.#apply(change);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#state = "closed";
+    for (const stop of this.#stops) stop?.();
+    this.#waiting.clear();
+    for (const id of [...this.#own.keys()]) this.#remove(id);
+    await this.#source.close();
+  }
+
+  #apply({ added, changed, removed }: SourceChange): void {
+    for (const id of removed) this.#remove(id);
+    for (const definition of [...changed, ...added]) this.#add(definition);
+  }
+
+  #add(definition: IOperationDefinition): void {
     let id = "(not an operation)";
     try {
       id = formatOperationId(definition.namespace, definition.name);
-      if (isOwn(id)) target.replace(definition);
-      else target.register(definition);
-      own.set(id, definition.handler);
+      if (this.#lent.has(id)) this.#remove(id);
+      if (this.#own.has(id)) this.#claim(id, definition, () => this.#target.replace(definition));
+      else this.#place(id, definition);
     } catch (error) {
-      reportRefused(source.name, id, error);
+      reportRefused(this.#source.name, id, error);
     }
-  };
-  const remove = (id: string) => {
-    if (isOwn(id)) target.unregister(id);
-    own.delete(id);
-  };
-  const apply = ({ added, changed, removed }: SourceChange) => {
-    for (const id of removed) remove(id);
-    for (const definition of [...changed, ...added]) add(definition);
-  };
-
-  // Listening starts before loading, so that no change in between is lost.
-  const stop = source.onChange?.((change) => {
-    if (state === "loading") waiting.push(change);
-    else if (state === "following") apply(change);
-  });
-  try {
-    for (const definition of await source.load({ signal })) add(definition);
-  } catch (error) {
-    stop?.();
-    if (signal.aborted) await source.close(); // nobody will try again
-    throw error;
   }
-  state = "following";
-  for (const change of waiting) apply(change);
 
-  let closing: Promise<void> | undefined;
-  const close = () => {
-    closing ??= (async () => {
-      state = "closed";
-      stop?.();
-      for (const id of [...own.keys()]) remove(id);
-      await source.close();
-    })();
-    return closing;
-  };
-  return { close, [Symbol.asyncDispose]: close };
+  #place(id: string, definition: IOperationDefinition): void {
+    const known = this.#target.get(id);
+    this.#waiting.delete(id);
+    if (known === undefined) this.#claim(id, definition, () => this.#target.register(definition));
+    else if (known.handler === undefined && isAlike(known, definition)) {
+      this.#lent.add(id);
+      this.#claim(id, definition, () => this.#target.registerHandler(id, definition.handler));
+    } else {
+      this.#waiting.set(id, definition);
+      reportTaken(this.#source.name, id, isAlike(known, definition));
+    }
+  }
+
+  /** What is ours is written down before it is registered, because listeners to that may act at once. */
+  #claim(id: string, definition: IOperationDefinition, register: () => void): void {
+    const before = this.#own.get(id);
+    this.#own.set(id, definition);
+    try {
+      register();
+    } catch (error) {
+      if (before === undefined) this.#own.delete(id);
+      else this.#own.set(id, before);
+      throw error;
+    }
+  }
+
+  #remove(id: string): void {
+    this.#waiting.delete(id);
+    const isLent = this.#lent.delete(id);
+    if (!this.#own.delete(id)) return;
+    const known = this.#target.get(id);
+    this.#target.unregister(id);
+    if (!isLent || known === undefined) return;
+    const { handler: _handler, ...spec } = known;
+    this.#target.registerSpec(spec);
+  }
+
+  /** Somebody has changed what is registered; of what we do ourselves the handlers are as written down. */
+  #onChange({ kind, operationId: id }: ChangeEvent): void {
+    const own = this.#own.get(id);
+    if (own === undefined) {
+      const waiting = this.#waiting.get(id);
+      if (kind === "removed" && waiting !== undefined && !this.#target.has(id)) this.#add(waiting);
+      return;
+    }
+    if (this.#target.getHandler(id) === own.handler) return;
+    this.#own.delete(id);
+    this.#lent.delete(id);
+    // What was taken out by hand stays out until the source changes it; what was replaced waits.
+    if (kind !== "removed") this.#add(own);
+  }
+}
+
+/** Whether two specs take and give the same, so that one can stand in for the other. */
+function isAlike(one: OperationSpec, other: OperationSpec): boolean {
+  const shape = ({ type, inputSchema, outputSchema }: OperationSpec) =>
+    JSON.stringify([type, inputSchema, outputSchema]);
+  try {
+    return shape(one) === shape(other);
+  } catch {
+    return false; // a schema that is made when it is read, and cannot be
+  }
 }

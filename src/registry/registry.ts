@@ -18,7 +18,7 @@ import type { Client, ClientOptions } from "./client-types.ts";
 import { RegistryCore } from "./core.ts";
 import { Entry, type Registrable } from "./entry.ts";
 import { executeChecked } from "./execute.ts";
-import { followSource } from "./follow.ts";
+import { Follower } from "./follow.ts";
 import { searchSpecs } from "./search.ts";
 import type {
   CallEvent,
@@ -34,7 +34,7 @@ import type {
 /** What a registry is at run time; the interface `OperationRegistry` says what it promises. */
 export class Registry {
   readonly #core: RegistryCore;
-  readonly #following = new Set<Following>();
+  readonly #following = new Set<Follower>();
   /** Stops sources that are still being loaded. */
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
@@ -70,11 +70,12 @@ export class Registry {
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
     const entry = this.#core.entry(id);
     if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
-    if (entry.handler !== undefined) {
+    if (entry.handler !== undefined && !this.#isFollowed(id)) {
       throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
     }
     assertHandler(id, handler);
     entry.handler = handler;
+    entry.prepared = undefined;
     this.#core.put(entry);
   }
 
@@ -145,16 +146,22 @@ export class Registry {
 
   async follow(source: OperationSource): Promise<Following> {
     if (this.#core.isClosed) throw closed();
-    const following = await followSource(this, source, this.#closing.signal);
+    const follower = new Follower(this, source);
+    this.#following.add(follower);
+    const close = () => {
+      this.#following.delete(follower);
+      return follower.close();
+    };
+    try {
+      await follower.start(this.#closing.signal);
+    } catch (error) {
+      this.#following.delete(follower);
+      throw error;
+    }
     if (this.#core.isClosed) {
-      await following.close();
+      await close();
       throw closed();
     }
-    this.#following.add(following);
-    const close = () => {
-      this.#following.delete(following);
-      return following.close();
-    };
     return { close, [Symbol.asyncDispose]: close };
   }
 
@@ -182,8 +189,14 @@ export class Registry {
 
   #createNew(definition: Registrable, needsHandler: boolean): Entry {
     const entry = createEntry(definition, needsHandler);
-    if (this.#core.entry(entry.id) !== undefined) throw alreadyRegistered(entry.id);
+    if (this.#core.entry(entry.id) !== undefined && !this.#isFollowed(entry.id)) throw alreadyRegistered(entry.id);
     return entry;
+  }
+
+  /** Whether an operation came from a source. One that is registered takes its place, whichever came first. */
+  #isFollowed(id: string): boolean {
+    for (const follower of this.#following) if (follower.holds(id)) return true;
+    return false;
   }
 }
 

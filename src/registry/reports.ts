@@ -48,6 +48,17 @@ export function reportListener(event: string, error: unknown): void {
   log.error("A listener to {event} events threw: {error}", { event, error });
 }
 
+/** The id of an operation of a followed source is taken. No news where the two are alike, as on a hub that serves too. */
+export function reportTaken(source: string, operationId: string, isAlike: boolean): void {
+  const properties = { operationId, source };
+  if (isAlike) log.debug("{operationId} of {source} waits until its id is free.", properties);
+  else {
+    const message =
+      "{operationId} of {source} has another schema than the operation that is registered; it is not merged.";
+    warnOnce(`${operationId} ${source} taken`, message, properties);
+  }
+}
+
 /** An operation of a followed source could not be registered. */
 export function reportRefused(source: string, operationId: string, error: unknown): void {
   log.warn("{operationId} of {source} was not registered: {error}", { operationId, source, error });

@@ -116,7 +116,10 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
   /** Never set; carries what the compiler knows. */
   readonly "~known"?: Known;
 
-  /** Adds an operation. Throws when its id is taken or its spec is malformed. */
+  /**
+   * Adds an operation. Throws when its spec is malformed or its id is taken; the operation of a source that is followed
+   * gives way, and comes back when this one is removed.
+   */
   register(definition: IOperationDefinition): void;
   /** Adds operations, all of them or, when one is refused, none. Those without a handler cannot run yet. */
   registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
@@ -159,7 +162,10 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
   use(middleware: Middleware): Unsubscribe;
   /** Hears calls or changes. A listener that throws is logged and disturbs nobody. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
-  /** Registers a source's operations and applies its changes until closed. */
+  /**
+   * Registers a source's operations and applies its changes until closed. What is registered here beats the source; an
+   * operation whose id is taken is registered when the id gets free.
+   */
   follow(source: OperationSource): Promise<Following>;
   /** Calls by name: `client.task.create(input)` gives the data. The options hold for every call. */
   client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;

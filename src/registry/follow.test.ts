@@ -1,0 +1,179 @@
+import { Type } from "typebox";
+import { describe, expect, test } from "vitest";
+import { OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
+import { operation } from "./testing.ts";
+
+/** A source of operations `test.<name>` that answer with the source's own name. */
+function source(name: string, ...names: string[]) {
+  const answering = (operationName: string, version = "1.0.0") =>
+    operation({ name: operationName, version, outputSchema: Type.Unknown(), handler: () => name });
+  let listener: ((change: SourceChange) => void) | undefined;
+  const followed: OperationSource = {
+    name,
+    load: async () => names.map((one) => answering(one)),
+    onChange(next) {
+      listener = next;
+      return () => {
+        listener = undefined;
+      };
+    },
+    async close() {},
+  };
+  const change = (part: Partial<SourceChange>) => listener?.({ added: [], changed: [], removed: [], ...part });
+  return { followed, change, answering };
+}
+
+const local = operation({ name: "a", outputSchema: Type.Unknown(), handler: () => "local" });
+
+async function answer(registry: OperationRegistry): Promise<unknown> {
+  return registry.execute("test.a", {}).then(
+    ({ data }) => data,
+    ({ code }) => code,
+  );
+}
+
+describe("an operation that is registered beats the one of a source", () => {
+  test("when it was there first, and when it goes, the source's comes", async () => {
+    const registry = new OperationRegistry();
+    registry.register(local);
+    await registry.follow(source("far", "a").followed);
+
+    const before = await answer(registry);
+    registry.unregister("test.a");
+
+    expect([before, await answer(registry)]).toEqual(["local", "far"]);
+  });
+
+  test.each([
+    ["register", (registry: OperationRegistry) => registry.register(local)],
+    ["registerAll", (registry: OperationRegistry) => registry.registerAll([local])],
+    ["replace", (registry: OperationRegistry) => registry.replace(local)],
+  ])("when it comes later, by %s, and gives it back when it goes", async (_name, put) => {
+    const registry = new OperationRegistry();
+    await registry.follow(source("far", "a").followed);
+    const answers = [await answer(registry)];
+
+    put(registry);
+    answers.push(await answer(registry));
+    expect(() => registry.register(local)).toThrow("is registered already");
+    registry.unregister("test.a");
+    answers.push(await answer(registry));
+
+    expect(answers).toEqual(["far", "local", "far"]);
+  });
+
+  test("what the source changed or removed meanwhile is what comes, or does not", async () => {
+    const registry = new OperationRegistry();
+    const { followed, change, answering } = source("far", "a");
+    await registry.follow(followed);
+    registry.register(local);
+
+    change({ changed: [answering("a", "2.0.0")] });
+    const kept = await answer(registry);
+    registry.unregister("test.a");
+    const version = registry.getSpec("test.a")?.version;
+    registry.register(local);
+    change({ removed: ["test.a"] });
+    registry.unregister("test.a");
+
+    expect([kept, version, registry.has("test.a")]).toEqual(["local", "2.0.0", false]);
+  });
+
+  test("nothing comes back from a source that is closed", async () => {
+    const registry = new OperationRegistry();
+    const following = await registry.follow(source("far", "a").followed);
+    registry.register(local);
+
+    await following.close();
+    const kept = await answer(registry);
+    registry.unregister("test.a");
+
+    expect([kept, await answer(registry)]).toEqual(["local", "OPERATION_NOT_FOUND"]);
+  });
+});
+
+test("an operation of a source that is taken out by hand stays out until the source changes it", async () => {
+  const registry = new OperationRegistry();
+  const { followed, change, answering } = source("far", "a");
+  await registry.follow(followed);
+
+  registry.unregister("test.a");
+  const gone = await answer(registry);
+  change({ changed: [answering("a", "2.0.0")] });
+
+  expect([gone, await answer(registry)]).toEqual(["OPERATION_NOT_FOUND", "far"]);
+});
+
+test("of two sources the first counts, and the second takes over when the first is closed", async () => {
+  const registry = new OperationRegistry();
+  const first = await registry.follow(source("first", "a").followed);
+  const second = await registry.follow(source("second", "a").followed);
+  const answers = [await answer(registry)];
+
+  await first.close();
+  answers.push(await answer(registry));
+  await second.close();
+  answers.push(await answer(registry));
+
+  expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
+});
+
+test("a listener that takes out what a source brings is obeyed", async () => {
+  const registry = new OperationRegistry();
+  registry.on("change", ({ kind, operationId }) => {
+    if (kind === "added") registry.unregister(operationId);
+  });
+
+  await registry.follow(source("far", "a").followed);
+
+  expect(registry.has("test.a")).toBe(false);
+});
+
+describe("a spec that has no handler", () => {
+  const { handler: _handler, ...spec } = local;
+
+  test("runs with the handler of a source that has the same operation, under its own rules", async () => {
+    const registry = new OperationRegistry();
+    registry.registerSpec({ ...spec, accessControl: { requiredScopes: ["mine"] } });
+    const following = await registry.follow(source("far", "a").followed);
+
+    const denied = await answer(registry);
+    const { data } = await registry.execute("test.a", {}, { identity: { id: "ada", scopes: ["mine"] } });
+    await following.close();
+
+    expect([denied, data]).toEqual(["ACCESS_DENIED", "far"]);
+    expect(registry.get("test.a")).toMatchObject({ accessControl: { requiredScopes: ["mine"] } });
+    expect(registry.getHandler("test.a")).toBeUndefined();
+  });
+
+  test("takes no handler of an operation with another schema", async () => {
+    const registry = new OperationRegistry();
+    registry.registerSpec({ ...spec, inputSchema: Type.Object({ other: Type.Optional(Type.String()) }) });
+
+    await registry.follow(source("far", "a").followed);
+
+    expect(await answer(registry)).toBe("OPERATION_NOT_FOUND");
+  });
+
+  test("that comes later takes the place of the source's and keeps its handler", async () => {
+    const registry = new OperationRegistry();
+    await registry.follow(source("far", "a").followed);
+
+    registry.registerSpec({ ...spec, version: "9.0.0" });
+
+    expect([await answer(registry), registry.getSpec("test.a")?.version]).toEqual(["far", "9.0.0"]);
+  });
+
+  test("can be given a handler of its own at any time", async () => {
+    const registry = new OperationRegistry();
+    registry.registerSpec(spec);
+    await registry.follow(source("far", "a").followed);
+    const answers = [await answer(registry)];
+
+    registry.registerHandler("test.a", local.handler);
+    answers.push(await answer(registry));
+
+    expect(answers).toEqual(["far", "local"]);
+    expect(() => registry.registerHandler("test.a", local.handler)).toThrow("has a handler already");
+  });
+});
