@@ -1,5 +1,5 @@
 import {
-  type CallError,
+  CallError,
   type CallErrorJSON,
   type Identity,
   type OperationSpec,
@@ -177,6 +177,12 @@ export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   };
   if (details !== undefined) frame.details = details;
   return frame;
+}
+
+/** `EXECUTION_ERROR`: the asker waits for a call with the same id, and replies would go to either. */
+export function requestPending(requestId: string): CallError {
+  const message = "A call with the same requestId is pending.";
+  return new CallError("EXECUTION_ERROR", message, { requestId }, { mayHaveRun: false });
 }
 
 /** What calls fail with when the transport that carries them was closed, or its link failed with `cause`. */

@@ -8,6 +8,7 @@ import {
   type OnRequest,
   type PeerEvent,
   type ReplyFrame,
+  requestPending,
   type SendFollowUp,
   type StopServing,
   type Transport,
@@ -56,6 +57,7 @@ export class EventTargetTransport implements Transport {
   request(_operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     this.#assertOpen();
     const { requestId } = frame;
+    if (this.#asked.has(requestId)) throw requestPending(requestId);
     this.#asked.set(requestId, onReply);
     this.publish(frame);
     return (followUp) => {
@@ -95,6 +97,9 @@ export class EventTargetTransport implements Transport {
     this.#isClosed = true;
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
     const [asked, served] = [[...this.#asked], [...this.#served]];
+    // First, because what is said here is heard here as well.
+    this.#asked.clear();
+    this.#served.clear();
     for (const [requestId, onReply] of asked) {
       this.publish({ type: "call.aborted", requestId, reason: error.message });
       onReply(toFailedFrame(requestId, error));
@@ -103,8 +108,6 @@ export class EventTargetTransport implements Transport {
       toServer({ type: "call.aborted", requestId, reason: error.message });
       this.publish(toFailedFrame(requestId, error));
     }
-    this.#asked.clear();
-    this.#served.clear();
     this.#servers.clear();
     this.#board.leave(this.#peerId);
     for (const type of replyTypes) this.#target.removeEventListener(type, this.#onReply);
@@ -122,8 +125,9 @@ export class EventTargetTransport implements Transport {
     if (frame === undefined || event.defaultPrevented) return;
     const { requestId } = frame;
     const onRequest = this.#servers.get(frame.operationId);
-    if (onRequest === undefined || this.#served.has(requestId)) return;
+    if (onRequest === undefined) return;
     event.preventDefault();
+    if (this.#served.has(requestId)) return; // the same once more
     let hasEnded = false;
     const toServer = onRequest(frame, (reply) => {
       if (hasEnded || this.#isClosed) return;

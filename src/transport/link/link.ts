@@ -11,6 +11,7 @@ import {
   type PeerAnnounced,
   type Reply,
   type ReplyFrame,
+  requestPending,
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
@@ -109,12 +110,7 @@ export class Link {
       );
     }
     if (this.#asked.has(requestId)) {
-      throw new CallError(
-        "EXECUTION_ERROR",
-        "A call with the same requestId is pending.",
-        { requestId },
-        { mayHaveRun: false },
-      );
+      throw requestPending(requestId);
     }
     const text = encode(stamp(frame), this.#sendLimits);
     // Before it is sent, because that may be when the link is found to be lost.
