@@ -22,10 +22,15 @@ export async function createNATSStranger(port: number, recorder: Recorder): Prom
     maxReconnectAttempts: -1,
     reconnectTimeWait: 200,
   });
-  const repeater = new Repeater((subject, data: Uint8Array) => connection.publish(subject, data));
-  connection.subscribe("_INBOX.>", {
-    callback: (error, { subject, data }) => {
-      if (error === null) repeater.hear(subject, data, Buffer.from(data).toString("latin1"));
+  const repeater = createRepeater<Uint8Array>({
+    say: (subject, data) => connection.publish(subject, data),
+    listen: (hear) => {
+      const subscription = connection.subscribe("_INBOX.>", {
+        callback: (error, { subject, data }) => {
+          if (error === null) hear(subject, data, Buffer.from(data).toString("latin1"));
+        },
+      });
+      return () => subscription.unsubscribe();
     },
   });
   const places = [
@@ -39,7 +44,7 @@ export async function createNATSStranger(port: number, recorder: Recorder): Prom
         if (!connection.isClosed())
           connection.publish(places[index % places.length]!, text, { reply: "_INBOX.stranger.r1" });
       }),
-      repeater.fault,
+      repeater,
     ],
     close: () => connection.close(),
   };
@@ -60,8 +65,15 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
   const send = (...args: string[]) => {
     if (client.isReady) client.sendCommand(args).catch(() => {});
   };
-  const repeater = new Repeater((channel, text: string) => send("PUBLISH", channel, text));
-  await subscriber.pSubscribe("operations:inbox:*", (text, channel) => repeater.hear(channel, text, text));
+  const repeater = createRepeater<string>({
+    say: (channel, text) => send("PUBLISH", channel, text),
+    listen: async (hear) => {
+      const pattern = "operations:inbox:*";
+      // Its server may be away just now, and it subscribes again by itself.
+      await subscriber.pSubscribe(pattern, (text, channel) => hear(channel, text, text)).catch(() => {});
+      return () => void subscriber.pUnsubscribe(pattern).catch(() => {});
+    },
+  });
   const streams = ["echo", "secret", "count"].map((name) => `operations:call:chaos.${name}`);
   const channels = ["operations:abort:chaos.slow", "operations:peers"];
   return {
@@ -80,7 +92,7 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
             text,
           );
       }),
-      repeater.fault,
+      repeater,
     ],
     async close() {
       client.destroy();
@@ -101,32 +113,30 @@ function createGarbageFault(recorder: Recorder, send: (text: string, index: numb
   };
 }
 
-/** Says again, while its fault lasts, what is sent to inboxes. */
-class Repeater<T> {
-  readonly fault: Fault;
-  readonly #said = new Set<string>();
-  #isOn = false;
-  #say: (address: string, message: T) => void;
+/** What a repeater needs of a bus. */
+interface Bus<T> {
+  say(address: string, message: T): void;
+  /** Hears what is sent to inboxes, until what it gives is called. `text` is the message as a text. */
+  listen(hear: (address: string, message: T, text: string) => void): (() => void) | Promise<() => void>;
+}
 
-  constructor(say: (address: string, message: T) => void) {
-    this.#say = say;
-    this.fault = {
-      name: "messages doubled",
-      weight: 1,
-      inject: async () => {
-        this.#isOn = true;
-        return () => {
-          this.#isOn = false;
-        };
-      },
-    };
-  }
-
-  hear(address: string, message: T, text: string): void {
-    const key = `${address} ${text}`;
-    if (!this.#isOn || this.#said.delete(key)) return;
-    if (this.#said.size >= memory) this.#said.clear();
-    this.#said.add(key);
-    this.#say(address, message);
-  }
+/**
+ * Says again, while the fault lasts, what is sent to inboxes. Listens only so long: who listens to everything makes
+ * callers that are gone look as if they were there.
+ */
+function createRepeater<T>({ say, listen }: Bus<T>): Fault {
+  return {
+    name: "messages doubled",
+    weight: 1,
+    async inject() {
+      const said = new Set<string>();
+      return listen((address, message, text) => {
+        const key = `${address} ${text}`;
+        if (said.delete(key)) return; // its own words
+        if (said.size >= memory) said.clear();
+        said.add(key);
+        say(address, message);
+      });
+    },
+  };
 }

@@ -48,7 +48,7 @@ function checkSettled(trace: Trace, asked: Asked, surroundings: Surroundings): V
 function checkStart(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
   const { promises, disturbances } = surroundings;
   const found: Violation[] = [];
-  const tolerance = promises.start[asked.transport] ?? 0;
+  const tolerance = promises.start;
   const { deadline = Number.POSITIVE_INFINITY, transport } = asked;
   if (start.at > deadline + tolerance) {
     found.push(violation(trace, "I2", `a handler started ${inMs(start.at - deadline)} after the deadline`));

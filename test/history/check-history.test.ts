@@ -78,9 +78,9 @@ const cases: Record<string, Case> = {
     keeps: [asked(0), ...run, ...values(2_400, 0), failed(2_500, "TIMEOUT")],
   },
   "I2, after the deadline": {
-    breaks: [asked(0), failed(1_000, "TIMEOUT"), started(1_600), ended(1_601)],
-    says: "a handler started 600 ms after the deadline",
-    keeps: [asked(0), failed(1_000, "TIMEOUT"), started(1_400), ended(1_401)],
+    breaks: [asked(0), failed(1_000, "TIMEOUT"), started(1_300), ended(1_301)],
+    says: "a handler started 300 ms after the deadline",
+    keeps: [asked(0), failed(1_000, "TIMEOUT"), started(1_200), ended(1_201)],
   },
   "I2, with too much time": {
     breaks: [asked(0), started(10, "worker", 600_000), ended(11), settled(12)],
@@ -88,9 +88,9 @@ const cases: Record<string, Case> = {
     keeps: [asked(0), started(10, "worker", 995), ended(11), settled(12)],
   },
   "I2, after an abort": {
-    breaks: [asked(0), aborted(5), failed(5, "ABORTED"), started(600), stopped(600)],
-    says: "a handler started 595 ms after its caller had given up",
-    keeps: [asked(0), ...broken(1, 400), aborted(5), failed(5, "ABORTED"), started(600), stopped(600)],
+    breaks: [asked(0), aborted(5), failed(5, "ABORTED"), started(305), stopped(305)],
+    says: "a handler started 300 ms after its caller had given up",
+    keeps: [asked(0), ...broken(1, 200), aborted(5), failed(5, "ABORTED"), started(305), stopped(305)],
   },
   "I3, twice": {
     breaks: [asked(0), ...run, started(3, "other"), ended(4, "other"), settled(5)],

@@ -2,11 +2,8 @@
 export interface Promises {
   /** A call settles at most this long after its deadline. */
   settle: number;
-  /**
-   * A handler starts at most this long after the deadline of its call, by transport. Not 0: the wire carries the time
-   * that is left, so the way itself is not counted, and NATS notices only what stood still for more than a second.
-   */
-  start: Record<string, number>;
+  /** A handler starts at most this long after the deadline of its call, and is told at most so much too much time. */
+  start: number;
   /** A handler starts at most this long after its call was given up, where nothing was broken in between. */
   abort: number;
   /** A handler hears within this time that nobody waits for it any more, where nothing was broken in between. */
@@ -26,8 +23,8 @@ export interface Promises {
 /** What the transports of this package promise. */
 export const defaultPromises: Promises = {
   settle: 1_000,
-  start: { worker: 250, websocket: 500, nats: 2_000, redis: 500 },
-  abort: 500,
+  start: 250,
+  abort: 250,
   stop: 2_000,
   repeats: { redis: 3 },
   heal: 5_000,
