@@ -14,7 +14,10 @@ export interface Limits {
   maxMessage?: number;
   /** The same for a peer that nobody has authenticated. @default 1 MiB */
   maxAnonymousMessage?: number;
-  /** How much may wait to be read by a slow peer, in bytes, before its connection is closed. @default 64 MiB */
+  /**
+   * How much may wait to be read by a slow peer, in bytes. Above it new calls are refused, and a peer that reads nothing,
+   * or leaves twice as much, loses its connection. @default 64 MiB
+   */
   bufferedBytes?: number;
   /** Largest decoded HTTP answer, in bytes. @default 64 MiB */
   responseBytes?: number;

@@ -122,15 +122,11 @@ describe("a link that ends", () => {
     expect(link.pending).toBe(0);
   });
 
-  test("because its channel is full settles the request that found out, and takes no other", () => {
-    const { link, channel } = attachPeer(createHub());
-    const replies: ReplyFrame[] = [];
-    channel.bufferedAmount = 1_000_000_000;
+  test("takes no request any more", () => {
+    const { link } = attachPeer(createHub());
+    link.close();
 
-    link.request(request("r-1"), (reply) => replies.push(reply));
-
-    expect(replies).toMatchObject([{ type: "call.error", requestId: "r-1", code: "UNAVAILABLE" }]);
-    expect(() => link.request(request("r-2"), () => {})).toThrow(
+    expect(() => link.request(request(), () => {})).toThrow(
       expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false }),
     );
   });
@@ -145,6 +141,76 @@ describe("a link that ends", () => {
     link.close();
 
     expect(onLost).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("a peer with more to read than may wait", () => {
+  const limit = 10_000;
+  const large = { ...request("r-1"), input: "x".repeat(limit) };
+
+  /** Attaches one that is given a request of the whole limit. */
+  function attachReader() {
+    vi.useFakeTimers();
+    const peer = attachPeer(createHub(), { bufferedBytes: limit });
+    const replies: ReplyFrame[] = [];
+    peer.channel.send = (text) => {
+      peer.channel.bufferedAmount += text.length;
+    };
+    peer.link.request(large, (reply) => replies.push(reply));
+    return { ...peer, replies };
+  }
+
+  test("takes no further call, and all is well when it has read", () => {
+    const { link, channel, replies } = attachReader();
+
+    const refused = () => link.request(request("r-2"), () => {});
+
+    expect(refused).toThrow(expect.objectContaining({ code: "LIMIT_EXCEEDED", mayHaveRun: false }));
+    channel.bufferedAmount = 0;
+    vi.advanceTimersByTime(10_000);
+    expect(refused).not.toThrow();
+    expect({ isOpen: link.isOpen, replies, timers: vi.getTimerCount() }).toEqual({
+      isOpen: true,
+      replies: [],
+      timers: 0,
+    });
+  });
+
+  test("is given time as long as it reads", () => {
+    const { link, channel } = attachReader();
+
+    for (let second = 0; second < 10; second++) {
+      channel.bufferedAmount -= 5;
+      vi.advanceTimersByTime(1_000);
+    }
+
+    expect(link.isOpen).toBe(true);
+  });
+
+  test("is given up when it reads nothing for a second", () => {
+    const { link, replies } = attachReader();
+
+    vi.advanceTimersByTime(1_000);
+
+    expect(link.isOpen).toBe(false);
+    expect(replies).toMatchObject([{ type: "call.error", requestId: "r-1", code: "UNAVAILABLE" }]);
+  });
+
+  test("is given up at once when there is twice as much", () => {
+    const { link, channel } = attachReader();
+
+    channel.bufferedAmount = 2 * limit;
+    link.send({ type: "link.ponged" });
+
+    expect(link.isOpen).toBe(false);
+  });
+
+  test("leaves no timer behind when it goes", () => {
+    const { link } = attachReader();
+
+    link.close();
+
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -15,6 +15,7 @@ import {
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
+import { Backlog } from "./backlog.ts";
 import type { Channel } from "./channel.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { Outbox } from "./outbox.ts";
@@ -68,6 +69,7 @@ export class Link {
   readonly #channel: Channel;
   readonly #options: LinkOptions;
   readonly #outbox: Outbox;
+  readonly #backlog: Backlog;
   readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
   readonly #served: ServedCalls;
   readonly #stopHeartbeat: () => void;
@@ -85,6 +87,11 @@ export class Link {
     this.#sendLimits = options;
     this.#receiveLimits = { maxMessage: options.maxReceived, jsonDepth: options.jsonDepth };
     this.#outbox = new Outbox(channel, (error) => this.fail(error));
+    this.#backlog = new Backlog({
+      amount: () => this.#outbox.bufferedAmount,
+      limit: options.bufferedBytes,
+      onStuck: () => this.fail(new Error("The other side reads too slowly")),
+    });
     this.#served = new ServedCalls(options);
     this.#stopHeartbeat = options.heartbeat > 0 ? this.#startHeartbeat(options.heartbeat) : () => {};
   }
@@ -107,6 +114,13 @@ export class Link {
         "Too many calls are pending on this connection",
         "callsPerConnection",
         this.#options.callsPerConnection,
+      );
+    }
+    if (this.#backlog.isFull) {
+      throw limitExceeded(
+        "Too many bytes wait to be sent on this connection",
+        "bufferedBytes",
+        this.#options.bufferedBytes,
       );
     }
     if (this.#asked.has(requestId)) {
@@ -165,6 +179,7 @@ export class Link {
     this.#stopHeartbeat();
     if (error === undefined) this.#outbox.push(encode({ type: "link.closed" }, this.#sendLimits));
     this.#outbox.close();
+    this.#backlog.close();
     notify(() => this.#channel.close(error), this.#report("closing the channel"));
     this.#owner.onLost(this, error);
     const failure = linkLost(this.#owner.name, error, true);
@@ -179,9 +194,7 @@ export class Link {
 
   #push(text: string): void {
     this.#outbox.push(text);
-    if (this.#outbox.bufferedAmount > this.#options.bufferedBytes) {
-      this.fail(new Error("The other side reads too slowly"));
-    }
+    this.#backlog.check();
   }
 
   #read(text: string | Uint8Array): void {
