@@ -51,8 +51,7 @@ export class Caller {
 
   /** Calls, and resolves when that has settled. Gives whether it was answered. */
   async call(wish: Wish): Promise<boolean> {
-    const call = this.#ask(wish);
-    const { options, done } = this.#prepare(call, wish);
+    const { call, options, done } = this.#ask(wish);
     try {
       const { data } = await this.#map.call(wish.operation, { ...wish.input, call }, options);
       done();
@@ -67,8 +66,7 @@ export class Caller {
 
   /** Subscribes, and resolves when that has ended. */
   async subscribe(wish: StreamWish): Promise<void> {
-    const call = this.#ask(wish);
-    const { options, done } = this.#prepare(call, wish);
+    const { call, options, done } = this.#ask(wish);
     const { leaveAfter = Number.POSITIVE_INFINITY, pace = 0 } = wish;
     let count = 0;
     try {
@@ -99,36 +97,40 @@ export class Caller {
     this.#recorder.record({ kind: "closed", who: this.name, left });
   }
 
-  #ask({ operation, input, timeout, isDenied }: Wish): string {
+  /** Writes down what is asked, and gives what to ask it with. */
+  #ask({ operation, input, timeout, isDenied, token, identity, abortAfter }: Wish) {
     const call = `${this.name}#${++this.#count}`;
     const isStream = input.values !== undefined;
     const time = timeout ?? (isStream ? undefined : defaultTimeout);
+    // Both clocks are read together: a machine that is busy may do something else between any two lines.
+    const [at, wallTime] = [now(), Date.now()];
     this.#recorder.record({
       ...{ kind: "asked", call, operation, transport: this.#transport },
-      ...(time === undefined ? {} : { deadline: now() + time }),
+      ...(time === undefined ? {} : { deadline: at + time }),
       ...(operation === "chaos.again" ? { isIdempotent: true } : {}),
       ...(isDenied === true ? { isDenied } : {}),
       ...(isStream ? { values: input.values } : {}),
     });
-    return call;
-  }
-
-  #prepare(call: string, { timeout, token, identity, abortAfter }: Wish) {
-    const controller = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    if (abortAfter !== undefined) {
-      timer = setTimeout(() => {
-        this.#recorder.record({ kind: "aborted", call });
-        controller.abort();
-      }, abortAfter);
-    }
+    const giveUp = this.#giveUpAfter(call, abortAfter);
     const options = {
-      ...(timeout === undefined ? {} : { deadline: Date.now() + timeout }),
-      ...(abortAfter === undefined ? {} : { signal: controller.signal }),
+      ...(timeout === undefined ? {} : { deadline: wallTime + timeout }),
+      ...(abortAfter === undefined ? {} : { signal: giveUp.signal }),
       ...(token === undefined ? {} : { token }),
       ...(identity === undefined ? {} : { identity }),
     };
-    return { options, done: () => clearTimeout(timer) };
+    return { call, options, done: giveUp.cancel };
+  }
+
+  #giveUpAfter(call: string, milliseconds: number | undefined): { signal: AbortSignal; cancel(): void } {
+    const controller = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    if (milliseconds !== undefined) {
+      timer = setTimeout(() => {
+        controller.abort();
+        this.#recorder.record({ kind: "aborted", call });
+      }, milliseconds);
+    }
+    return { signal: controller.signal, cancel: () => clearTimeout(timer) };
   }
 
   #fail(call: string, error: unknown): void {

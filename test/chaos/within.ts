@@ -11,9 +11,9 @@ export async function within<T>(milliseconds: number, promise: Promise<T>): Prom
   }
 }
 
-/** What something gives that may fail for a while, because its surroundings are broken. Gives up after half a minute. */
+/** What something gives that may fail for a while, because its surroundings are broken. Gives up after a minute. */
 export async function insist<T>(attempt: () => Promise<T>): Promise<T> {
-  const giveUpAt = performance.now() + 30_000;
+  const giveUpAt = performance.now() + 60_000;
   for (;;) {
     try {
       return await attempt();

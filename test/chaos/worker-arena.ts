@@ -1,27 +1,38 @@
+import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createWorkerPool, type WorkerPool } from "@alkdev/operations/transport-worker";
-import { createRecorder, type Recorder } from "../history/index.ts";
+import { createRecorder } from "../history/index.ts";
 import type { Arena, Fault } from "./arena.ts";
 import { Seats } from "./seats.ts";
+import { insist } from "./within.ts";
 
 const bootstrap = new URL("../support/typescript-worker.mjs", import.meta.url);
 const module = new URL("serve-pool.ts", import.meta.url);
+const poolSize = 2;
 
 /** Two callers: one with a pool of threads, one with a pool of processes. */
 export async function createWorkerArena(folder: string): Promise<Arena> {
   const transport = "worker";
   const recorder = createRecorder(join(folder, `${transport} driver`), `${transport} driver`);
-  const seats = new Seats(transport, folder, (index, name) =>
-    startPool(index === 0 ? "thread" : "process", folder, `${name} pool`, recorder),
-  );
+  const pools = new Set<WorkerPool>();
+  const seats = new Seats(transport, folder, async (index, name) => {
+    const pool = await startPool(index === 0 ? "thread" : "process", folder, `${name} pool`, () => {
+      pools.delete(pool);
+      // Members may have no time to say anything.
+      const members = readdirSync(folder).filter((member) => member.startsWith(`${name} pool member`));
+      for (const who of members) recorder.record({ kind: "killed", who });
+    });
+    pools.add(pool);
+    return pool;
+  });
   await seats.fill(2);
   return {
     transport,
     get callers() {
       return seats.callers;
     },
-    faults: [createDeath(seats), createBlock(seats), seats.createFault(1)],
+    faults: [createDeath(seats, pools), createBlock(seats), seats.createFault(1)],
     async close() {
       await seats.close();
       recorder.close();
@@ -29,34 +40,33 @@ export async function createWorkerArena(folder: string): Promise<Arena> {
   };
 }
 
-/** A pool whose members are written down as killed when it is closed: they may have no time to say anything. */
+/** A pool that tells when it is about to close. */
 async function startPool(
   kind: "thread" | "process",
   folder: string,
-  pool: string,
-  recorder: Recorder,
+  name: string,
+  onClose: () => void,
 ): Promise<WorkerPool> {
-  const told = { pool, folder };
-  const transport = await (kind === "thread"
-    ? createWorkerPool(bootstrap, { size: 2, worker: { workerData: { module: module.href, ...told } } })
+  const told = { pool: name, folder };
+  const pool = await (kind === "thread"
+    ? createWorkerPool(bootstrap, { size: poolSize, worker: { workerData: { module: module.href, ...told } } })
     : createWorkerPool(module, {
         kind,
-        size: 2,
+        size: poolSize,
         process: { args: [JSON.stringify(told)], execArgv: ["--import", "tsx"] },
       }));
-  const close = transport.close.bind(transport);
-  transport.close = async (reason) => {
-    const members = readdirSync(folder).filter((name) => name.startsWith(`${pool} member`));
-    for (const who of members) recorder.record({ kind: "killed", who });
-    await close(reason);
+  const close = pool.close.bind(pool);
+  pool.close = (reason) => {
+    onClose();
+    return close(reason);
   };
-  return transport;
+  return pool;
 }
 
 /** A pool starts members again five times in a minute: more deaths than that would leave it without any. */
 const deathsPerMinute = 4;
 
-function createDeath(seats: Seats): Fault {
+function createDeath(seats: Seats, pools: ReadonlySet<WorkerPool>): Fault {
   let deaths: number[] = [];
   return {
     name: "member killed",
@@ -68,7 +78,8 @@ function createDeath(seats: Seats): Fault {
     async inject(random) {
       deaths.push(performance.now());
       await random.pick(seats.callers).call({ operation: "chaos.die", input: {} });
-      return () => {};
+      // A pool waits longer after each death before it starts another member.
+      return () => insist(async () => assert([...pools].every(({ size }) => size === poolSize)));
     },
   };
 }
