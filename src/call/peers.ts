@@ -1,16 +1,18 @@
 import type { OperationSource, SourceChange, SourceReport } from "../from/source.ts";
-import { Emitter } from "../internal/emitter.ts";
+import { Emitter, notify } from "../internal/emitter.ts";
 import { createWarnOnce, logger } from "../internal/log.ts";
 import {
-  formatOperationId,
+  defaultLimits,
   type IOperationDefinition,
+  type Limits,
   type OperationContext,
   type OperationSpec,
 } from "../operation/index.ts";
 import { describeNesting, passOn } from "../registry/index.ts";
-import type { PeerEvent, Unsubscribe } from "../transport/transport.ts";
+import type { PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
+import { type Offer, toOffers } from "./offers.ts";
 import { markPeer } from "./origins.ts";
-import type { PendingRequestMap } from "./pending-request-map.ts";
+import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
 import type { PassedOnOptions } from "./request-options.ts";
 
 const log = logger("call");
@@ -20,40 +22,51 @@ const warnOnce = createWarnOnce(log);
 export interface ImportPeersOptions {
   /** Shown to the peer for every call; its `authenticate` maps it to an identity. */
   token?: string | ((context: OperationContext) => string | undefined);
-  /** Hears of peers that disagree. @default the log */
+  /** Hears of peers that disagree, and of what they announce that is no operation. @default the log */
   onReport?: (report: SourceReport) => void;
-}
-
-/** What one peer says of an operation. */
-interface Offer {
-  readonly spec: OperationSpec;
-  /** The spec as text, to tell whether two are the same. */
-  readonly text: string;
+  /** `operations` is the most that one peer may announce. */
+  limits?: Pick<Limits, "operations">;
 }
 
 /**
  * The operations that peers announce, for `registry.follow()`: each is an ordinary operation whose handler calls
  * whichever peer serves it. Kept current as peers come and go. Where peers disagree about an operation, the one that
- * was there first counts, and the other is reported.
+ * was there first counts, and the other is reported. The map stays yours to close.
  */
-export function importPeers(callMap: PendingRequestMap, options: ImportPeersOptions = {}): OperationSource {
-  return new PeerSource(callMap, options);
+export function importPeers(callMap: PendingRequestMap, options?: ImportPeersOptions): OperationSource;
+/**
+ * The same over a transport that nobody else uses, such as a pool of workers: closing the source, or the registry that
+ * follows it, closes the transport.
+ */
+export function importPeers(
+  transport: Transport,
+  options?: ImportPeersOptions & PendingRequestMapOptions,
+): OperationSource;
+export function importPeers(
+  peers: PendingRequestMap | Transport,
+  options: ImportPeersOptions & PendingRequestMapOptions = {},
+): OperationSource {
+  if (peers instanceof PendingRequestMap) return new PeerSource(peers, options);
+  const callMap = new PendingRequestMap(peers, options);
+  return new PeerSource(callMap, options, () => callMap.close());
 }
 
 class PeerSource implements OperationSource {
   readonly name: string;
   readonly #callMap: PendingRequestMap;
   readonly #options: ImportPeersOptions;
+  readonly #onClose: (() => Promise<void>) | undefined;
   /** By operation, then by peer in the order of announcing. */
   readonly #offers = new Map<string, Map<string, Offer>>();
   readonly #definitions = new Map<string, { definition: IOperationDefinition; text: string }>();
   readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener to peers threw: {error}", { error }));
   #stop: Unsubscribe | undefined = undefined;
 
-  constructor(callMap: PendingRequestMap, options: ImportPeersOptions) {
+  constructor(callMap: PendingRequestMap, options: ImportPeersOptions, onClose?: () => Promise<void>) {
     this.name = `peers:${callMap.transport.name}`;
     this.#callMap = callMap;
     this.#options = options;
+    this.#onClose = onClose;
   }
 
   /** Gives what is announced by now; what is announced later comes as a change. */
@@ -71,35 +84,42 @@ class PeerSource implements OperationSource {
     this.#stop = undefined;
     this.#offers.clear();
     this.#definitions.clear();
+    await this.#onClose?.();
   }
 
   #onPeer(event: PeerEvent): void {
     const { peerId } = event;
-    const announced = event.type === "peer.announced" ? toOffers(event.specs) : new Map<string, Offer>();
-    const touched = new Set(announced.keys());
+    const announced = event.type === "peer.announced" ? this.#read(event.specs) : new Map<string, Offer>();
+    const touched = new Set<string>();
     for (const [id, offers] of this.#offers) {
       if (!announced.has(id) && offers.delete(peerId)) touched.add(id);
     }
     for (const [id, offer] of announced) {
       const offers = this.#offers.get(id) ?? new Map<string, Offer>();
+      if (offers.get(peerId)?.text === offer.text) continue;
       offers.set(peerId, offer);
       this.#offers.set(id, offers);
+      touched.add(id);
+      this.#compare(id, peerId, offer, offers);
     }
     this.#settle(touched);
+  }
+
+  #read(specs: readonly OperationSpec[]): Map<string, Offer> {
+    const most = this.#options.limits?.operations ?? defaultLimits.operations;
+    return toOffers(specs, most, (where, reason) => this.#report("skipped", where, reason));
   }
 
   #settle(ids: Iterable<string>): void {
     const change: SourceChange = { added: [], changed: [], removed: [] };
     for (const id of ids) {
-      const offers = this.#offers.get(id);
-      const first = offers?.values().next().value;
+      const first = this.#offers.get(id)?.values().next().value;
       const known = this.#definitions.get(id);
       if (first === undefined) {
         this.#offers.delete(id);
         if (this.#definitions.delete(id)) change.removed.push(id);
         continue;
       }
-      this.#reportDisagreement(id, first, offers!);
       if (known?.text === first.text) continue;
       const definition = this.#define(id, first.spec);
       this.#definitions.set(id, { definition, text: first.text });
@@ -131,19 +151,21 @@ class PeerSource implements OperationSource {
     };
   }
 
-  #reportDisagreement(id: string, first: Offer, offers: ReadonlyMap<string, Offer>): void {
-    for (const [peerId, offer] of offers) {
-      if (offer.text === first.text) continue;
-      const reason = `${peerId} announces "${id}" with another spec than the peer that was there first; it is not merged.`;
-      if (this.#options.onReport === undefined) warnOnce(`${peerId} ${offer.text}`, "{reason}", { reason });
-      else this.#options.onReport({ imported: [], skipped: [], warnings: [{ where: id, reason }] });
-    }
+  #compare(id: string, peerId: string, { text }: Offer, offers: ReadonlyMap<string, Offer>): void {
+    const first = offers.values().next().value;
+    if (first === undefined || first.text === text) return;
+    const reason = `${peerId} announces "${id}" with another spec than the peer that was there first; it is not merged.`;
+    this.#report("warnings", id, reason);
   }
-}
 
-/** What a peer announces, by id. What is no spec is left for the registry to refuse. */
-function toOffers(specs: readonly OperationSpec[]): Map<string, Offer> {
-  return new Map(
-    specs.map((spec) => [formatOperationId(spec.namespace, spec.name), { spec, text: JSON.stringify(spec) }] as const),
-  );
+  #report(kind: "skipped" | "warnings", where: string, reason: string): void {
+    const { onReport } = this.#options;
+    if (onReport === undefined) return warnOnce(`${where} ${reason}`, "{where}: {reason}", { where, reason });
+    const report: SourceReport = { imported: [], skipped: [], warnings: [] };
+    report[kind].push({ where, reason });
+    notify(
+      () => onReport(report),
+      (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
+    );
+  }
 }

@@ -12,9 +12,13 @@ export function mark(schema: SchemaObject): void {
   else hide(schema, "~kind", kind);
 }
 
-/** Tells whether TypeBox or this package marked a schema. */
+/** Tells whether TypeBox or this package marked a schema. Marks are hidden; what looks like one in JSON is none. */
 export function isMarked(schema: object): boolean {
-  return "~kind" in schema || "~unsafe" in schema;
+  return isHidden(schema, "~kind") || isHidden(schema, "~unsafe");
+}
+
+function isHidden(schema: object, key: string): boolean {
+  return key in schema && !Object.prototype.propertyIsEnumerable.call(schema, key);
 }
 
 /** The keywords that say something about values. Everything else annotates. */
