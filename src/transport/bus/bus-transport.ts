@@ -22,6 +22,7 @@ import {
 } from "../transport.ts";
 import { Asking } from "./asking.ts";
 import type { Engine, EngineEvents } from "./engine.ts";
+import { fullLetter } from "./mailbag.ts";
 import { readMessage } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
 import { Post } from "./post.ts";
@@ -119,18 +120,13 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   onMessage(message: string | Uint8Array): void {
-    const { from, frames } = this.#read(message);
-    for (const text of frames) {
-      const frame = this.#decode(text);
-      if (frame !== undefined) this.#take(frame, from);
-    }
+    this.#read(message, (frame, from) => this.#take(frame, from));
   }
 
   onGossip(message: string | Uint8Array): void {
-    for (const text of this.#read(message).frames) {
-      const frame = this.#decode(text);
-      if (frame !== undefined && !this.#peers.take(frame)) this.#drop();
-    }
+    this.#read(message, (frame) => {
+      if (!this.#peers.take(frame)) this.#drop();
+    });
   }
 
   onUnserved(requestId: string): void {
@@ -225,13 +221,24 @@ export class BusTransport implements Transport, EngineEvents {
     return this.#listening;
   }
 
-  #read(message: string | Uint8Array): ReturnType<typeof readMessage> {
-    if (message.length === 0) return { from: "", frames: [] }; // only asks whether somebody is here
+  /** Peers send nothing but frames: what follows something else is not looked at. */
+  #read(message: string | Uint8Array, take: (frame: WireFrame, from: string) => void): void {
+    if (message.length === 0) return; // only asks whether somebody is here
+    const read = this.#open(message);
+    if (read === undefined) return;
+    for (const text of read.frames) {
+      const frame = this.#decode(text);
+      if (frame === undefined) return;
+      take(frame, read.from);
+    }
+  }
+
+  #open(message: string | Uint8Array): ReturnType<typeof readMessage> | undefined {
     try {
-      return readMessage(message);
+      return readMessage(message, this.#limits.maxMessage + fullLetter);
     } catch (error) {
       this.#drop(error);
-      return { from: "", frames: [] };
+      return undefined;
     }
   }
 

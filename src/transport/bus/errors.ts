@@ -5,6 +5,11 @@ export function badMessage(cause: unknown): CallError {
   return new CallError("BAD_RESPONSE", "A message on the bus is not UTF-8.", undefined, { cause });
 }
 
+/** `BAD_RESPONSE`: what came over the bus is larger than anything a peer sends. */
+export function messageTooLarge(): CallError {
+  return new CallError("BAD_RESPONSE", "A message on the bus is too large.");
+}
+
 /** `UNAVAILABLE`: the connection to the engine is not there now. Nothing was sent. */
 export function notConnected(name: string): CallError {
   return unavailable(`The server of the ${name} transport`, { mayHaveRun: false });

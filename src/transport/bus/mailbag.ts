@@ -1,5 +1,5 @@
 /** Frames wait for company up to this many characters. */
-const fullLetter = 64 * 1024;
+export const fullLetter = 64 * 1024;
 
 /**
  * Gathers the frames that go to one address in one turn into one message, because for every engine a message costs

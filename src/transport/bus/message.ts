@@ -1,6 +1,6 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import type { CallRequested } from "../transport.ts";
-import { badMessage } from "./errors.ts";
+import { badMessage, messageTooLarge } from "./errors.ts";
 
 /** What the line begins with that tells who sends. No frame begins like this. */
 const senderMark = "@";
@@ -23,12 +23,29 @@ export function withSender(address: string, text: string): string {
   return `${senderMark}${address}\n${text}`;
 }
 
-/** The sender of a message, empty when it does not say, and its frames as texts. Throws `BAD_RESPONSE`. */
-export function readMessage(message: string | Uint8Array): { from: string; frames: string[] } {
+/**
+ * The sender of a message, empty when it does not say, and its frames as texts, one after the other: a message may be
+ * all line feeds. Throws `BAD_RESPONSE`.
+ */
+export function readMessage(
+  message: string | Uint8Array,
+  maxLength: number,
+): { from: string; frames: Iterable<string> } {
+  if (message.length > maxLength) throw messageTooLarge();
   const text = typeof message === "string" ? message : toText(message);
-  const lines = text.includes("\n") ? text.split("\n") : [text];
-  const from = text.startsWith(senderMark) ? lines.shift()!.slice(senderMark.length) : "";
-  return { from, frames: lines };
+  if (!text.includes("\n")) return { from: "", frames: [text] };
+  if (!text.startsWith(senderMark)) return { from: "", frames: readLines(text, 0) };
+  const end = text.indexOf("\n");
+  return { from: text.slice(senderMark.length, end), frames: readLines(text, end + 1) };
+}
+
+function* readLines(text: string, start: number): Iterable<string> {
+  let from = start;
+  for (let end = text.indexOf("\n", from); end !== -1; end = text.indexOf("\n", from)) {
+    yield text.slice(from, end);
+    from = end + 1;
+  }
+  yield from === 0 ? text : text.slice(from);
 }
 
 function toText(bytes: Uint8Array): string {

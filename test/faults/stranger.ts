@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import { connect } from "@nats-io/transport-node";
+import { createClient } from "@redis/client";
+import type { BrokerName } from "./brokers.ts";
+
+/** Somebody who can write to a bus and knows how peers talk on it, but is none of them. */
+export interface Stranger extends AsyncDisposable {
+  /** Where answers to its requests go. */
+  readonly address: string;
+  /** The frames that were sent there. */
+  readonly heard: Array<Record<string, unknown>>;
+  /** Asks for an operation with any text, in the name of any address. */
+  request(operationId: string, text: string, from?: string): Promise<void>;
+  /** Sends to a peer. */
+  send(address: string, text: string): Promise<void>;
+  /** Sends to all who serve an operation. */
+  abort(operationId: string, text: string): Promise<void>;
+  gossip(text: string): Promise<void>;
+}
+
+/** Connects a stranger to a broker on this machine. */
+export function joinAsStranger(broker: BrokerName, port: number): Promise<Stranger> {
+  return broker === "nats" ? joinNATS(port) : joinRedis(port);
+}
+
+async function joinNATS(port: number): Promise<Stranger> {
+  const connection = await connect({ servers: `127.0.0.1:${port}` });
+  const address = `_INBOX.${randomBytes(16).toString("base64url")}`;
+  const heard: Stranger["heard"] = [];
+  connection.subscribe(`${address}.*`, { callback: (_error, message) => hear(heard, message.string()) });
+  const publish = async (subject: string, text: string, reply?: string) => {
+    connection.publish(subject, text, reply === undefined ? undefined : { reply });
+    await connection.flush();
+  };
+  return {
+    address,
+    heard,
+    request: (operationId, text, from = address) => publish(`operations.call.${operationId}`, text, `${from}.r1`),
+    send: (to, text) => publish(`${to}.m`, text),
+    abort: (operationId, text) => publish(`operations.abort.${operationId}`, text),
+    gossip: (text) => publish("operations.peers", text),
+    [Symbol.asyncDispose]: () => connection.close(),
+  };
+}
+
+async function joinRedis(port: number): Promise<Stranger> {
+  const options = { url: `redis://127.0.0.1:${port}`, RESP: 2, maintNotifications: "disabled" } as const;
+  const [client, subscriber] = [createClient(options), createClient(options)];
+  await Promise.all([client.connect(), subscriber.connect()]);
+  const address = `operations:inbox:${crypto.randomUUID()}`;
+  const heard: Stranger["heard"] = [];
+  await subscriber.subscribe(address, (text) => hear(heard, text));
+  const send = async (...args: string[]) => void (await client.sendCommand(args));
+  return {
+    address,
+    heard,
+    request: (operationId, text, from = address) =>
+      send("XADD", `operations:call:${operationId}`, "*", "from", from, "frame", text),
+    send: (to, text) => send("PUBLISH", to, text),
+    abort: (operationId, text) => send("PUBLISH", `operations:abort:${operationId}`, text),
+    gossip: (text) => send("PUBLISH", "operations:peers", text),
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      subscriber.destroy();
+    },
+  };
+}
+
+function hear(heard: Stranger["heard"], message: string): void {
+  for (const line of message.split("\n")) if (line.startsWith("{")) heard.push(JSON.parse(line));
+}
