@@ -1,36 +1,51 @@
 import assert from "node:assert/strict";
 
 // #region pool
-import { PendingRequestMap } from "@alkdev/operations";
+import { importPeers, OperationRegistry } from "@alkdev/operations";
 import { createWorkerPool } from "@alkdev/operations/transport-worker";
 
-const pool = await createWorkerPool(new URL("worker.mjs", import.meta.url), { size: 2 });
-const calls = new PendingRequestMap(pool);
+const registry = new OperationRegistry();
+await registry.follow(importPeers(await createWorkerPool(new URL("worker.mjs", import.meta.url), { size: 2 })));
 
 const answers = await Promise.all(
   [10_000, 20_000, 30_000, 40_000].map((below) =>
-    calls.call<{ count: number; thread: number }>("math.countPrimes", { below }),
+    registry.execute<{ count: number; worker: string }>("math.countPrimes", { below }),
   ),
 );
 console.log(answers.map(({ data }) => data.count));
-console.log(new Set(answers.map(({ data }) => data.thread)).size, "threads");
+console.log(new Set(answers.map(({ data }) => data.worker)).size, "workers");
 // #endregion pool
 assert.deepEqual(
   answers.map(({ data }) => data.count),
   [1229, 2262, 3245, 4203],
 );
-assert.equal(new Set(answers.map(({ data }) => data.thread)).size, 2);
+assert.equal(new Set(answers.map(({ data }) => data.worker)).size, 2);
 
 // #region crash
-const failure = await calls.call("math.crash", {}).catch((error) => error);
+const failure = await registry.execute("math.crash", {}).catch((error) => error);
 console.log(failure.code, failure.message);
 console.log({ retryable: failure.retryable, mayHaveRun: failure.mayHaveRun });
 
-const { data } = await calls.call<{ count: number }>("math.countPrimes", { below: 100 });
-console.log(data.count, "primes, from the other thread");
+const { data } = await registry.execute<{ count: number }>("math.countPrimes", { below: 100 });
+console.log(data.count, "primes, from the other worker");
 
-await calls.close();
+await registry.close(); // ends the pool too
 // #endregion crash
 assert.equal(failure.code, "UNAVAILABLE");
 assert.equal(data.count, 25);
+
+// #region processes
+const pool = await createWorkerPool(new URL("worker.ts", import.meta.url), {
+  kind: "process",
+  size: 2,
+  process: { env: { PATH: process.env["PATH"] } }, // without it, all that is in the environment here
+});
+const apart = new OperationRegistry();
+await apart.follow(importPeers(pool));
+
+const crashed = await apart.execute("math.crash", {}).catch((error) => error);
+console.log(crashed.message);
+await apart.close();
+// #endregion processes
+assert.match(crashed.message, /The worker ended with code 1/);
 assert.equal(pool.size, 0);

@@ -8,7 +8,7 @@ export const countPrimes = defineOperation({
   type: OperationType.QUERY,
   description: "Counts the primes below a number, slowly",
   inputSchema: Type.Object({ below: Type.Integer({ minimum: 0 }) }),
-  outputSchema: Type.Object({ count: Type.Integer(), thread: Type.Integer() }),
+  outputSchema: Type.Object({ count: Type.Integer(), worker: Type.String() }),
   accessControl: { requiredScopes: [] },
   handler: ({ below }) => {
     let count = 0;
@@ -17,7 +17,7 @@ export const countPrimes = defineOperation({
       while (divisor * divisor <= number && number % divisor !== 0) divisor++;
       if (divisor * divisor > number) count++;
     }
-    return { count, thread: threadId };
+    return { count, worker: `process ${process.pid}, thread ${threadId}` };
   },
 });
 
@@ -26,7 +26,7 @@ export const crash = defineOperation({
   name: "crash",
   version: "1.0.0",
   type: OperationType.MUTATION,
-  description: "Ends its thread",
+  description: "Ends its worker",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   accessControl: { requiredScopes: [] },
