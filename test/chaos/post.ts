@@ -80,8 +80,13 @@ export class Post {
     children.add(child);
     child.once("exit", () => children.delete(child));
     this.#worker = { name, child };
-    const [port] = await within(startTimeout, Promise.race([once(child, "message"), rejectOnExit(name, child)]));
-    this.#order.port = port as number;
+    try {
+      const [port] = await within(startTimeout, Promise.race([once(child, "message"), rejectOnExit(name, child)]));
+      this.#order.port = port as number;
+    } catch (error) {
+      this.kill();
+      throw error;
+    }
   }
 
   async #drain({ name, child }: { name: string; child: ChildProcess }): Promise<void> {

@@ -31,7 +31,7 @@ process.on("disconnect", () => process.exit());
 // Its broker may be away just now; whoever started this starts another.
 const { transport, port, close } = await open(order).catch(() => process.exit(3));
 const { callMap, stop } = serveChaos(transport, recorder);
-await stop.ready;
+await stop.ready.catch(() => process.exit(3));
 process.on("SIGTERM", async () => {
   await stop();
   await callMap.close();

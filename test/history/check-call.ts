@@ -39,6 +39,7 @@ function checkSettled(trace: Trace, asked: Asked, surroundings: Surroundings): V
   if (settled === undefined) return killed.has(asked.by) ? [] : [violation(trace, "I1", "it never settled")];
   // Whoever is slow to take the values of a subscription hears of its end when all of them were taken.
   const due = Math.max(asked.deadline ?? Number.POSITIVE_INFINITY, trace.received.at(-1)?.at ?? 0);
+  if (settled.at - due <= promises.settle) return [];
   // A process that stands still cannot settle anything; that it did is another promise.
   const late = settled.at - due - heldUp(surroundings, asked.by, due, settled.at);
   if (late <= promises.settle) return [];

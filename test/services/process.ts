@@ -37,7 +37,9 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
   let child: ChildProcess | undefined;
 
   const start = async () => {
-    child = spawn(program.path, recipe.args(port, folder), { stdio: "ignore", env: program.env, cwd: folder });
+    // Not of the terminal's group: Ctrl-C is for the one who started this.
+    const options = { stdio: "ignore", env: program.env, cwd: folder, detached: true } as const;
+    child = spawn(program.path, recipe.args(port, folder), options);
     await untilListening(port, child);
   };
   // Whatever ends this process, nothing of it stays.
