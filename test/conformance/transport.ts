@@ -4,6 +4,7 @@ import { OperationRegistry } from "../../src/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { checkCalls } from "./transport-calls.ts";
 import { checkEnds } from "./transport-ends.ts";
+import { checkFaults } from "./transport-faults.ts";
 import { checkStreams } from "./transport-streams.ts";
 import type { TransportNetwork, TransportSuite } from "./transport-suite.ts";
 
@@ -68,6 +69,7 @@ export function describeTransport(
     checkCalls(suite);
     checkStreams(suite);
     checkEnds(suite);
+    checkFaults(suite);
 
     test("skips only tests that there are", () => {
       expect([...unknown]).toEqual([]);

@@ -8,6 +8,7 @@ import { startWorker } from "./child.ts";
 import { workOperations } from "./operations.ts";
 import { outcome } from "./suite.ts";
 
+/** Of workers that die: others find out within three. */
 const heartbeat = 200;
 const service = await startRedis();
 afterAll(() => service?.close());
@@ -15,8 +16,9 @@ afterAll(() => service?.close());
 describe.skipIf(service === undefined)("requests in Redis streams", () => {
   const port = service?.port ?? 0;
   const url = `redis://127.0.0.1:${port}`;
-  const connect = async () => {
-    const transport = await createRedisTransport({ url, heartbeat });
+  // Long enough for a busy machine not to count as dead.
+  const connect = async (beat = 2_000) => {
+    const transport = await createRedisTransport({ url, heartbeat: beat });
     return { transport, map: new PendingRequestMap(transport) };
   };
   const serve = async () => {
@@ -135,7 +137,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     await using worker = await startWorker("redis", port, { heartbeat });
     worker.kill("SIGKILL");
     await worker.exited();
-    const { map } = await connect();
+    const { map } = await connect(heartbeat);
 
     const first = await outcome(map.call("work.echo", { n: 1 }, { deadline: Date.now() + 15_000 }));
 
@@ -146,7 +148,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
 
   test("connections are made like a client that is given, which itself is not used", async () => {
     const client = createClient({ url });
-    const transport = await createRedisTransport({ client, heartbeat });
+    const transport = await createRedisTransport({ client });
     const calls = new PendingRequestMap(transport);
 
     expect(await outcome(calls.call("work.nothing", {}))).toMatchObject({ code: "OPERATION_NOT_FOUND" });

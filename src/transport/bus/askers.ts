@@ -5,10 +5,13 @@ import { RemoteClock } from "../../internal/remote-clock.ts";
 const maxAskers = 10_000;
 /** A request that was on its way for longer than this, in ms, may have been given up meanwhile. */
 const late = 50;
+/** Answers that take longer, in ms, are not waited for. */
+const longestAnswer = 60_000;
 
 /** A request that waits until its asker has answered. */
 export interface HeldCall {
-  /** When it must be decided whether there is an answer or not. */
+  readonly heldAt: number;
+  /** When it must be decided, whether there is an answer or not. */
   readonly until: number;
   begin(): void;
 }
@@ -17,15 +20,14 @@ export interface HeldCall {
 export interface Asker {
   readonly address: string;
   readonly clock: RemoteClock;
-  /** Who waits for the question that is asked after this turn. */
-  readonly next: HeldCall[];
+  /** In the order in which they came. */
+  held: HeldCall[];
 }
 
-/** A question for an asker's clock, and who waits for the answer. */
+/** A question for an asker's clock. */
 interface Question {
   readonly asker: Asker;
   readonly asked: number;
-  readonly held: readonly HeldCall[];
 }
 
 /**
@@ -37,6 +39,8 @@ export class Askers {
   readonly #known = new Map<string, Asker>();
   readonly #questions = new Map<string, Question>();
   readonly #ask: (address: string, question: string) => void;
+  /** Those who are to be asked when this turn is over. */
+  readonly #next = new Set<Asker>();
   #waiting: Array<() => void> = [];
 
   /** @param ask sends a question, whose name comes back with the answer */
@@ -48,7 +52,7 @@ export class Askers {
   at(address: string): Asker {
     let asker = this.#known.get(address);
     if (asker !== undefined) return asker;
-    asker = { address, clock: new RemoteClock(), next: [] };
+    asker = { address, clock: new RemoteClock(), held: [] };
     if (this.#known.size >= maxAskers) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(address, asker);
     return asker;
@@ -58,40 +62,40 @@ export class Askers {
   ageOf(asker: Asker, sentAt: number, now: number): number | undefined {
     const age = asker.clock.ageOf(sentAt, now);
     if (age === undefined || age > late) return undefined;
-    if (asker.clock.isDue(now)) this.#question(asker, []);
+    if (asker.clock.isDue(now)) this.#question(asker);
     return age;
   }
 
   hold(asker: Asker, call: HeldCall): void {
+    asker.held.push(call);
     // One question for all that come in this turn. It must leave after they came.
-    if (asker.next.push(call) === 1) setImmediate(() => this.#question(asker, asker.next.splice(0)));
+    if (this.#next.size === 0) setImmediate(this.#askNext);
+    this.#next.add(asker);
   }
 
   answer(name: string, told: number): void {
     const question = this.#questions.get(name);
-    if (question === undefined) return; // was asked again meanwhile
+    if (question === undefined) return;
     this.#questions.delete(name);
-    question.asker.clock.set(question.asked, told);
-    for (const call of question.held) call.begin();
-    this.#notice();
+    const { asker, asked } = question;
+    asker.clock.set(asked, told);
+    this.#begin(asker, ({ heldAt }) => heldAt <= asked);
   }
 
-  /** Asks again what was not answered, because messages may be lost, and waits for nobody for ever. */
+  /** Asks again for those who still wait, because messages may be lost, and waits for nobody for ever. */
   beat(): void {
     const now = monotonicNow();
-    for (const [name, { asker, held }] of [...this.#questions]) {
-      this.#questions.delete(name);
-      for (const call of held) if (call.until <= now) call.begin();
-      const others = held.filter(({ until }) => until > now);
-      if (others.length > 0) this.#question(asker, others);
+    for (const [name, { asked }] of this.#questions) if (now - asked > longestAnswer) this.#questions.delete(name);
+    for (const asker of this.#known.values()) {
+      if (asker.held.length === 0) continue;
+      this.#begin(asker, ({ until }) => until <= now);
+      if (asker.held.length > 0) this.#question(asker);
     }
-    this.#notice();
   }
 
   /** Nobody is there any more. Those who wait for an answer are not begun. */
   forget(address: string): void {
     this.#known.delete(address);
-    for (const [name, { asker }] of this.#questions) if (asker.address === address) this.#questions.delete(name);
     this.#notice();
   }
 
@@ -100,17 +104,28 @@ export class Askers {
     if (this.#isWaiting()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  #question(asker: Asker, held: readonly HeldCall[]): void {
+  #begin(asker: Asker, isReady: (call: HeldCall) => boolean): void {
+    const ready = asker.held.filter(isReady);
+    asker.held = asker.held.filter((call) => !isReady(call));
+    for (const call of ready) call.begin();
+    this.#notice();
+  }
+
+  #question(asker: Asker): void {
     // Nobody but the one who was asked can answer, and the answer need not say who that is.
     const name = crypto.randomUUID();
-    this.#questions.set(name, { asker, asked: monotonicNow(), held });
+    this.#questions.set(name, { asker, asked: monotonicNow() });
     this.#ask(asker.address, name);
   }
 
+  readonly #askNext = (): void => {
+    const askers = [...this.#next];
+    this.#next.clear();
+    for (const asker of askers) this.#question(asker);
+  };
+
   #isWaiting(): boolean {
-    for (const { held } of this.#questions.values()) if (held.length > 0) return true;
-    for (const { next } of this.#known.values()) if (next.length > 0) return true;
-    return false;
+    return [...this.#known.values()].some(({ held }) => held.length > 0);
   }
 
   #notice(): void {

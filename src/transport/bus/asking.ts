@@ -7,6 +7,9 @@ import { linkLost, notConnected, workerGone } from "./errors.ts";
 import { stamp } from "./message.ts";
 import type { Post } from "./post.ts";
 
+/** Ids are short, so that this many fit into a message of every engine. */
+const questionsPerMessage = 100;
+
 /** The asking half of a peer: requests, what their workers say, and what is said to them. */
 export class Asking {
   readonly #engine: Engine;
@@ -88,14 +91,21 @@ export class Asking {
   /** Asks about calls that take long: who works on them may be gone without a word. */
   beat(): void {
     const unknown: LongRequest[] = [];
+    const known = new Map<string, Array<{ type: string }>>();
     for (const [requestId, call] of this.#calls.entries()) {
       const { operationId, ticket, worker, isOld } = call;
       call.isOld = true;
       if (!isOld) continue;
-      if (worker === undefined) unknown.push({ requestId, operationId, ticket });
-      else this.#engine.send(worker, this.#post.sign({ type: "link.asked", requestId } as never), true);
+      if (worker === undefined) {
+        unknown.push({ requestId, operationId, ticket });
+        continue;
+      }
+      const questions = known.get(worker) ?? [];
+      questions.push({ type: "link.asked", requestId } as never);
+      known.set(worker, questions);
     }
     if (unknown.length > 0) this.#engine.checkWorkers?.(unknown);
+    for (const [worker, frames] of known) this.#askWorker(worker, frames);
   }
 
   /** Gives up every call, and tells those who work on them. */
@@ -103,6 +113,12 @@ export class Asking {
     for (const [requestId, call] of this.#calls.entries()) {
       this.#tellWorker(call, { type: "call.aborted", requestId, reason: error.message });
       this.#calls.fail(requestId, error);
+    }
+  }
+
+  #askWorker(worker: string, frames: Array<{ type: string }>): void {
+    for (let start = 0; start < frames.length; start += questionsPerMessage) {
+      this.#engine.send(worker, this.#post.sign(...frames.slice(start, start + questionsPerMessage)), true);
     }
   }
 

@@ -82,7 +82,7 @@ export class Serving {
       const later = monotonicNow();
       this.#begin(call, frame, onRequest, asker.clock.ageOf(sentAt, later) ?? later - now);
     };
-    this.#askers.hold(asker, { until: now + (frame.timeout ?? maxAge), begin });
+    this.#askers.hold(asker, { heldAt: now, until: now + (frame.timeout ?? maxAge), begin });
   }
 
   /** An asker says what its clock shows. */

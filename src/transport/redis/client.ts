@@ -31,6 +31,9 @@ export interface RedisConnectOptions {
   heartbeat: number;
 }
 
+/** In ms. A shorter silence is a busy process more often than a lost link: its timers fire before it reads. */
+const shortestSilence = 3_000;
+
 /** Never connected. Copies of one client cost a hundredth of what a new one does. */
 let template: RedisTemplate | undefined;
 
@@ -54,7 +57,12 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
     ...connect,
     ...(url === undefined ? {} : { url }),
     ...own,
-    socket: { connectTimeout: 5_000, socketTimeout: 3 * heartbeat, reconnectStrategy: toDelay, ...connect?.socket },
+    socket: {
+      connectTimeout: 5_000,
+      socketTimeout: Math.max(3 * heartbeat, shortestSilence),
+      reconnectStrategy: toDelay,
+      ...connect?.socket,
+    },
   };
   // The client writes into what it is given.
   return () => like.duplicate({ ...settings, socket: { ...settings.socket } });
