@@ -74,7 +74,7 @@ export class LinkHub implements Transport, LinkOwner {
     });
     link.askForClock();
     if (this.#servers.size > 0) this.#tell(link, { type: "link.serves", operationIds: [...this.#servers.keys()] });
-    if (this.#specs.length > 0) this.#tell(link, this.#announcement());
+    if (this.#specs.length > 0) this.#tell(link, this.#announcement(link));
     return link;
   }
 
@@ -96,7 +96,8 @@ export class LinkHub implements Transport, LinkOwner {
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     this.#specs = specs;
-    await this.#tellAll(this.#announcement());
+    for (const link of this.#links) this.#tell(link, this.#announcement(link));
+    await this.#sync();
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
@@ -190,8 +191,8 @@ export class LinkHub implements Transport, LinkOwner {
     }
   }
 
-  #announcement(): PeerAnnounced {
-    return { type: "peer.announced", peerId: this.#peerId, specs: this.#specs };
+  #announcement(link: Link): PeerAnnounced {
+    return { type: "peer.announced", peerId: this.#peerId, specs: link.shown(this.#specs) };
   }
 
   #uniquePeerId(wanted: string): string {

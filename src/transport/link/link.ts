@@ -1,7 +1,7 @@
 import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
-import { CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import { CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -44,6 +44,8 @@ export interface LinkOptions extends FrameLimits {
   acceptsOperations: boolean;
   /** Whether a request's `identity` field is passed on; otherwise nobody sees it. */
   passesIdentity: boolean;
+  /** Whether the other side is told of an operation. @default of all */
+  shows?: (spec: OperationSpec) => boolean;
 }
 
 /** Who holds the link. */
@@ -141,6 +143,12 @@ export class Link {
   send(frame: WireFrame): void {
     if (this.#isClosed) return;
     this.#push(encode(frame, this.#sendLimits));
+  }
+
+  /** Those of some operations that the other side is told of. */
+  shown(specs: readonly OperationSpec[]): readonly OperationSpec[] {
+    const { shows } = this.#options;
+    return shows === undefined ? specs : specs.filter(shows);
   }
 
   /** Resolves when the other side has handled all that was sent before, or is gone. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer as WSServer } from "ws";
 import { logger } from "../../internal/log.ts";
-import { defaultLimits, type Identity, isIdentity, type Limits } from "../../operation/index.ts";
+import { checkScopes, defaultLimits, type Identity, isIdentity, type Limits } from "../../operation/index.ts";
 import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
@@ -39,6 +39,11 @@ export interface WebSocketServerOptions extends Welcome {
   allowAnonymous?: boolean;
   /** Whether clients may serve operations to this side. They then see the input of such calls. @default false */
   acceptOperations?: boolean;
+  /**
+   * Which operations a client is told of: those whose scopes it has, or all. It may try to call others all the same, by
+   * name, with a token for the one call. @default "callable"
+   */
+  announces?: "callable" | "all";
   /** A silent client is found out within twice this, in ms. 0 never asks. @default 15,000 */
   heartbeat?: number;
   limits?: Limits;
@@ -140,7 +145,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   }
 
   #connect(socket: Socket, wire: Wire, identity: Identity | undefined): void {
-    const { heartbeat = 15_000, limits, acceptOperations = false } = this.#options;
+    const { heartbeat = 15_000, limits, acceptOperations = false, announces = "callable" } = this.#options;
     const known = toLinkLimits(limits);
     const { maxAnonymousMessage } = { ...defaultLimits, ...limits };
     const link = this.attach(toChannel(socket, wire), {
@@ -150,6 +155,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
       identity,
       acceptsOperations: acceptOperations,
       passesIdentity: false,
+      ...(announces === "all" ? {} : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
     });
     this.#sockets.set(link, socket);
     listen(socket, (message) => link.receive(message));

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { PendingRequestMap } from "../../call/index.ts";
+import type { OperationSpec } from "../../operation/index.ts";
 import { startServer, type TestServer } from "./testing.ts";
 import { createWebSocketTransport, type WebSocketTransportOptions } from "./web-socket-client.ts";
 import type { WebSocketServerOptions } from "./web-socket-server.ts";
@@ -128,6 +129,25 @@ describe("calls", () => {
 
 describe("who may connect", () => {
   const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: ["admin"] } : undefined);
+
+  test.each([
+    ["callable", false],
+    ["all", true],
+  ] as const)("a client without scopes is told of operations that are %s", async (announces, isShown) => {
+    const server = await serve({ authenticate, allowAnonymous: true, announces });
+    const told = async (calls: PendingRequestMap) => {
+      const specs = await new Promise<readonly OperationSpec[]>((resolve) => {
+        calls.transport.watchPeers((event) => event.type === "peer.announced" && resolve(event.specs));
+      });
+      return specs.map(({ name }) => name);
+    };
+
+    const known = await told(await dial(server.url, { token: "sesame" }));
+    const anonymous = await told(await dial(server.url));
+
+    expect(known).toContain("admin");
+    expect(anonymous).toEqual(known.filter((name) => isShown || name !== "admin"));
+  });
 
   test("the token of the handshake is the identity of every call, whatever frames claim", async () => {
     const server = await serve({ authenticate, allowAnonymous: true });
