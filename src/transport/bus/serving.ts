@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { type CallError, operationNotFound, timedOut } from "../../operation/index.ts";
 import {
@@ -162,10 +161,12 @@ export class Serving {
 
   /** Resolves when no request waits for its asker any more, or has for too long. */
   async #beginHeld(): Promise<void> {
-    const patience = new AbortController();
-    const tired = delay(longestWait, undefined, { signal: patience.signal }).catch(() => {});
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const tired = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, longestWait);
+    });
     await Promise.race([this.#askers.settled(), tired]);
-    patience.abort();
+    clearTimeout(timer);
   }
 
   #reply(call: ServedCall, frame: ReplyFrame): void | Promise<void> {
