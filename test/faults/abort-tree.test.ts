@@ -48,7 +48,7 @@ const links: Record<string, () => Promise<Link>> = {
 const fanOut = 3;
 
 /** Each level calls the next three times, over a transport of another kind; the last one waits. */
-async function growTree(seen: { started: number[]; stopped: number[] }): Promise<PendingRequestMap> {
+async function growTree(seen: Record<"started" | "ended", Array<Set<string>>>): Promise<PendingRequestMap> {
   const names = Object.keys(links);
   let below: PendingRequestMap | undefined;
   for (const [level, name] of [...names.entries()].reverse()) {
@@ -68,31 +68,36 @@ async function growTree(seen: { started: number[]; stopped: number[] }): Promise
   }
   return below!;
 
-  async function run(level: number, { signal, env }: OperationContext): Promise<unknown> {
-    seen.started[level] = (seen.started[level] ?? 0) + 1;
-    signal.addEventListener("abort", () => {
-      seen.stopped[level] = (seen.stopped[level] ?? 0) + 1;
-    });
+  async function run(level: number, { signal, env, requestId }: OperationContext): Promise<unknown> {
+    seen.started[level]!.add(requestId);
+    signal.addEventListener("abort", () => seen.ended[level]!.add(requestId));
     if (level + 1 === names.length) return new Promise(() => {});
     const call = env["test"]![`level${level + 1}`] as (input: unknown) => Promise<unknown>;
-    return Promise.all(Array.from({ length: fanOut }, () => call({})));
+    try {
+      return await Promise.all(Array.from({ length: fanOut }, () => call({})));
+    } finally {
+      // Those below may be the first to find out that the time is up.
+      seen.ended[level]!.add(requestId);
+    }
   }
 }
 
 test.skipIf(nats === undefined || redis === undefined).each(["aborted", "out of time"])(
   "a call that is %s ends everything below it, five levels deep over five transports",
   async (how) => {
-    const seen = { started: [], stopped: [] };
+    const levels = () => Array.from(Object.keys(links), () => new Set<string>());
+    const seen = { started: levels(), ended: levels() };
+    const counts = (sets: Array<Set<string>>) => sets.map(({ size }) => size);
     const root = await growTree(seen);
     const controller = new AbortController();
     const deadline = how === "aborted" ? {} : { deadline: Date.now() + 3_000 };
     const call = root.call("test.level0", {}, { signal: controller.signal, ...deadline }).catch(({ code }) => code);
-    await vi.waitFor(() => expect(seen.started).toEqual([1, 3, 9, 27, 81]), 10_000);
+    await vi.waitFor(() => expect(counts(seen.started)).toEqual([1, 3, 9, 27, 81]), 10_000);
 
     if (how === "aborted") controller.abort();
 
     expect(await call).toBe(how === "aborted" ? "ABORTED" : "TIMEOUT");
-    await vi.waitFor(() => expect(seen.stopped).toEqual([1, 3, 9, 27, 81]), 10_000);
+    await vi.waitFor(() => expect(counts(seen.ended)).toEqual([1, 3, 9, 27, 81]), 10_000);
     expect(root.getPendingCount()).toBe(0);
   },
 );
