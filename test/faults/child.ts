@@ -18,8 +18,10 @@ export interface Child extends AsyncDisposable {
   /** Resolves when it has said so, also when it had before. */
   heard(kind: Said["kind"]): Promise<Said>;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended. */
-  exited(): Promise<void>;
+  /** Sends it a message. */
+  tell(message: object): void;
+  /** Resolves when it has ended, with its exit code, or `null` when a signal ended it. */
+  exited(): Promise<number | null>;
 }
 
 /** Starts a peer. It is killed when it goes out of scope. */
@@ -54,7 +56,8 @@ export function startChild(
       }
     },
     kill: (signal) => void child.kill(signal),
-    exited: async () => void (await exit),
+    tell: (message) => void child.send(message),
+    exited: async () => (await exit)[0] as number | null,
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await exit;

@@ -1,0 +1,111 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { startRedis } from "../services/redis.ts";
+import { connectBroker } from "./brokers.ts";
+import { type Child, startWorker } from "./child.ts";
+
+const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
+afterEach(() => void vi.useRealTimers());
+afterAll(async () => {
+  await Promise.all([nats?.close(), redis?.close()]);
+});
+
+const minute = 60_000;
+const hour = 60 * minute;
+const preload = { NODE_OPTIONS: `--import ${new URL("shift-clock.mjs", import.meta.url).href}` };
+
+for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
+  describe.skipIf(service === undefined)(`clocks on ${broker}`, () => {
+    const port = service?.port ?? 0;
+    let worker: Child;
+    beforeAll(async () => {
+      worker = await startWorker(broker, port, { heartbeat: 2_000, env: preload });
+    });
+    beforeEach(() => void worker.said.splice(0));
+    afterAll(() => worker[Symbol.asyncDispose]());
+
+    /** A call that hangs until its time is up, and whether it has ended on either side. */
+    const hang = async (calls: PendingRequestMap, timeout: number) => {
+      let hasEnded = false;
+      const ended = calls.call("work.hang", { n: 1 }, { deadline: Date.now() + timeout }).catch(({ code }) => {
+        hasEnded = true;
+        return code as string;
+      });
+      await worker.heard("started");
+      return { ended, hasEnded: () => hasEnded || worker.said.some(({ kind }) => kind === "stopped") };
+    };
+    const echo = async (calls: PendingRequestMap) => {
+      const { data } = await calls.call<{ n: number }>("work.echo", { n: 7 }, { deadline: Date.now() + 10_000 });
+      return data.n;
+    };
+
+    test("a worker whose clock is wrong by ten minutes does what others do", async () => {
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const seen: unknown[] = [];
+
+      for (const shiftClock of [-10 * minute, 20 * minute]) {
+        worker.tell({ shiftClock });
+        worker.said.length = 0;
+        const { ended } = await hang(calls, 800);
+        const values: unknown[] = [];
+        for await (const { data } of calls.subscribe("work.count", { n: 3 })) {
+          if (values.push(data) === 3) break;
+        }
+        seen.push([await echo(calls), values, await ended]);
+        await worker.heard("stopped");
+      }
+
+      const asUsual = [7, [0, 1, 2], "TIMEOUT"];
+      expect(seen).toEqual([asUsual, asUsual]);
+    });
+
+    test("a worker whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const { ended, hasEnded } = await hang(calls, 1_500);
+
+      worker.tell({ shiftClock: hour });
+      const first = [await echo(calls), hasEnded()];
+      worker.tell({ shiftClock: -2 * hour });
+      const second = [await echo(calls), hasEnded()];
+
+      expect([first, second, await ended]).toEqual([[7, false], [7, false], "TIMEOUT"]);
+      await worker.heard("stopped");
+    });
+
+    test("a caller whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const { ended, hasEnded } = await hang(calls, 1_500);
+
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hour });
+      const first = [await echo(calls), hasEnded()];
+      vi.setSystemTime(Date.now() - 2 * hour);
+      const second = [await echo(calls), hasEnded()];
+
+      expect([first, second, await ended]).toEqual([[7, false], [7, false], "TIMEOUT"]);
+      await worker.heard("stopped");
+    });
+  });
+}
+
+test("a WebSocket server whose clock is wrong by ten minutes, and jumps, does what others do", async () => {
+  const program = fileURLToPath(new URL("../support/websocket-server.ts", import.meta.url));
+  const env = { ...process.env, ...preload, CLOCK_SHIFT: String(-10 * minute) };
+  const child = fork(program, ["0"], { execArgv: ["--import", "tsx"], env });
+  const [{ port }] = (await once(child, "message")) as [{ port: number }];
+  const calls = new PendingRequestMap(await createWebSocketTransport(`ws://127.0.0.1:${port}/`));
+  const soon = () => ({ deadline: Date.now() + 10_000 });
+
+  const ended = calls.call("test.hang", {}, { deadline: Date.now() + 800 }).catch(({ code }) => code);
+  const before = await calls.call("test.echo", 7, soon());
+  child.send({ shiftClock: 20 * minute });
+  const after = await calls.call("test.echo", 8, soon());
+
+  expect([before.data, after.data, await ended]).toEqual([7, 8, "TIMEOUT"]);
+  await calls.close();
+  child.kill("SIGKILL");
+});

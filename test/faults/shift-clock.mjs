@@ -1,0 +1,16 @@
+// Preloaded into a process, sets its wall clock wrong: by CLOCK_SHIFT ms, and by as much more as messages say.
+let shift = Number(process.env.CLOCK_SHIFT ?? 0);
+const RealDate = Date;
+globalThis.Date = class extends RealDate {
+  constructor(...args) {
+    if (args.length === 0) super(RealDate.now() + shift);
+    else super(...args);
+  }
+  static now() {
+    return RealDate.now() + shift;
+  }
+};
+process.on("message", (message) => {
+  if (typeof message === "object" && message !== null && "shiftClock" in message) shift += message.shiftClock;
+});
+process.channel?.unref(); // listening is no reason to stay alive
