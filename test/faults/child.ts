@@ -32,9 +32,10 @@ export function startChild(
     heartbeat = 200,
     role = "serve",
     env = {},
-  }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv } = {},
+    program = "worker.ts",
+  }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv; program?: string } = {},
 ): Child {
-  const file = fileURLToPath(new URL("worker.ts", import.meta.url));
+  const file = fileURLToPath(new URL(program, import.meta.url));
   const child: ChildProcess = fork(file, [broker, String(port), String(heartbeat), role], {
     execArgv: ["--import", "tsx"],
     env: { ...process.env, ...env },

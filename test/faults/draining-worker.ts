@@ -1,0 +1,28 @@
+/** A worker whose answers take as long as they are told to, and that drains on SIGTERM. Arguments: broker, port. */
+import { setTimeout as delay } from "node:timers/promises";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { operation } from "../conformance/transport-helpers.ts";
+import { type BrokerName, connectBroker } from "./brokers.ts";
+
+const [broker, port] = process.argv.slice(2) as [BrokerName, string];
+const map = new PendingRequestMap(await connectBroker(broker, Number(port)));
+const registry = new OperationRegistry();
+registry.register(
+  operation("slow", async ({ n, ms }) => {
+    process.send!({ kind: "started", n });
+    await delay(ms);
+    return n;
+  }),
+);
+const stop = map.handle(buildCallHandler({ registry, callMap: map }));
+await stop.ready;
+process.send!({ kind: "ready" });
+
+// Once: a second signal ends the process as it would without a listener.
+process.once("SIGTERM", async () => {
+  process.send!({ kind: "stopped" });
+  await stop();
+  await map.close();
+  process.disconnect();
+});

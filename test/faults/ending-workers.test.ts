@@ -1,0 +1,82 @@
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { startRedis } from "../services/redis.ts";
+import { connectBroker } from "./brokers.ts";
+import { type Child, startWorker } from "./child.ts";
+import { outcome } from "./suite.ts";
+
+const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
+afterAll(async () => {
+  await Promise.all([nats?.close(), redis?.close()]);
+});
+
+for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
+  describe.skipIf(service === undefined)(`workers that end on ${broker}`, () => {
+    const port = service?.port ?? 0;
+
+    test("under load, SIGTERM: what runs is answered, what comes goes to others, and it exits with 0", async () => {
+      const program = "draining-worker.ts";
+      const starting = [startWorker(broker, port, { program }), startWorker(broker, port, { program })] as const;
+      await using first = await starting[0];
+      await using second = await starting[1];
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const answers: Array<Promise<unknown>> = [];
+      const send = (ms: number) => {
+        const n = answers.length;
+        answers.push(calls.call("test.slow", { n, ms }).then(({ data }) => data));
+      };
+      for (let n = 0; n < 50; n++) send(500);
+      await vi.waitFor(() => expect(starts(first).length + starts(second).length).toBe(50), 10_000);
+      const timer = setInterval(() => send(5), 5);
+
+      first.kill("SIGTERM");
+      const code = await first.exited();
+      clearInterval(timer);
+
+      expect(await Promise.all(answers)).toEqual(Array.from(answers, (_, n) => n));
+      expect(code).toBe(0);
+      expect(starts(first).length).toBeGreaterThan(0);
+      expect([...starts(first), ...starts(second)].sort((a, b) => a - b)).toEqual(Array.from(answers, (_, n) => n));
+    });
+
+    test("a second SIGTERM ends a worker that still drains", async () => {
+      await using worker = await startWorker(broker, port, { program: "draining-worker.ts" });
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const call = outcome(calls.call("test.slow", { n: 1, ms: 60_000 }, { deadline: Date.now() + 2_000 }));
+      await worker.heard("started");
+
+      worker.kill("SIGTERM");
+      await worker.heard("stopped");
+      worker.kill("SIGTERM");
+
+      expect(await worker.exited()).toBeNull();
+      expect(await call).toMatchObject({ mayHaveRun: true });
+    });
+
+    test("what a killed worker had begun is not begun by another", async () => {
+      const starting = [startWorker(broker, port), startWorker(broker, port)] as const;
+      await using killed = await starting[0];
+      await using other = await starting[1];
+      await using calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat: 200 }));
+      const deadline = Date.now() + 2_000;
+      const pending = Array.from({ length: 40 }, (_, n) => outcome(calls.call("work.hang", { n }, { deadline })));
+      await vi.waitFor(() => expect(starts(killed).length + starts(other).length).toBe(40), 10_000);
+      const begun = starts(killed);
+
+      killed.kill("SIGKILL");
+      const errors = await Promise.all(pending);
+      const { data } = await calls.call<{ pid: number }>("work.echo", { n: 40 });
+
+      expect(begun.length).toBeGreaterThan(0);
+      expect(errors.every(({ code, mayHaveRun }) => mayHaveRun && /^(UNAVAILABLE|TIMEOUT)$/.test(code))).toBe(true);
+      expect(starts(other).filter((n) => begun.includes(n))).toEqual([]);
+      expect(data.pid).toBe(other.pid);
+    });
+  });
+}
+
+/** The numbers of the calls that a worker has started. */
+function starts({ said }: Child): number[] {
+  return said.flatMap(({ kind, n }) => (kind === "started" && n !== undefined ? [n] : []));
+}
