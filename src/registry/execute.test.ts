@@ -390,6 +390,24 @@ describe("signal and deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
+  test("a handler is not started when looking at its input took all the time there was", async () => {
+    const handler = vi.fn();
+    const registry = registryOf({ handler, inputSchema: Type.Object({ title: Type.String() }) });
+    const input = {
+      get title() {
+        const now = performance.now();
+        vi.spyOn(performance, "now").mockReturnValue(now + 60); // no timer can fire meanwhile
+        return "slow to read";
+      },
+    };
+
+    await expect(registry.execute("test.echo", input, { deadline: Date.now() + 50 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+      mayHaveRun: false,
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
   test.each([["text"], [Number.NaN], [null], [{}]])("the deadline %j is refused", async (deadline) => {
     const handler = vi.fn();
     const registry = registryOf({ handler });

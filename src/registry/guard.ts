@@ -132,16 +132,14 @@ export class Guard extends Linked implements Expiring {
     return true;
   }
 
-  /** Says that the handler is called now: from here on it may have had an effect. Throws when the call has ended. */
+  /**
+   * Says that the handler is called now: from here on it may have had an effect. Throws when the call has ended, or would
+   * have if what came before had let a timer fire.
+   */
   start(): void {
+    this.endIfExpired();
     if (this.ended !== undefined) throw this.ended;
     this.started = true;
-  }
-
-  /** The same for a call that has waited for something. */
-  startNow(): void {
-    this.endIfExpired();
-    this.start();
   }
 
   /** Ends the call when its time is up though no timer could fire. */

@@ -91,7 +91,7 @@ export function runHandler(core: RegistryCore, prepared: Prepared, context: Call
   const guard = CallContext.guardOf(context);
   if (guard?.ended !== undefined) throw guard.ended;
   const run = () => {
-    guard?.startNow();
+    guard?.start();
     if (CallContext.isFinished(context)) throw new CallError("EXECUTION_ERROR", endedMessage(entry.id));
     return handler(input, context);
   };
