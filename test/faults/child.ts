@@ -32,11 +32,10 @@ export function startChild(
     heartbeat = 200,
     role = "serve",
     env = {},
-    program = "worker.ts",
-  }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv; program?: string } = {},
+    program = new URL("worker.ts", import.meta.url),
+  }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv; program?: URL } = {},
 ): Child {
-  const file = fileURLToPath(new URL(program, import.meta.url));
-  const child: ChildProcess = fork(file, [broker, String(port), String(heartbeat), role], {
+  const child: ChildProcess = fork(fileURLToPath(program), [broker, String(port), String(heartbeat), role], {
     execArgv: ["--import", "tsx"],
     env: { ...process.env, ...env },
   });

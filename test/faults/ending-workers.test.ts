@@ -11,12 +11,13 @@ afterAll(async () => {
   await Promise.all([nats?.close(), redis?.close()]);
 });
 
+const program = new URL("draining-worker.ts", import.meta.url);
+
 for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
   describe.skipIf(service === undefined)(`workers that end on ${broker}`, () => {
     const port = service?.port ?? 0;
 
     test("under load, SIGTERM: what runs is answered, what comes goes to others, and it exits with 0", async () => {
-      const program = "draining-worker.ts";
       const starting = [startWorker(broker, port, { program }), startWorker(broker, port, { program })] as const;
       await using first = await starting[0];
       await using second = await starting[1];
@@ -41,7 +42,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     });
 
     test("a second SIGTERM ends a worker that still drains", async () => {
-      await using worker = await startWorker(broker, port, { program: "draining-worker.ts" });
+      await using worker = await startWorker(broker, port, { program });
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
       const call = outcome(calls.call("test.slow", { n: 1, ms: 60_000 }, { deadline: Date.now() + 2_000 }));
       await worker.heard("started");
