@@ -121,6 +121,11 @@ export class LinkHub implements Transport, LinkOwner {
     return operationNotFound(operationId, nearest(operationId, this.#servers.keys()));
   }
 
+  /** Whether every peer that should be there is, so that what none of them serves can be said not to be there. */
+  protected isComplete(): boolean {
+    return this.#links.size > 0;
+  }
+
   onOpened(link: Link): void {
     this.#events.onOpened?.(link);
   }
@@ -149,17 +154,15 @@ export class LinkHub implements Transport, LinkOwner {
     this.#assertOpen();
     let best: Link | undefined;
     // With one peer there is nothing to choose; it answers itself when it does not serve the operation.
-    const isOnly = this.#links.size === 1;
+    const isOnly = this.#links.size === 1 && this.isComplete();
     for (const link of this.#links) {
       if (!isOnly && !link.operationIds.has(operationId)) continue;
       if (best === undefined || link.pending < best.pending) best = link;
     }
     if (best !== undefined) return best;
-    if (this.#links.size > 0) {
-      const served = Array.from(this.#links, ({ operationIds }) => [...operationIds]).flat();
-      throw operationNotFound(operationId, nearest(operationId, served));
-    }
-    throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+    if (!this.isComplete()) throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+    const served = Array.from(this.#links, ({ operationIds }) => [...operationIds]).flat();
+    throw operationNotFound(operationId, nearest(operationId, served));
   }
 
   /** Waits until peers know what they were told; for one that is still starting, or stands still, not for long. */

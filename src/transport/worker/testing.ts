@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
-import { threadId } from "node:worker_threads";
+import { setTimeout as delay } from "node:timers/promises";
+import { threadId, workerData } from "node:worker_threads";
 import { localEnvelope } from "../../operation/index.ts";
 import type { CallRequested, OnRequest } from "../transport.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
@@ -30,6 +31,7 @@ const onRequest: OnRequest = (frame, reply) => {
   return () => {};
 };
 
+if (workerData?.startsAfter !== undefined) await delay(workerData.startsAfter);
 await transport.serve(Object.keys(handlers), onRequest);
 await transport.announce(
   Object.keys(handlers).map((id) => {

@@ -68,6 +68,7 @@ class Pool extends LinkHub implements WorkerPool {
   /** Members that are on their way out. */
   readonly #ending = new Set<Promise<void>>();
   readonly #budget = new RestartBudget();
+  #wanted = 0;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
     super("worker-pool", { onLost: (link, error) => this.#onLost(link, error) });
@@ -82,6 +83,7 @@ class Pool extends LinkHub implements WorkerPool {
   async start(): Promise<void> {
     const size = this.#options.size ?? defaultSize();
     if (!Number.isInteger(size) || size < 1) throw new RangeError(`A pool needs at least one worker, not ${size}.`);
+    this.#wanted = size;
     try {
       await Promise.all(Array.from({ length: size }, () => this.#startMember()));
     } catch (error) {
@@ -93,6 +95,10 @@ class Pool extends LinkHub implements WorkerPool {
   override async close(reason?: Error): Promise<void> {
     await super.close(reason);
     await Promise.all(this.#ending);
+  }
+
+  protected override isComplete(): boolean {
+    return super.isComplete() && this.size === this.#wanted;
   }
 
   /** What is announced is served already: a worker is ready when a registry that follows the pool can know its operations. */
@@ -142,6 +148,7 @@ class Pool extends LinkHub implements WorkerPool {
   #restart(error: Error | undefined): void {
     const delay = this.#budget.take();
     if (delay === undefined) {
+      this.#wanted -= 1;
       log.error("a worker of the pool died too often and stays down: {error}", { error });
       return;
     }

@@ -195,6 +195,20 @@ describe("a pool", () => {
     await vi.waitFor(() => expect(pool.size).toBe(2), 20_000);
   });
 
+  test("while all threads are down calls are UNAVAILABLE, whatever they ask for", { timeout: 60_000 }, async () => {
+    const { pool, calls } = await startPool({ size: 2, worker: { workerData: { startsAfter: 1_000 } } });
+    const asked: Array<Promise<string>> = [];
+
+    await Promise.all([1, 2].map(() => calls.call("test.die", {}).catch((error) => error)));
+    while (pool.size < 2) {
+      const call = calls.call("test.echo", "up").then(({ data }) => data as string);
+      asked.push(call.catch(({ code, retryable }) => `${code} ${retryable}`));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(["UNAVAILABLE true", "up"]));
+  });
+
   test("an operation that no thread serves is not found", { timeout: 60_000 }, async () => {
     const { calls } = await startPool({ size: 2 });
 
