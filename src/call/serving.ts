@@ -34,9 +34,20 @@ export class Serving {
     this.#stopListening();
     const stops = new Set(this.#stops.values());
     this.#stops.clear();
-    await this.#announcing;
-    await this.#transport.announce([]);
-    await Promise.all(Array.from(stops, async (stop) => (await stop)()));
+    // What could not be served or announced was told when it failed, and needs no end.
+    await this.#announcing?.catch(() => {});
+    // Where the link is lost nobody can be told, and nobody asks.
+    await this.#transport.announce([]).catch((error) => {
+      log.warn("{transport} cannot say that it stops serving: {error}", { transport: this.#transport.name, error });
+    });
+    await Promise.all(
+      Array.from(stops, (stop) =>
+        stop.then(
+          (end) => end(),
+          () => {},
+        ),
+      ),
+    );
   }
 
   async #begin(ids: readonly string[]): Promise<void> {

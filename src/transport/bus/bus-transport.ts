@@ -22,6 +22,7 @@ import {
 } from "../transport.ts";
 import { Asking } from "./asking.ts";
 import type { Engine, EngineEvents } from "./engine.ts";
+import { orNotConnected } from "./errors.ts";
 import { fullLetter } from "./mailbag.ts";
 import { readMessage } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
@@ -88,14 +89,22 @@ export class BusTransport implements Transport, EngineEvents {
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
-    return this.#serving.serve(operationIds, onRequest);
+    try {
+      return await this.#serving.serve(operationIds, onRequest);
+    } catch (error) {
+      throw orNotConnected(this.name, error);
+    }
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     const idempotent = specs.filter((spec) => spec.idempotent === true);
-    await this.#engine.setIdempotent?.(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
-    await this.#listen();
+    try {
+      await this.#engine.setIdempotent?.(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
+      await this.#listen();
+    } catch (error) {
+      throw orNotConnected(this.name, error);
+    }
     this.#peers.announce(specs);
   }
 

@@ -1,4 +1,4 @@
-import { CallError, unavailable } from "../../operation/index.ts";
+import { CallError, isCallError, unavailable } from "../../operation/index.ts";
 
 /** `BAD_RESPONSE`: what came over the bus is no text. */
 export function badMessage(cause: unknown): CallError {
@@ -13,6 +13,12 @@ export function messageTooLarge(): CallError {
 /** `UNAVAILABLE`: the connection to the engine is not there now. Nothing was sent. */
 export function notConnected(name: string): CallError {
   return unavailable(`The server of the ${name} transport`, { mayHaveRun: false });
+}
+
+/** The same for what an engine failed with when it was to do something else than to send. */
+export function orNotConnected(name: string, error: unknown): CallError {
+  if (isCallError(error)) return error;
+  return unavailable(`The server of the ${name} transport`, { mayHaveRun: false, cause: error });
 }
 
 /** `UNAVAILABLE`: the connection to the engine was lost while calls were pending, and answers with it. */
