@@ -8,37 +8,40 @@ export function nextRequestId(): string {
   return prefix + count.toString(36);
 }
 
-const pool = new Uint32Array(1_024);
+/** Sixty-four characters of which each carries six bits. */
+const letters = Uint8Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", (letter) =>
+  letter.charCodeAt(0),
+);
+const wordsPerId = 5;
+const pool = new Uint32Array(wordsPerId * 200);
 let used = pool.length;
 
 /**
- * A fresh id that nobody can tell from other ids of this process: 64 random bits follow the common ones. For requests
- * that strangers get to see, lest they answer those of others.
+ * A fresh id of 150 random bits, which tells nothing of other ids of this process. For requests that strangers get to
+ * see, lest they answer those of others.
  */
 export function randomRequestId(): string {
-  prefix ??= randomPrefix();
   if (used === pool.length) {
     crypto.getRandomValues(pool);
     used = 0;
   }
-  return prefix + toLetters(pool[used++]!) + toLetters(pool[used++]!);
+  let id = "";
+  for (const end = used + wordsPerId; used < end; used++) id += toLetters(pool[used]!);
+  return id;
+}
+
+/** Thirty of the bits, all at once: a tenth of the price of `toString(36)`. */
+function toLetters(bits: number): string {
+  return String.fromCharCode(
+    letters[bits & 63]!,
+    letters[(bits >>> 6) & 63]!,
+    letters[(bits >>> 12) & 63]!,
+    letters[(bits >>> 18) & 63]!,
+    letters[(bits >>> 24) & 63]!,
+  );
 }
 
 function randomPrefix(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}-`;
-}
-
-/** A letter for each four bits, all at once: an eighth of the price of `toString(16)`. */
-function toLetters(bits: number): string {
-  return String.fromCharCode(
-    97 + (bits & 15),
-    97 + ((bits >>> 4) & 15),
-    97 + ((bits >>> 8) & 15),
-    97 + ((bits >>> 12) & 15),
-    97 + ((bits >>> 16) & 15),
-    97 + ((bits >>> 20) & 15),
-    97 + ((bits >>> 24) & 15),
-    97 + (bits >>> 28),
-  );
 }
