@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
 import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 import { startNATS } from "../services/nats.ts";
@@ -26,18 +26,23 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     beforeAll(async () => {
       worker = await startWorker(broker, port, { heartbeat: 2_000, env: preload });
     });
-    beforeEach(() => void worker.said.splice(0));
     afterAll(() => worker[Symbol.asyncDispose]());
 
-    /** A call that hangs until its time is up, and whether it has ended on either side. */
+    let count = 0;
+    /** A call that hangs until its time is up, and what became of it on both sides. */
     const hang = async (calls: PendingRequestMap, timeout: number) => {
+      count += 1;
+      const n = count;
       let hasEnded = false;
-      const ended = calls.call("work.hang", { n: 1 }, { deadline: Date.now() + timeout }).catch(({ code }) => {
+      const ended = calls.call("work.hang", { n }, { deadline: Date.now() + timeout }).catch(({ code }) => {
         hasEnded = true;
         return code as string;
       });
-      await worker.heard("started");
-      return { ended, hasEnded: () => hasEnded || worker.said.some(({ kind }) => kind === "stopped") };
+      const hasSaid = (kind: string) =>
+        worker.said.some((it) => it.kind === kind && it.operation === "hang" && it.n === n);
+      await vi.waitUntil(() => hasSaid("started"), 10_000);
+      const stopped = () => vi.waitUntil(() => hasSaid("stopped"), 10_000);
+      return { ended, stopped, hasEnded: () => hasEnded || hasSaid("stopped") };
     };
     const echo = async (calls: PendingRequestMap) => {
       const { data } = await calls.call<{ n: number }>("work.echo", { n: 7 }, { deadline: Date.now() + 10_000 });
@@ -50,14 +55,13 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
       for (const shiftClock of [-10 * minute, 20 * minute]) {
         worker.tell({ shiftClock });
-        worker.said.length = 0;
-        const { ended } = await hang(calls, 800);
+        const { ended, stopped } = await hang(calls, 800);
         const values: unknown[] = [];
         for await (const { data } of calls.subscribe("work.count", { n: 3 })) {
           if (values.push(data) === 3) break;
         }
         seen.push([await echo(calls), values, await ended]);
-        await worker.heard("stopped");
+        await stopped();
       }
 
       const asUsual = [7, [0, 1, 2], "TIMEOUT"];
@@ -66,7 +70,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
     test("a worker whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
-      const { ended, hasEnded } = await hang(calls, 1_500);
+      const { ended, stopped, hasEnded } = await hang(calls, 1_500);
 
       worker.tell({ shiftClock: hour });
       const first = [await echo(calls), hasEnded()];
@@ -74,12 +78,12 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       const second = [await echo(calls), hasEnded()];
 
       expect([first, second, await ended]).toEqual([[7, false], [7, false], "TIMEOUT"]);
-      await worker.heard("stopped");
+      await stopped();
     });
 
     test("a caller whose clock jumps by an hour, forward and back, goes on as if it had not", async () => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
-      const { ended, hasEnded } = await hang(calls, 1_500);
+      const { ended, stopped, hasEnded } = await hang(calls, 1_500);
 
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hour });
       const first = [await echo(calls), hasEnded()];
@@ -87,7 +91,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       const second = [await echo(calls), hasEnded()];
 
       expect([first, second, await ended]).toEqual([[7, false], [7, false], "TIMEOUT"]);
-      await worker.heard("stopped");
+      await stopped();
     });
   });
 }
