@@ -31,6 +31,8 @@ export interface RequestHost {
   readonly maxPending: number;
   /** For calls without a deadline, in ms. */
   readonly defaultTimeout: number;
+  /** Whether only those who were asked can answer; ids may be guessed then. */
+  readonly isPrivate: boolean;
   /** Whether nothing leaves this process: answers need no second look then, and requests no copy. */
   readonly isInProcess: boolean;
   /** Whether the identity of a call travels as a claim. */
@@ -86,7 +88,7 @@ export abstract class OpenRequest extends LocalRequest {
   declare private signalWatch: SignalWatch | undefined;
 
   constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
-    super(host.isInProcess ? nextRequestId() : randomRequestId(), operationId, undefined);
+    super(host.isPrivate ? nextRequestId() : randomRequestId(), operationId, undefined);
     this.host = host;
     this.isOpen = true;
     this.isSent = false;

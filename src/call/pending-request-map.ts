@@ -84,6 +84,7 @@ export class PendingRequestMap implements AsyncDisposable {
       size: 0,
       maxPending: options.limits?.pendingCalls ?? defaultLimits.pendingCalls,
       defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
+      isPrivate: this.transport.isPrivate ?? false,
       isInProcess,
       claimsIdentity: isInProcess || (options.trustedBus ?? this.transport instanceof EventTargetTransport),
       sign: options.sign,

@@ -122,6 +122,11 @@ export type Unsubscribe = () => void;
 export interface Transport {
   /** Label for logs and errors, such as `websocket`. */
   readonly name: string;
+  /**
+   * Whether nobody but the peer that took a request can answer it. Where that is not so, ids of requests are such that
+   * nobody can guess them. @default false
+   */
+  readonly isPrivate?: boolean;
 
   /**
    * Sends one request and gives what sends later frames of the same call. `onReply` hears the replies in order, up to

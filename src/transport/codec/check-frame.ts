@@ -18,19 +18,6 @@ const maxTokenLength = 64 * 1024;
 
 type Fields = Record<string, unknown>;
 
-/** By type, what names the field that is wrong, if one is. */
-const problems: ReadonlyMap<unknown, (frame: Fields) => string | undefined> = new Map([
-  ["call.requested", findRequestProblem],
-  ["call.responded", findResponseProblem],
-  ["call.progressed", ({ progress }: Fields) => (isObject(progress) ? undefined : "progress")],
-  ["call.credited", ({ count }: Fields) => (count !== undefined && isCount(count, 1) ? undefined : "count")],
-  ["call.completed", () => undefined],
-  ["call.aborted", ({ reason }: Fields) => (isOptionalText(reason, maxTokenLength) ? undefined : "reason")],
-  ["call.error", findErrorProblem],
-  ["peer.announced", ({ specs }: Fields) => (Array.isArray(specs) && specs.every(isObject) ? undefined : "specs")],
-  ["peer.left", () => undefined],
-]);
-
 /** Gives what was parsed as a frame, or throws `BAD_RESPONSE` with the field that is wrong. */
 export function checkFrame(value: unknown): WireFrame {
   if (!isObject(value)) throw badFrame("it is no object");
@@ -48,10 +35,24 @@ export function checkFrame(value: unknown): WireFrame {
  */
 export function findProblem(frame: object): string | undefined {
   const fields = frame as Fields;
-  const find = problems.get(fields["type"]);
-  if (find === undefined) return undefined;
-  const id = (fields["type"] as string).startsWith("peer.") ? "peerId" : "requestId";
-  return isText(fields[id], maxIdLength) ? find(fields) : id;
+  // Not a table of functions: this is on the way of every frame, at both ends.
+  switch (fields["type"]) {
+    case "call.requested":
+      return isText(fields["requestId"], maxIdLength) ? findRequestProblem(fields) : "requestId";
+    case "call.responded":
+      return isText(fields["requestId"], maxIdLength) ? findResponseProblem(fields) : "requestId";
+    case "call.completed":
+    case "call.progressed":
+    case "call.credited":
+    case "call.aborted":
+    case "call.error":
+      return isText(fields["requestId"], maxIdLength) ? findOtherProblem(fields) : "requestId";
+    case "peer.announced":
+    case "peer.left":
+      return isText(fields["peerId"], maxIdLength) ? findPeerProblem(fields) : "peerId";
+    default:
+      return undefined;
+  }
 }
 
 function findRequestProblem(frame: Fields): string | undefined {
@@ -70,6 +71,27 @@ function findRequestProblem(frame: Fields): string | undefined {
 function findResponseProblem({ output, seq }: Fields): string | undefined {
   if (!isResponseEnvelope(output) || !isObject(output) || !isObject(output.meta)) return "output";
   return isCount(seq, 0) ? undefined : "seq";
+}
+
+function findOtherProblem(frame: Fields): string | undefined {
+  const { type, progress, count, reason } = frame;
+  switch (type) {
+    case "call.progressed":
+      return isObject(progress) ? undefined : "progress";
+    case "call.credited":
+      return count !== undefined && isCount(count, 1) ? undefined : "count";
+    case "call.aborted":
+      return isOptionalText(reason, maxTokenLength) ? undefined : "reason";
+    case "call.error":
+      return findErrorProblem(frame);
+    default:
+      return undefined;
+  }
+}
+
+function findPeerProblem({ type, specs }: Fields): string | undefined {
+  if (type === "peer.left") return undefined;
+  return Array.isArray(specs) && specs.every(isObject) ? undefined : "specs";
 }
 
 /** A code is whatever an operation throws. */

@@ -40,6 +40,8 @@ function boardOf(target: EventTarget): PeerBoard {
  */
 export class EventTargetTransport implements Transport {
   readonly name = "event-target";
+  /** Who is at a target hears everything, and need not guess. */
+  readonly isPrivate = true;
   readonly #target: EventTarget;
   readonly #board: PeerBoard;
   readonly #peerId = nextRequestId();

@@ -47,6 +47,7 @@ export class InProcessBus {
  */
 export class InProcessTransport implements Transport {
   readonly name = "in-process";
+  readonly isPrivate = true;
   readonly #bus: InProcessBus;
   readonly #peerId = nextRequestId();
   #isClosed = false;

@@ -40,6 +40,8 @@ export interface LinkHubEvents {
  */
 export class LinkHub implements Transport, LinkOwner {
   readonly name: string;
+  /** Replies count on the link that the request went out on. */
+  readonly isPrivate = true;
   readonly #peerId = nextRequestId();
   readonly #events: LinkHubEvents;
   readonly #links = new Set<Link>();
