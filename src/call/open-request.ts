@@ -3,7 +3,7 @@ import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/
 import { notify } from "../internal/emitter.ts";
 import { Linked, type LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
-import { nextRequestId, randomRequestId } from "../internal/request-id.ts";
+import { randomRequestId } from "../internal/request-id.ts";
 import {
   aborted,
   type CallError,
@@ -88,7 +88,7 @@ export abstract class OpenRequest extends LocalRequest {
   declare private signalWatch: SignalWatch | undefined;
 
   constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
-    super(host.isPrivate ? nextRequestId() : randomRequestId(), operationId, undefined);
+    super(host.isPrivate ? undefined : randomRequestId(), operationId, undefined);
     this.host = host;
     this.isOpen = true;
     this.isSent = false;

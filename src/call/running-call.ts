@@ -1,5 +1,6 @@
-import { aborted, type CallError, type CallOptions, type Identity, type ResponseEnvelope } from "../operation/index.ts";
+import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
 import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
+import { toResponded } from "../transport/in-process/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
 import { type RunningHost, recordOrNothing, reportLate, send } from "./running.ts";
@@ -7,35 +8,42 @@ import { RunningRequest } from "./running-request.ts";
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
 export class RunningCall extends RunningRequest implements OwnedCall {
+  declare identity: Identity | undefined;
+  declare deadline: number | undefined;
   declare private guard: Guard | undefined;
   declare private hasAsker: boolean;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
+    this.identity = undefined;
+    this.deadline = undefined;
     this.guard = undefined;
     this.hasAsker = true;
   }
 
+  get metadata(): Record<string, unknown> | undefined {
+    return recordOrNothing(this.frame.metadata);
+  }
+
   /** Begins the call, which ends with TIMEOUT after `timeout` ms. Does not throw. */
   begin(asker: Identity | undefined, timeout: number): void {
-    let deadline: number | undefined;
     if (timeout !== Number.POSITIVE_INFINITY) {
       const now = Date.now();
-      deadline = now + timeout;
-      this.watch().arm(undefined, deadline, undefined, now);
+      this.deadline = now + timeout;
+      this.watch().arm(undefined, this.deadline, undefined, now);
     }
     if (!this.isOpen) return;
-    if (asker !== undefined) return this.#run(asker, deadline);
+    if (asker !== undefined) return this.#run(asker);
     const identity = identify(this.host, this.frame);
     if (identity instanceof Promise) {
       identity.then(
         (known) => {
           this.guard?.endIfExpired();
-          this.#run(known, deadline);
+          this.#run(known);
         },
         (error) => this.onFailure(error),
       );
-    } else this.#run(identity, deadline);
+    } else this.#run(identity);
   }
 
   get isTimed(): boolean {
@@ -62,7 +70,7 @@ export class RunningCall extends RunningRequest implements OwnedCall {
   onAnswer(output: ResponseEnvelope): void {
     if (!this.leave()) return reportLate(this.frame.operationId);
     this.guard?.release();
-    send(this.reply, this.frame, { type: "call.responded", requestId: this.frame.requestId, output });
+    send(this.reply, this.frame, toResponded(this.frame, output));
   }
 
   onFailure(error: unknown): void {
@@ -71,11 +79,11 @@ export class RunningCall extends RunningRequest implements OwnedCall {
     this.tellFailure(error);
   }
 
-  #run(identity: Identity | undefined, deadline: number | undefined): void {
+  #run(identity: Identity | undefined): void {
     if (!this.isOpen) return;
-    const { operationId, input, requestId } = this.frame;
-    const options: CallOptions = { identity, deadline, requestId, metadata: recordOrNothing(this.frame.metadata) };
-    executeArrived(this.host.registry, operationId, input, options, this);
+    const { operationId, input } = this.frame;
+    this.identity = identity;
+    executeArrived(this.host.registry, operationId, input, this);
   }
 
   #onGivenUp(error: CallError): void {

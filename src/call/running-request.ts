@@ -29,6 +29,10 @@ export abstract class RunningRequest implements Arrival {
     host.running += 1;
   }
 
+  get requestId(): string {
+    return this.frame.requestId;
+  }
+
   get parentRequestId(): string | undefined {
     return textOrNothing(this.frame.parentRequestId);
   }
@@ -46,7 +50,7 @@ export abstract class RunningRequest implements Arrival {
     return root;
   }
 
-  onProgress(progress: Progress): void {
+  reportProgress(progress: Progress): void {
     if (this.isOpen) sendProgress(this.reply, this.frame, progress);
   }
 

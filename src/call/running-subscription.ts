@@ -22,9 +22,9 @@ export class RunningSubscription extends RunningRequest {
     try {
       const identity = asker ?? (await identify(this.host, this.frame));
       if (!this.isOpen) return;
-      const { operationId, input, requestId } = this.frame;
+      const { operationId, input } = this.frame;
       const metadata = recordOrNothing(this.frame.metadata);
-      const options: CallOptions = { identity, requestId, metadata };
+      const options: CallOptions = { identity, metadata };
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeArrived(this.host.registry, operationId, input, options, this);
     } catch (error) {

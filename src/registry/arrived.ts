@@ -13,10 +13,9 @@ export function executeArrived<Known extends KnownOperations>(
   registry: OperationRegistry<Known>,
   id: string,
   input: unknown,
-  options: CallOptions,
   call: OwnedCall,
 ): void {
-  executeOwned(Registry.coreOf(registry), id, input, options, call);
+  executeOwned(Registry.coreOf(registry), id, input, call);
 }
 
 /** Subscribes to an operation for somebody outside. */

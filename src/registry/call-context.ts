@@ -29,6 +29,8 @@ export interface CallBudget {
 
 /** What is known of a call that came from outside. Calls inside it share its budget. */
 export interface Arrival {
+  /** The id that the other side gave it. */
+  readonly requestId: string;
   /** How many calls of other processes stand above it. */
   readonly depth: number;
   /** Absent as long as nothing counts on it. */
@@ -40,7 +42,7 @@ export interface Arrival {
   /** The call of the other side whose handler made this one. */
   readonly parentRequestId?: string | undefined;
   /** Hears what the handler reports, and knows itself whether the call has ended. */
-  onProgress(progress: Progress): void;
+  reportProgress(progress: Progress): void;
   /** Gives what ends the call, for a handler or a nested call that wants to hear of that. Made when first asked for. */
   watch?(): Guard;
 }
@@ -114,7 +116,7 @@ export class CallContext implements OperationContext {
   get requestId(): string {
     if (this.#requestId === undefined) {
       // A nested call always has an id of its own.
-      const given: unknown = this.#isOutermost ? this.#options?.requestId : undefined;
+      const given: unknown = this.#isOutermost ? (this.#arrival ?? this.#options)?.requestId : undefined;
       this.#requestId = typeof given === "string" ? given : nextRequestId();
     }
     return this.#requestId;
@@ -148,7 +150,7 @@ export class CallContext implements OperationContext {
   #report(progress: Progress): void {
     if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
     this.#host.reportProgress(this, this.#operationId, progress);
-    if (this.#isOutermost) this.#arrival?.onProgress(progress);
+    if (this.#isOutermost) this.#arrival?.reportProgress(progress);
     const options = this.#options;
     if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), reportProgressListener);
   }

@@ -44,7 +44,7 @@ export function executeChecked(
 }
 
 /** A call that came from outside. Whoever made it races it against its end and hears how it went. */
-export interface OwnedCall extends Arrival {
+export interface OwnedCall extends Arrival, Pick<CallOptions, "identity" | "deadline" | "metadata"> {
   watch(): Guard;
   /** Whether it can end by itself, so that it must be watched from the start. */
   readonly isTimed: boolean;
@@ -54,15 +54,9 @@ export interface OwnedCall extends Arrival {
 }
 
 /** Runs a call that came from outside. Never throws. */
-export function executeOwned(
-  core: RegistryCore,
-  id: string,
-  input: unknown,
-  options: CallOptions,
-  call: OwnedCall,
-): void {
+export function executeOwned(core: RegistryCore, id: string, input: unknown, call: OwnedCall): void {
   try {
-    const context = new CallContext(core, id, options, undefined, call);
+    const context = new CallContext(core, id, call, undefined, call);
     if (call.isTimed) CallContext.watch(context);
     if (!core.calls.hasListeners) return startOwned(core, context, id, input, call);
     observe(core, context, id, () => raceOwned(core, context, id, input, call.watch())).then(

@@ -1,3 +1,3 @@
 export { createEventTargetTransport, EventTargetTransport } from "./event-target.ts";
 export { createInProcessTransport, InProcessBus, InProcessTransport } from "./in-process.ts";
-export { LocalRequest } from "./local-request.ts";
+export { LocalRequest, toResponded } from "./local-request.ts";

@@ -1,6 +1,7 @@
 import { Linked } from "../../internal/linked-set.ts";
-import type { Identity } from "../../operation/index.ts";
-import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../transport.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import type { Identity, ResponseEnvelope } from "../../operation/index.ts";
+import type { CallRequested, CallResponded, ReplyFrame, SendFollowUp, Transport } from "../transport.ts";
 
 /**
  * A request that stays in this process and is its own entry in the bus's list of open calls, so that a call costs no
@@ -8,7 +9,6 @@ import type { CallRequested, ReplyFrame, SendFollowUp, Transport } from "../tran
  */
 export class LocalRequest extends Linked implements CallRequested {
   declare readonly type: "call.requested";
-  declare readonly requestId: string;
   declare readonly operationId: string;
   declare input: unknown;
   declare parentRequestId?: string;
@@ -19,6 +19,7 @@ export class LocalRequest extends Linked implements CallRequested {
   declare identity: Identity | undefined;
   declare metadata: Record<string, unknown> | undefined;
   declare credit?: number;
+  declare private id: string | undefined;
   /** @internal */
   declare asker: Transport | undefined;
   /** @internal */
@@ -28,10 +29,11 @@ export class LocalRequest extends Linked implements CallRequested {
   /** @internal */
   declare toServer: SendFollowUp | undefined;
 
-  constructor(requestId: string, operationId: string, input: unknown) {
+  /** @param requestId made when first read, if there is none: most calls are answered without anybody asking for it */
+  constructor(requestId: string | undefined, operationId: string, input: unknown) {
     super();
     this.type = "call.requested";
-    this.requestId = requestId;
+    this.id = requestId;
     this.operationId = operationId;
     this.input = input;
     this.identity = undefined;
@@ -42,4 +44,36 @@ export class LocalRequest extends Linked implements CallRequested {
     this.onReply = undefined;
     this.toServer = undefined;
   }
+
+  get requestId(): string {
+    this.id ??= nextRequestId();
+    return this.id;
+  }
+
+  set requestId(id: string) {
+    this.id = id;
+  }
+}
+
+/** An answer that stays in this process. */
+class LocalResponded implements CallResponded {
+  declare readonly type: "call.responded";
+  declare readonly output: ResponseEnvelope;
+  declare private readonly request: LocalRequest;
+
+  constructor(request: LocalRequest, output: ResponseEnvelope) {
+    this.type = "call.responded";
+    this.output = output;
+    this.request = request;
+  }
+
+  get requestId(): string {
+    return this.request.requestId;
+  }
+}
+
+/** The one answer to a request. */
+export function toResponded(request: CallRequested, output: ResponseEnvelope): CallResponded {
+  if (request instanceof LocalRequest) return new LocalResponded(request, output);
+  return { type: "call.responded", requestId: request.requestId, output };
 }
