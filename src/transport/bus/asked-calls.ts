@@ -1,3 +1,4 @@
+import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { CallError, limitExceeded } from "../../operation/index.ts";
 import { isLastReply, type ReplyFrame, toFailedFrame } from "../transport.ts";
 
@@ -22,7 +23,7 @@ export class AskedCall {
 
 /** The calls that others were asked for and that have not ended, by request id. */
 export class AskedCalls {
-  readonly #calls = new Map<string, AskedCall>();
+  readonly #calls = new TurnoverMap<string, AskedCall>();
   readonly #limit: number;
 
   constructor(limit: number) {
@@ -64,6 +65,6 @@ export class AskedCalls {
 
   /** A copy, so that calls may end meanwhile. */
   entries(): Array<[requestId: string, call: AskedCall]> {
-    return [...this.#calls];
+    return this.#calls.entries();
   }
 }

@@ -1,3 +1,4 @@
+import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, SendFollowUp } from "../transport.ts";
 
@@ -42,7 +43,7 @@ export class ServedCall {
 }
 
 interface Asker {
-  readonly calls: Map<string, ServedCall>;
+  readonly calls: TurnoverMap<string, ServedCall>;
   subscriptions: number;
 }
 
@@ -78,7 +79,7 @@ export class ServedCalls {
   add(from: string, frame: CallRequested, receipt: unknown): ServedCall {
     let asker = this.#askers.get(from);
     if (asker === undefined) {
-      asker = { calls: new Map(), subscriptions: 0 };
+      asker = { calls: new TurnoverMap(), subscriptions: 0 };
       this.#askers.set(from, asker);
     }
     const call = new ServedCall(from, frame, receipt);
@@ -101,7 +102,8 @@ export class ServedCalls {
 
   /** All of them, or those of one asker. The list is a copy. */
   list(from?: string): ServedCall[] {
-    if (from !== undefined) return [...(this.#askers.get(from)?.calls.values() ?? [])];
-    return [...this.#askers.values()].flatMap(({ calls }) => [...calls.values()]);
+    const asker = from === undefined ? undefined : this.#askers.get(from);
+    const askers = from === undefined ? [...this.#askers.values()] : asker === undefined ? [] : [asker];
+    return askers.flatMap(({ calls }) => calls.entries().map(([, call]) => call));
   }
 }

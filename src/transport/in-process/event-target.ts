@@ -1,4 +1,5 @@
 import { nextRequestId } from "../../internal/request-id.ts";
+import { TurnoverMap } from "../../internal/turnover-map.ts";
 import type { OperationSpec } from "../../operation/index.ts";
 import {
   type CallRequested,
@@ -45,8 +46,8 @@ export class EventTargetTransport implements Transport {
   readonly #target: EventTarget;
   readonly #board: PeerBoard;
   readonly #peerId = nextRequestId();
-  readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
-  readonly #served = new Map<string, SendFollowUp>();
+  readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
+  readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
   #isClosed = false;
 
@@ -98,7 +99,7 @@ export class EventTargetTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    const [asked, served] = [[...this.#asked], [...this.#served]];
+    const [asked, served] = [this.#asked.entries(), this.#served.entries()];
     // First, because what is said here is heard here as well.
     this.#asked.clear();
     this.#served.clear();

@@ -1,6 +1,7 @@
 import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
+import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
@@ -72,7 +73,7 @@ export class Link {
   readonly #options: LinkOptions;
   readonly #outbox: Outbox;
   readonly #backlog: Backlog;
-  readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
+  readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served: ServedCalls;
   readonly #stopHeartbeat: () => void;
   readonly #pings = new Pings((frame) => this.send(frame));
@@ -191,7 +192,7 @@ export class Link {
     notify(() => this.#channel.close(error), this.#report("closing the channel"));
     this.#owner.onLost(this, error);
     const failure = linkLost(this.#owner.name, error, true);
-    const asked = [...this.#asked];
+    const asked = this.#asked.entries();
     this.#asked.clear();
     for (const [requestId, onReply] of asked) {
       notify(() => onReply(toFailedFrame(requestId, failure)), this.#report("telling of the end"));

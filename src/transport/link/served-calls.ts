@@ -1,3 +1,4 @@
+import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, SendFollowUp } from "../transport.ts";
 
@@ -13,7 +14,7 @@ export interface ServedCall {
 
 /** The calls that one connection has asked us to run, and how many it may have. */
 export class ServedCalls {
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls = new TurnoverMap<string, OpenCall>();
   readonly #limits: { callsPerConnection: number; subscriptionsPerConnection: number };
   #subscriptions = 0;
 
@@ -63,7 +64,7 @@ export class ServedCalls {
   }
 
   abortAll(reason: string): void {
-    for (const call of [...this.#calls.values()]) {
+    for (const [, call] of this.#calls.entries()) {
       this.end(call);
       call.tell({ type: "call.aborted", requestId: call.requestId, reason });
     }
