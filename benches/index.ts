@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readOptions } from "../scripts/read-options.ts";
 import { buildWhenStale } from "./build.ts";
 import { formatTable, judge, type Row } from "./table.ts";
 
@@ -16,7 +16,7 @@ more, and how far it is from 1 is the noise.
   --list       print the names of the benches
   --help       print this`;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readOptions(help, {
   allowPositionals: true,
   options: {
     strict: { type: "boolean", default: false },
@@ -39,8 +39,7 @@ process.on("SIGINT", () => {
   running?.kill("SIGINT");
 });
 
-if (values.help) console.log(help);
-else if (values.list) console.log(names.join("\n"));
+if (values.list) console.log(names.join("\n"));
 else if (names.length === 0) {
   console.error(`No bench is called like "${positionals.join('", "')}".`);
   process.exitCode = 1;

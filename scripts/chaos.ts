@@ -1,11 +1,11 @@
 /** Breaks things at random for a while and says which promises did not hold. See docs/faults.md. */
-import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { existsSync, writeFileSync } from "node:fs";
 import { type TransportName, transportNames } from "../test/chaos/arena.ts";
 import { goodToken } from "../test/chaos/operations.ts";
 import { runChaos } from "../test/chaos/run-chaos.ts";
 import { summarise } from "../test/chaos/summary.ts";
 import { checkHistory, type HistoryEvent, readHistory } from "../test/history/index.ts";
+import { readOptions } from "./read-options.ts";
 
 const help = `npm run chaos -- [options]
 
@@ -21,7 +21,7 @@ Ctrl-C ends early, cleans up and still says what was found. Exits with 1 when a 
 /** A run that cannot end is a violation too: so long, in ms, may closing everything take. */
 const closeTimeout = 90_000;
 
-const { values } = parseArgs({
+const { values } = readOptions(help, {
   options: {
     minutes: { type: "string", default: "1" },
     seed: { type: "string" },
@@ -32,9 +32,9 @@ const { values } = parseArgs({
   },
 });
 
-if (values.help) console.log(help);
-else if (values.check !== undefined) judge(readHistory([values.check]));
-else await run();
+if (values.check === undefined) await run();
+else if (existsSync(values.check)) judge(readHistory([values.check]));
+else fail(`There is no file ${values.check}. A run with --log keeps one.`);
 
 async function run(): Promise<void> {
   const minutes = toNumber("minutes", values.minutes, Number.MIN_VALUE);

@@ -1,9 +1,9 @@
 /** `npm run soak`: the same thing done very often, on each transport, to see whether anything piles up. */
-import { parseArgs } from "node:util";
 import { runSoaks } from "../test/soak/run-soaks.ts";
 import { soaks } from "../test/soak/soaks.ts";
 import { formatSoaks } from "../test/soak/table.ts";
 import { transportNames } from "../test/soak/transports.ts";
+import { readOptions } from "./read-options.ts";
 
 const help = `Usage: npm run soak -- [options]
 
@@ -19,7 +19,7 @@ Soaks:
 ${soaks.map(({ name, count, about }) => `  ${name.padEnd(14)} ${count.toLocaleString("en").padStart(9)}  ${about}`).join("\n")}
   close                     nothing is left after closing, and processes end by themselves`;
 
-const { values } = parseArgs({
+const { values } = readOptions(help, {
   options: {
     transports: { type: "string", default: transportNames.join(",") },
     only: { type: "string", default: soaks.map(({ name }) => name).join(",") },
@@ -28,13 +28,10 @@ const { values } = parseArgs({
   },
 });
 
-if (values.help) console.log(help);
-else {
-  process.exitCode = await main().catch((error: Error) => {
-    console.error(error.message);
-    return 1;
-  });
-}
+process.exitCode = await main().catch((error: Error) => {
+  console.error(error.message);
+  return 1;
+});
 
 async function main(): Promise<number> {
   const transports = choose("transport", values.transports, transportNames);
