@@ -98,21 +98,27 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     const workers = await Promise.all([serve([echo]), serve([echo]), serve([echo])]);
     const fresh: PendingRequestMap[] = [];
     const calls = new PendingRequestMap(await join());
-    const answers: Array<Promise<unknown>> = [];
-    const timer = setInterval(() => {
-      for (let n = 0; n < 5; n++) answers.push(calls.call("test.echo", { n }));
-    }, 10);
+    let restarted = 0;
+    const callers = Array.from({ length: 10 }, async (_, caller) => {
+      const answers: unknown[] = [];
+      // Each caller goes on until a call that began after the last restart was answered.
+      for (let last = false; !last; ) {
+        last = restarted === workers.length;
+        answers.push((await calls.call("test.echo", { n: caller })).data);
+      }
+      return new Set(answers);
+    });
 
     for (const { stop, map } of workers) {
       fresh.push((await serve([echo])).map);
+      await calls.call("test.echo", { n: "between" });
       await stop();
       await map.close();
+      restarted += 1;
     }
-    clearInterval(timer);
 
-    const results = await Promise.allSettled(answers);
-    expect(results.filter(({ status }) => status === "rejected")).toEqual([]);
-    expect(results.length).toBeGreaterThan(0);
+    const results = await Promise.allSettled(callers);
+    expect(results).toEqual(callers.map((_, caller) => ({ status: "fulfilled", value: new Set([caller]) })));
     await calls.close();
     await Promise.all(fresh.map((map) => map.close()));
   });
