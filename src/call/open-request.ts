@@ -35,6 +35,10 @@ export interface RequestHost {
   readonly isPrivate: boolean;
   /** Whether nothing leaves this process: answers need no second look then, and requests no copy. */
   readonly isInProcess: boolean;
+  /** Whether what is said always arrives. */
+  readonly staysInProcess: boolean;
+  /** Whether calls without a deadline tell of the default, lest the other side goes on when the giving up gets lost. */
+  readonly tellsDefault: boolean;
   /** Whether the identity of a call travels as a claim. */
   readonly claimsIdentity: boolean;
   /** Makes the tokens of calls that have an identity and no token. */
@@ -226,7 +230,7 @@ export abstract class OpenRequest extends LocalRequest {
     const end = deadline ?? now + defaultTimeout;
     if (end !== Number.POSITIVE_INFINITY) {
       if (end <= now) throw checkPastDeadline(this.operationId, end) ?? timedOut(this.operationId, false);
-      frame.timeout = end - now;
+      if (deadline !== undefined || this.host.tellsDefault) frame.timeout = end - now;
       this.deadlineWatch = new DeadlineWatch(this);
       expireAt(this.deadlineWatch, toMonotonic(end, now));
     }

@@ -121,3 +121,28 @@ test("a subscription that is closed while nobody waits tells so at the next valu
   await expect(values.next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(await values.next()).toEqual({ done: true, value: undefined });
 });
+
+test("the default timeout is told where the giving up of a call could get lost, and stops the handler everywhere", async () => {
+  class Bridge extends EventTarget {}
+  const run = async (target: EventTarget, options?: { defaultTimeout: number }) => {
+    const told: unknown[] = [];
+    target.addEventListener("call.requested", (event) => told.push((event as CustomEvent).detail.timeout));
+    const map = new PendingRequestMap(target, options);
+    const registry = new OperationRegistry();
+    const stopped = new Promise((resolve) => {
+      registry.register(
+        operation("hang", (_input, { signal }) => new Promise(() => signal.addEventListener("abort", resolve))),
+      );
+    });
+    await map.handle(buildCallHandler({ registry, callMap: map })).ready;
+    const outcome = map.call("test.hang", {}).catch(({ code }) => code);
+    if (options === undefined) await map.close();
+    await stopped;
+    await map.close();
+    return { told, outcome: await outcome };
+  };
+
+  expect(await run(new EventTarget())).toEqual({ told: [undefined], outcome: "UNAVAILABLE" });
+  expect(await run(new Bridge())).toEqual({ told: [30_000], outcome: "UNAVAILABLE" });
+  expect(await run(new EventTarget(), { defaultTimeout: 20 })).toEqual({ told: [20], outcome: "TIMEOUT" });
+});

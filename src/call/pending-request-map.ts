@@ -78,6 +78,8 @@ export class PendingRequestMap implements AsyncDisposable {
   constructor(transport: Transport | EventTarget = createInProcessTransport(), options: PendingRequestMapOptions = {}) {
     this.transport = transport instanceof EventTarget ? new EventTargetTransport(transport) : transport;
     const isInProcess = this.transport instanceof InProcessTransport;
+    const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
+    const staysInProcess = isInProcess || eventTarget?.isPlain === true;
     this.#host = {
       transport: this.transport,
       open: new LinkedSet<OpenRequest>(),
@@ -86,7 +88,9 @@ export class PendingRequestMap implements AsyncDisposable {
       defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
       isPrivate: this.transport.isPrivate ?? false,
       isInProcess,
-      claimsIdentity: isInProcess || (options.trustedBus ?? this.transport instanceof EventTargetTransport),
+      staysInProcess,
+      tellsDefault: !staysInProcess || options.defaultTimeout !== undefined,
+      claimsIdentity: isInProcess || (options.trustedBus ?? eventTarget !== undefined),
       sign: options.sign,
       hasWarned: false,
       ignored: 0,
@@ -96,7 +100,7 @@ export class PendingRequestMap implements AsyncDisposable {
 
   /** Whether calls stay in this process. */
   get isInProcess(): boolean {
-    return this.#host.isInProcess;
+    return this.#host.staysInProcess;
   }
 
   /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */

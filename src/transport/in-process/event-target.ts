@@ -43,6 +43,8 @@ export class EventTargetTransport implements Transport {
   readonly name = "event-target";
   /** Who is at a target hears everything, and need not guess. */
   readonly isPrivate = true;
+  /** Whether events stay in this process and cannot get lost. An event target of another kind may be a bridge. */
+  readonly isPlain: boolean;
   readonly #target: EventTarget;
   readonly #board: PeerBoard;
   readonly #peerId = nextRequestId();
@@ -53,6 +55,7 @@ export class EventTargetTransport implements Transport {
 
   constructor(target: EventTarget) {
     this.#target = target;
+    this.isPlain = Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
     this.#board = boardOf(target);
     for (const type of replyTypes) target.addEventListener(type, this.#onReply);
   }
