@@ -34,8 +34,8 @@ const log = logger("transport", "bus");
 /** How a peer on a bus behaves. */
 export interface BusOptions {
   /** Milliseconds between signs of life. A peer that was silent for three of them is gone. @default 5,000 */
-  heartbeat?: number;
-  limits?: Limits;
+  heartbeat?: number | undefined;
+  limits?: Limits | undefined;
 }
 
 /**

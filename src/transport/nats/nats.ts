@@ -1,22 +1,25 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { unavailable } from "../../operation/index.ts";
-import { type BusOptions, BusTransport } from "../bus/index.ts";
+import type { CallError } from "../../operation/index.ts";
+import { type BusOptions, BusTransport, cannotConnect, credentialsRefused } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { NATSEngine } from "./engine.ts";
 import { loadNATSClient } from "./load-client.ts";
 
 /** How calls travel over NATS. */
 export interface NATSTransportOptions extends BusOptions {
-  /** Where the servers are, such as `127.0.0.1:4222`. */
-  servers?: string | string[];
+  /**
+   * Where the servers are, such as `127.0.0.1:4222`; `tls://` insists on TLS. Users and passwords are not read from here
+   * but from `connect`. @default 127.0.0.1:4222
+   */
+  servers?: string | string[] | undefined;
   /** What else the client is told: users, tokens, TLS. */
-  connect?: ConnectionOptions;
+  connect?: ConnectionOptions | undefined;
   /** A connection that is there already. It stays open when the transport is closed. */
-  connection?: NatsConnection;
+  connection?: NatsConnection | undefined;
   /** What subjects begin with. Peers with different ones do not hear each other. @default "operations" */
-  prefix?: string;
+  prefix?: string | undefined;
   /** What the subjects of answers begin with. With one for each user, the server can keep answers private. @default "_INBOX" */
-  inboxPrefix?: string;
+  inboxPrefix?: string | undefined;
 }
 
 /** A transport over NATS. */
@@ -27,9 +30,10 @@ export interface NATSTransport extends Transport {
 
 /**
  * Connects to NATS. Needs the package `@nats-io/transport-node`. The connection is made again whenever it is lost;
- * calls that were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later.
+ * calls that were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later. Rejects with `UNAVAILABLE`
+ * when the first connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
  */
-export async function createNATSTransport(options: NATSTransportOptions): Promise<NATSTransport> {
+export async function createNATSTransport(options: NATSTransportOptions = {}): Promise<NATSTransport> {
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
   assertSubject("prefix", prefix);
   assertSubject("inboxPrefix", inboxPrefix);
@@ -40,15 +44,17 @@ export async function createNATSTransport(options: NATSTransportOptions): Promis
     engine = new NATSEngine(used, engineOptions, events);
     return engine;
   }, options);
-  await engine!.ready();
+  try {
+    await engine!.ready();
+  } catch (error) {
+    await transport.close();
+    throw toConnectError(options, error);
+  }
   return transport;
 }
 
-async function connect({
-  servers,
-  inboxPrefix = "_INBOX",
-  connect: more,
-}: NATSTransportOptions): Promise<NatsConnection> {
+async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
+  const { servers, inboxPrefix = "_INBOX", connect: more } = options;
   const client = await loadNATSClient();
   try {
     return await client.connect({
@@ -59,11 +65,24 @@ async function connect({
       maxPingOut: 2,
       inboxPrefix,
       ...(servers === undefined ? {} : { servers }),
+      // The client itself takes the scheme for decoration.
+      ...(toAddresses(options).some((address) => address.startsWith("tls://")) ? { tls: {} } : {}),
       ...more,
     });
   } catch (error) {
-    throw unavailable("The NATS server", { mayHaveRun: false, cause: error });
+    throw toConnectError(options, error);
   }
+}
+
+function toConnectError(options: NATSTransportOptions, cause: unknown): CallError {
+  const unconnected = { server: "NATS", addresses: toAddresses(options), cause };
+  if ((cause as Error).name !== "AuthorizationError") return cannotConnect(unconnected);
+  return credentialsRefused(unconnected, "Give the right user and password, or token, in `connect`.");
+}
+
+function toAddresses({ servers, connect: more, connection }: NATSTransportOptions): string[] {
+  if (connection !== undefined) return [];
+  return [more?.servers ?? servers ?? `127.0.0.1:${more?.port ?? 4222}`].flat();
 }
 
 function assertSubject(name: string, subject: string): void {

@@ -1,5 +1,6 @@
 import type * as Redis from "@redis/client";
-import { CallError, unavailable } from "../../operation/index.ts";
+import { CallError } from "../../operation/index.ts";
+import { cannotConnect, credentialsRefused } from "../bus/index.ts";
 
 const packageName = "@redis/client";
 
@@ -22,11 +23,15 @@ export interface RedisTemplate {
   duplicate(overrides: Record<string, unknown>): RedisClient;
 }
 
+/** Where the server is, and how to speak to it. */
+interface RedisPlace {
+  url?: string | undefined;
+  client?: RedisTemplate | undefined;
+  connect?: Redis.RedisClientOptions | undefined;
+}
+
 /** How connections are made. */
-export interface RedisConnectOptions {
-  url?: string;
-  client?: RedisTemplate;
-  connect?: Redis.RedisClientOptions;
+export interface RedisConnectOptions extends RedisPlace {
   /** Milliseconds between signs of life; a server that is silent for three is given up. */
   heartbeat: number;
 }
@@ -50,6 +55,7 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
     commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
   };
   if (client !== undefined) return () => client.duplicate(own);
+  assertURL(url ?? connect?.url);
   template ??= (await loadRedisClient()).createClient() as unknown as RedisTemplate;
   const like = template;
   const settings = {
@@ -68,14 +74,40 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
   return () => like.duplicate({ ...settings, socket: { ...settings.socket } });
 }
 
+/** The client's own error would hold the text, and a password with it. */
+function assertURL(url: string | undefined): void {
+  if (url === undefined || (URL.canParse(url) && /^rediss?:/.test(url))) return;
+  throw new TypeError("url must be an address such as redis://127.0.0.1:6379.");
+}
+
 /** Connects, or fails with `UNAVAILABLE`: that a server is not there at the start is a mistake more often than not. */
-export async function connectFirst(clients: readonly RedisClient[]): Promise<void> {
+export async function connectFirst(clients: readonly RedisClient[], place: RedisPlace): Promise<void> {
   try {
     await Promise.all(clients.map((client) => connectOnce(client)));
   } catch (error) {
     for (const client of clients) client.destroy();
-    throw unavailable("The Redis server", { mayHaveRun: false, cause: error });
+    throw toConnectError(place, error);
   }
+}
+
+/** Why a first connection failed: `UPSTREAM_DENIED` when the server refuses the credentials, else `UNAVAILABLE`. */
+export function toConnectError(place: RedisPlace, cause: unknown): CallError {
+  const unconnected = { server: "Redis", addresses: toAddresses(place), cause };
+  const isRefused = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/.test((cause as Error).message);
+  if (!isRefused) return cannotConnect(unconnected);
+  return credentialsRefused(unconnected, "Give the right user and password in `url` or `connect`.");
+}
+
+function toAddresses({ url, client, connect }: RedisPlace): string[] {
+  if (client !== undefined) return [];
+  const address = url ?? connect?.url;
+  if (address !== undefined) return [new URL(address).host];
+  const {
+    host = "127.0.0.1",
+    port = 6379,
+    path,
+  } = { ...connect?.socket } as { host?: string; port?: number; path?: string };
+  return [path ?? `${host}:${port}`];
 }
 
 /** The client itself would try again for ever. */

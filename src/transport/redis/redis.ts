@@ -1,21 +1,21 @@
 import type { RedisClientOptions } from "@redis/client";
 import { type BusOptions, BusTransport } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
-import { connectFirst, createClientMaker, type RedisTemplate } from "./client.ts";
+import { connectFirst, createClientMaker, type RedisTemplate, toConnectError } from "./client.ts";
 import { RedisEngine } from "./engine.ts";
 
 /** How calls travel over Redis. */
 export interface RedisTransportOptions extends BusOptions {
-  /** Where the server is, such as `redis://127.0.0.1:6379`. */
-  url?: string;
+  /** Where the server is, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default that of this machine */
+  url?: string | undefined;
   /** What else the client is told: users, TLS, database. */
-  connect?: RedisClientOptions;
+  connect?: RedisClientOptions | undefined;
   /** A client of `@redis/client` whose settings are used. The transport makes connections of its own like it. */
-  client?: RedisTemplate;
+  client?: RedisTemplate | undefined;
   /** What keys and channels begin with. Peers with different ones do not hear each other. @default "operations" */
-  prefix?: string;
+  prefix?: string | undefined;
   /** How many requests may wait for one operation before the oldest are dropped. @default 100,000 */
-  maxQueued?: number;
+  maxQueued?: number | undefined;
 }
 
 /** A transport over Redis. */
@@ -26,13 +26,14 @@ export interface RedisTransport extends Transport {
 
 /**
  * Connects to Redis. Needs the package `@redis/client`. Connections are made again whenever they are lost; calls that
- * were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later.
+ * were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later. Rejects with `UNAVAILABLE` when the
+ * first connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
  */
-export async function createRedisTransport(options: RedisTransportOptions): Promise<RedisTransport> {
+export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations", heartbeat = 5_000, maxQueued = 100_000 } = options;
   const createClient = await createClientMaker({ url, client, connect, heartbeat });
   const [commands, subscriber] = [createClient(), createClient()];
-  await connectFirst([commands, subscriber]);
+  await connectFirst([commands, subscriber], options);
   let engine: RedisEngine | undefined;
   const transport = new BusTransport(
     (events) => {
@@ -41,6 +42,11 @@ export async function createRedisTransport(options: RedisTransportOptions): Prom
     },
     { ...options, heartbeat },
   );
-  await engine!.ready();
+  try {
+    await engine!.ready();
+  } catch (error) {
+    await transport.close();
+    throw toConnectError(options, error);
+  }
   return transport;
 }

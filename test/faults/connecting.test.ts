@@ -1,0 +1,98 @@
+import { createClient } from "@redis/client";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { createNATSTransport } from "../../src/transport/nats/index.ts";
+import { createRedisTransport } from "../../src/transport/redis/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { startRedis } from "../services/redis.ts";
+
+const nats = await startNATS('authorization { user: ada, password: "right" }');
+const redis = await startRedis("--requirepass", "right");
+afterAll(() => Promise.all([nats?.close(), redis?.close()]));
+
+/** Nobody listens there: it takes more than an ordinary user to do so. */
+const closedPort = 1;
+
+const notThere = { code: "UNAVAILABLE", retryable: true, mayHaveRun: false };
+const denied = { code: "UPSTREAM_DENIED", retryable: false, mayHaveRun: false };
+
+describe("NATS", () => {
+  test("where nobody listens, the error says where and why, and holds no password", async () => {
+    const connecting = createNATSTransport({ servers: `nats://ada:secret@127.0.0.1:${closedPort}` });
+
+    const message = `Cannot connect to the NATS server at 127.0.0.1:${closedPort}: connection refused. Is it running, and is the address right?`;
+    await expect(connecting).rejects.toMatchObject({ ...notThere, message });
+  });
+
+  test.skipIf(nats === undefined)(
+    "wrong credentials are UPSTREAM_DENIED, which trying again does not mend",
+    async () => {
+      const { port } = nats!;
+
+      const connecting = createNATSTransport({
+        servers: `127.0.0.1:${port}`,
+        connect: { user: "ada", pass: "wrong" },
+      });
+
+      const message = `The NATS server at 127.0.0.1:${port} refused the connection: Authorization Violation. Give the right user and password, or token, in \`connect\`.`;
+      await expect(connecting).rejects.toMatchObject({ ...denied, message });
+    },
+  );
+
+  test.skipIf(nats === undefined)("a server that is addressed with tls:// is not spoken to in plain text", async () => {
+    const connecting = createNATSTransport({
+      servers: `tls://127.0.0.1:${nats!.port}`,
+      connect: { user: "ada", pass: "right" },
+    });
+
+    await expect(connecting).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("server does not support 'tls'"),
+    });
+  });
+});
+
+describe("Redis", () => {
+  test("where nobody listens, the error says where and why, and holds no password", async () => {
+    const connecting = createRedisTransport({ url: `redis://ada:secret@127.0.0.1:${closedPort}` });
+
+    const message = `Cannot connect to the Redis server at 127.0.0.1:${closedPort}: connect ECONNREFUSED 127.0.0.1:${closedPort}. Is it running, and is the address right?`;
+    await expect(connecting).rejects.toMatchObject({ ...notThere, message });
+  });
+
+  test("what is no URL is refused with an example, and not repeated", async () => {
+    const connecting = createRedisTransport({ url: "ada:secret@127.0.0.1" });
+
+    const error: Error = await connecting.then(
+      () => expect.unreachable(),
+      (reason) => reason,
+    );
+    expect(error.message).toBe("url must be an address such as redis://127.0.0.1:6379.");
+    expect(JSON.stringify({ ...error, cause: error.cause })).not.toContain("secret");
+  });
+
+  test.skipIf(redis === undefined)(
+    "a wrong password is UPSTREAM_DENIED, which trying again does not mend",
+    async () => {
+      const { port } = redis!;
+
+      const connecting = createRedisTransport({ url: `redis://:wrong@127.0.0.1:${port}` });
+
+      const message = `The Redis server at 127.0.0.1:${port} refused the connection: WRONGPASS invalid username-password pair or user is disabled. Give the right user and password in \`url\` or \`connect\`.`;
+      await expect(connecting).rejects.toMatchObject({ ...denied, message });
+    },
+  );
+
+  test.skipIf(redis === undefined)("a missing password is UPSTREAM_DENIED too, and leaves no connection", async () => {
+    const { port } = redis!;
+    const admin = await createClient({ url: `redis://:right@127.0.0.1:${port}` }).connect();
+    onTestFinished(() => admin.destroy());
+
+    const connecting = createRedisTransport({ url: `redis://127.0.0.1:${port}` });
+
+    await expect(connecting).rejects.toMatchObject({
+      ...denied,
+      message: expect.stringContaining("NOAUTH Authentication required. Give the right user and password"),
+    });
+    await vi.waitFor(async () => expect(await admin.clientList()).toHaveLength(1), 10_000);
+  });
+});
