@@ -63,7 +63,7 @@ async function startPool(
   return pool;
 }
 
-/** A pool starts members again five times in a minute: more deaths than that would leave it without any. */
+/** A pool waits longer for each worker that dies in a row: after more deaths than that it would be waited for in vain. */
 const deathsPerMinute = 4;
 
 function createDeath(seats: Seats, pools: ReadonlySet<WorkerPool>): Fault {

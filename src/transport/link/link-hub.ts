@@ -112,6 +112,7 @@ export class LinkHub implements Transport, LinkOwner {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#announced.keys()]) this.#forget(link);
     this.#servers.clear();
   }
 
@@ -126,6 +127,18 @@ export class LinkHub implements Transport, LinkOwner {
   /** Whether every peer that should be there is, so that what none of them serves can be said not to be there. */
   protected isComplete(): boolean {
     return this.#links.size > 0;
+  }
+
+  /** Whether another link will come in the place of one that is lost; until then what it announced stands. */
+  protected get replacesLinks(): boolean {
+    return false;
+  }
+
+  /** Puts a link in the place of one that is lost. */
+  protected replace(lost: Link, link: Link): void {
+    const announced = this.#announced.get(lost);
+    this.#announced.delete(lost);
+    if (announced !== undefined) this.#announced.set(link, announced);
   }
 
   onOpened(link: Link): void {
@@ -146,10 +159,14 @@ export class LinkHub implements Transport, LinkOwner {
 
   onLost(link: Link, error: Error | undefined): void {
     this.#links.delete(link);
+    if (this.#isClosed || !this.replacesLinks) this.#forget(link);
+    this.#events.onLost?.(link, error);
+  }
+
+  #forget(link: Link): void {
     const announced = this.#announced.get(link);
     this.#announced.delete(link);
     if (announced !== undefined) this.#peerEvents.emit({ type: "peer.left", peerId: announced.peerId });
-    this.#events.onLost?.(link, error);
   }
 
   #pick(operationId: string): Link {
@@ -158,7 +175,7 @@ export class LinkHub implements Transport, LinkOwner {
     // With one peer there is nothing to choose; it answers itself when it does not serve the operation.
     const isOnly = this.#links.size === 1 && this.isComplete();
     for (const link of this.#links) {
-      if (!isOnly && !link.operationIds.has(operationId)) continue;
+      if (!(isOnly && link.acceptsOperations) && !link.operationIds.has(operationId)) continue;
       if (best === undefined || link.pending < best.pending) best = link;
     }
     if (best !== undefined) return best;

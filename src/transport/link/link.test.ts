@@ -227,6 +227,39 @@ test("nothing of a message is read after what is no frame", () => {
   expect(link.isOpen).toBe(false);
 });
 
+test("a peer that may not serve is asked nothing, also when it is the only one", () => {
+  const hub = createHub();
+  const { sent, say } = attachPeer(hub, { acceptsOperations: false });
+  say(opened, { type: "link.serves", operationIds: ["test.echo"] });
+
+  expect(() => hub.request("test.echo", request(), () => {})).toThrow(
+    expect.objectContaining({ code: "OPERATION_NOT_FOUND" }),
+  );
+  expect(sent.map(({ type }) => type)).not.toContain("call.requested");
+});
+
+test("a peer that has not heard that calls were given up counts as busy with them", () => {
+  const hub = createHub();
+  const peers = [attachPeer(hub), attachPeer(hub)] as const;
+  for (const { say } of peers) {
+    say(opened, { type: "link.serves", operationIds: ["test.echo"] }, { type: "link.ponged" }, { type: "link.ponged" });
+  }
+  const counts = () => peers.map(({ link }) => link.pending);
+  const ask = (id: string) => hub.request("test.echo", request(id), () => {});
+
+  for (const id of ["r-1", "r-2"]) ask(id)({ type: "call.aborted", requestId: id });
+  const givenUp = counts();
+  ask("r-3");
+  const asked = counts();
+  peers[0].say({ type: "link.ponged" });
+
+  expect([givenUp, asked, counts()]).toEqual([
+    [1, 1],
+    [2, 1],
+    [1, 1],
+  ]);
+});
+
 test("a peer that claims more operations than anybody has is dropped", () => {
   const hub = createHub();
   const { link, say } = attachPeer(hub);

@@ -81,6 +81,8 @@ export class Link {
   /** The other side's limit may be the smaller one. */
   #sendLimits: FrameLimits;
   #heard = 0;
+  /** Calls that were given up, and of which nobody knows whether the other side has heard it. */
+  #givenUp = 0;
   #isClosed = false;
 
   constructor(owner: LinkOwner, channel: Channel, options: LinkOptions) {
@@ -99,9 +101,14 @@ export class Link {
     this.#stopHeartbeat = options.heartbeat > 0 ? this.#startHeartbeat(options.heartbeat) : () => {};
   }
 
-  /** How many calls the other side is working on for us. */
+  /** How many calls the other side may be working on for us; one that stands still does so for those given up, too. */
   get pending(): number {
-    return this.#asked.size;
+    return this.#asked.size + this.#givenUp;
+  }
+
+  /** Whether the other side may serve operations to this one. */
+  get acceptsOperations(): boolean {
+    return this.#options.acceptsOperations;
   }
 
   get isOpen(): boolean {
@@ -135,8 +142,10 @@ export class Link {
     this.#push(text);
     return (followUp) => {
       if (this.#asked.get(requestId) !== onReply) return;
-      if (followUp.type === "call.aborted") this.#asked.delete(requestId);
+      if (followUp.type !== "call.aborted") return this.send(followUp);
+      this.#asked.delete(requestId);
       this.send(followUp);
+      this.#noteGivenUp();
     };
   }
 
@@ -199,6 +208,14 @@ export class Link {
     }
     this.#served.abortAll(error?.message ?? "the connection was closed");
     this.#pings.close();
+  }
+
+  #noteGivenUp(): void {
+    this.#givenUp += 1;
+    if (this.#givenUp > 1) return;
+    this.#pings.ping(() => {
+      this.#givenUp = 0;
+    });
   }
 
   #push(text: string): void {

@@ -15,6 +15,7 @@ const handlers: Record<string, (frame: CallRequested) => unknown> = {
   "test.arguments": () => process.argv.slice(2),
   "test.hang": () => undefined,
   "test.die": () => process.exit(7),
+  "test.block": () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   "test.stay": () => {
     process.on("SIGTERM", () => {});
     setInterval(() => {}, 1_000_000);

@@ -6,7 +6,7 @@ import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./builtin.ts";
 import type { Member } from "./member.ts";
 import { startProcess, type WorkerProcessOptions } from "./processes.ts";
-import { RestartBudget } from "./restart-budget.ts";
+import { RestartPauses } from "./restart-pauses.ts";
 import { startThread } from "./threads.ts";
 
 const log = logger("transport", "worker");
@@ -46,8 +46,8 @@ export interface WorkerPool extends Transport {
 /**
  * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has announced
  * what it serves. A call goes to one of them, the one with the least to do. A worker that dies fails its calls with
- * `UNAVAILABLE` and is started again, up to five times in a minute. `close()` ends all workers and resolves when they are
- * gone. Node only.
+ * `UNAVAILABLE` and is started again, after a pause that doubles each time up to half a minute. `close()` ends all workers
+ * and resolves when they are gone. Node only.
  */
 export async function createWorkerPool(url: string | URL, options: WorkerPoolOptions = {}): Promise<WorkerPool> {
   const pool = new Pool(url, options);
@@ -55,19 +55,24 @@ export async function createWorkerPool(url: string | URL, options: WorkerPoolOpt
   return pool;
 }
 
-interface Starting {
-  resolve(): void;
-  reject(error: Error): void;
+/** A worker that the pool should have, whichever thread or process it is now. */
+interface Place {
+  readonly pauses: RestartPauses;
+  /** Hears how its first start ends. */
+  readonly started: { resolve(): void; reject(error: Error): void };
+  member: Member | undefined;
+  /** Ends a start that takes too long. */
+  timer: ReturnType<typeof setTimeout> | undefined;
+  isUp: boolean;
+  hasBeenUp: boolean;
 }
 
 class Pool extends LinkHub implements WorkerPool {
   readonly #url: string | URL;
   readonly #options: WorkerPoolOptions;
-  readonly #members = new Map<Link, Member>();
-  readonly #starting = new Map<Link, Starting>();
+  readonly #places = new Map<Link, Place>();
   /** Members that are on their way out. */
   readonly #ending = new Set<Promise<void>>();
-  readonly #budget = new RestartBudget();
   #wanted = 0;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
@@ -77,7 +82,9 @@ class Pool extends LinkHub implements WorkerPool {
   }
 
   get size(): number {
-    return this.#members.size - this.#starting.size;
+    let size = 0;
+    for (const { isUp } of this.#places.values()) if (isUp) size += 1;
+    return size;
   }
 
   async start(): Promise<void> {
@@ -85,7 +92,7 @@ class Pool extends LinkHub implements WorkerPool {
     if (!Number.isInteger(size) || size < 1) throw new RangeError(`A pool needs at least one worker, not ${size}.`);
     this.#wanted = size;
     try {
-      await Promise.all(Array.from({ length: size }, () => this.#startMember()));
+      await Promise.all(Array.from({ length: size }, () => this.#addPlace()));
     } catch (error) {
       await this.close();
       throw error;
@@ -97,6 +104,10 @@ class Pool extends LinkHub implements WorkerPool {
     await Promise.all(this.#ending);
   }
 
+  protected override get replacesLinks(): boolean {
+    return true;
+  }
+
   protected override isComplete(): boolean {
     return super.isComplete() && this.size === this.#wanted;
   }
@@ -104,37 +115,46 @@ class Pool extends LinkHub implements WorkerPool {
   /** What is announced is served already: a worker is ready when a registry that follows the pool can know its operations. */
   override onAnnounced(link: Link, event: PeerAnnounced): void {
     super.onAnnounced(link, event);
-    if (event.specs.length > 0) this.#starting.get(link)?.resolve();
+    const place = this.#places.get(link);
+    if (place === undefined || event.specs.length === 0) return;
+    clearTimeout(place.timer);
+    place.isUp = true;
+    place.hasBeenUp = true;
+    place.started.resolve();
   }
 
-  async #startMember(): Promise<void> {
+  #addPlace(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const pauses = new RestartPauses();
+      const started = { resolve, reject };
+      this.#fill({ pauses, started, member: undefined, timer: undefined, isUp: false, hasBeenUp: false });
+    });
+  }
+
+  #fill(place: Place): void {
     const options = this.#options;
     const member =
       options.kind === "process"
         ? startProcess(this, this.#url, options.process, options.limits)
         : startThread(this, this.#url, options.worker, options.limits);
     const { link } = member;
-    this.#members.set(link, member);
+    if (place.member !== undefined) this.replace(place.member.link, link);
+    place.member = member;
+    this.#places.set(link, place);
     const { startTimeout = 60_000 } = options;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        this.#starting.set(link, { resolve, reject });
-        timer = setTimeout(() => link.close(new Error(`It announced nothing within ${startTimeout} ms`)), startTimeout);
-      });
-    } finally {
-      clearTimeout(timer);
-      this.#starting.delete(link);
-    }
+    const giveUp = () => link.close(new Error(`It announced nothing within ${startTimeout} ms`));
+    place.timer = setTimeout(giveUp, startTimeout);
   }
 
   #onLost(link: Link, error: Error | undefined): void {
-    const member = this.#members.get(link);
-    this.#members.delete(link);
-    if (member !== undefined) this.#end(member);
-    const starting = this.#starting.get(link);
-    starting?.reject(notStarted(this.#url, error));
-    if (!this.isClosed && starting === undefined) this.#restart(error);
+    const place = this.#places.get(link);
+    if (place?.member === undefined) return;
+    this.#places.delete(link);
+    clearTimeout(place.timer);
+    place.isUp = false;
+    this.#end(place.member);
+    if (!place.hasBeenUp) place.started.reject(notStarted(this.#url, error));
+    else if (!this.isClosed) this.#fillAgain(place, error);
   }
 
   #end(member: Member): void {
@@ -145,20 +165,17 @@ class Pool extends LinkHub implements WorkerPool {
     this.#ending.add(ending);
   }
 
-  #restart(error: Error | undefined): void {
-    const delay = this.#budget.take();
-    if (delay === undefined) {
-      this.#wanted -= 1;
-      log.error("a worker of the pool died too often and stays down: {error}", { error });
-      return;
-    }
-    log.warn("a worker of the pool died and is started again: {error}", { error });
+  #fillAgain(place: Place, error: unknown): void {
+    const pause = place.pauses.next();
+    log.warn("a worker of the pool died and is started again in {pause} ms: {error}", { pause, error });
     const timer = setTimeout(() => {
       if (this.isClosed) return;
-      this.#startMember().catch((cause) => {
-        if (!this.isClosed) this.#restart(cause);
-      });
-    }, delay);
+      try {
+        this.#fill(place);
+      } catch (cause) {
+        this.#fillAgain(place, cause);
+      }
+    }, pause);
     timer.unref();
   }
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { type BundledModule, bundleModule } from "../../../test/support/bundle-module.ts";
 import { PendingRequestMap } from "../../call/index.ts";
 import { localEnvelope } from "../../operation/index.ts";
-import { RestartBudget } from "./restart-budget.ts";
+import { RestartPauses } from "./restart-pauses.ts";
 import { createWorkerPool, type ThreadPoolOptions } from "./worker-pool.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
 
@@ -192,7 +192,74 @@ describe("a pool", () => {
     const meanwhile = await calls.call("test.echo", "still there");
 
     expect(meanwhile.data).toBe("still there");
-    await vi.waitFor(() => expect(pool.size).toBe(2), 20_000);
+    await vi.waitFor(() => expect(pool.size).toBe(2));
+  });
+
+  test("a thread that blocks for ever keeps the one call, and none that comes after it", {
+    timeout: 60_000,
+  }, async () => {
+    const { calls } = await startPool({ size: 2 });
+    const [first, second] = await Promise.all([whoAnswers(calls), whoAnswers(calls)]);
+
+    const blocked = calls.call("test.block", {}, { deadline: Date.now() + 200 });
+    await expect(blocked).rejects.toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
+    const answers: number[] = [];
+    for (let n = 0; n < 20; n++) answers.push(await whoAnswers(calls));
+
+    expect(new Set(answers).size).toBe(1);
+    expect([first, second]).toContain(answers[0]);
+  });
+
+  test("when more threads die at once than may in a row, all are started again", { timeout: 60_000 }, async () => {
+    const { pool, calls } = await startPool({ size: 7 });
+
+    await Promise.all(Array.from({ length: 7 }, () => calls.call("test.die", {}).catch(() => {})));
+
+    await vi.waitFor(() => expect(pool.size).toBe(7));
+  });
+
+  test("what the threads announced stands while they are started again, and goes when the pool does", {
+    timeout: 60_000,
+  }, async () => {
+    const { pool, calls } = await startPool({ size: 2 });
+    const events: string[] = [];
+    const known = new Set<string>();
+    pool.watchPeers(({ type, peerId }) => {
+      events.push(type);
+      if (type === "peer.left") known.delete(peerId);
+      else known.add(peerId);
+    });
+
+    await Promise.all([1, 2].map(() => calls.call("test.die", {}).catch(() => {})));
+    const late: string[] = [];
+    pool.watchPeers(({ type }) => late.push(type));
+    const whileDown = [known.size, late.length];
+    await vi.waitFor(() => expect(pool.size).toBe(2));
+    const whenUp = known.size;
+    await pool.close();
+
+    expect(whileDown).toEqual([2, 2]);
+    expect(whenUp).toBe(2);
+    expect(known.size).toBe(0);
+    expect(events).toEqual([...Array(4).fill("peer.announced"), ...Array(2).fill("peer.left")]);
+  });
+
+  test("a thread that says what it serves and is gone with the same message is started again", async () => {
+    const frames = [
+      { type: "link.opened", version: 1, peerId: "brief", maxMessage: 1_000_000 },
+      { type: "peer.announced", peerId: "brief", specs: [{ namespace: "test", name: "echo" }] },
+      { type: "link.closed" },
+    ];
+    const message = JSON.stringify(frames.map((frame) => JSON.stringify(frame)).join("\n"));
+    const code = `import { parentPort } from "node:worker_threads"; parentPort.postMessage(${message});`;
+    const pool = await createWorkerPool(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { size: 1 });
+    closing.push(() => pool.close());
+    let announced = 0;
+    pool.watchPeers(() => {
+      announced += 1;
+    });
+
+    await vi.waitFor(() => expect(announced).toBeGreaterThanOrEqual(3), 20_000);
   });
 
   test("while all threads are down calls are UNAVAILABLE, whatever they ask for", { timeout: 60_000 }, async () => {
@@ -244,12 +311,19 @@ describe("a pool", () => {
     await expect(createWorkerPool(worker.url, { size: 0 })).rejects.toThrow("at least one worker");
   });
 
-  test("restarts wait longer each time and end after five in a minute", () => {
-    const budget = new RestartBudget();
+  test("restarts wait longer each time, up to half a minute, until one has lasted for a minute", () => {
+    const pauses = new RestartPauses();
+    let now = 0;
+    const dieAfter = (lived: number) => {
+      now += lived;
+      const pause = pauses.next(now);
+      now += pause;
+      return pause;
+    };
 
-    const delays = [0, 1, 2, 3, 4, 5].map((second) => budget.take(second * 1_000));
+    const delays = Array.from({ length: 11 }, () => dieAfter(1_000));
 
-    expect(delays).toEqual([100, 200, 400, 800, 1_600, undefined]);
-    expect(budget.take(60_500)).toBe(1_600);
+    expect(delays).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
+    expect([dieAfter(59_999), dieAfter(60_000), dieAfter(0)]).toEqual([30_000, 100, 200]);
   });
 });
