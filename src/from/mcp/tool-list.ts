@@ -1,6 +1,7 @@
+import { canonicalJSON } from "../../internal/canonical-json.ts";
 import { quote } from "../../internal/text.ts";
 import { type RawTool, refusalKey } from "./connection/index.ts";
-import { canonical, fingerprint } from "./fingerprint.ts";
+import { fingerprint } from "./fingerprint.ts";
 import { headerProblem } from "./header-arguments.ts";
 import { createToolFilter } from "./names.ts";
 import type { ReportBook } from "./report.ts";
@@ -91,7 +92,7 @@ function hasHeaders({ config, connection }: ToolHost): boolean {
 
 function tryCanonical(value: unknown): string | undefined {
   try {
-    return canonical(value);
+    return canonicalJSON(value);
   } catch {
     return undefined;
   }

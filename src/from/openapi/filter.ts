@@ -1,3 +1,4 @@
+import { createGlobs } from "../../internal/globs.ts";
 import type { HTTPServiceConfig, OperationFilter } from "./config.ts";
 import { badConfig } from "./document-error.ts";
 
@@ -69,23 +70,3 @@ function createMatcher({ ids, tags, paths }: Required<OperationFilter>): (subjec
 }
 
 type Test = (text: string) => boolean;
-
-/** Matches whole texts; `*` stands for any run of characters. Takes time linear in the text for each glob. */
-function createGlobs(globs: string[]): Test {
-  const exact = new Set(globs.filter((glob) => !glob.includes("*")));
-  const patterns = globs.filter((glob) => glob.includes("*")).map((glob) => glob.split("*"));
-  return (text) => exact.has(text) || patterns.some((parts) => matches(parts, text));
-}
-
-function matches(parts: string[], text: string): boolean {
-  const [first, last] = [parts[0]!, parts.at(-1)!];
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  let from = first.length;
-  const end = text.length - last.length;
-  for (const part of parts.slice(1, -1)) {
-    const at = text.indexOf(part, from);
-    if (at < 0 || at + part.length > end) return false;
-    from = at + part.length;
-  }
-  return true;
-}

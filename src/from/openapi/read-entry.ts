@@ -21,7 +21,9 @@ export function readEntry(document: OpenAPIDocument, found: MethodEntry, warn: W
     pathItem: pathItem.value,
     parameters: readParameters(document, found, warn),
     body: readBody(document, within(operation, "requestBody"), warn),
-    responses: readResponses(document, operation, warn),
+    responses: readResponses(document, operation, warn, (response) =>
+      readContent(document, within(response, "content"), warn),
+    ),
     servers: servers.find((list) => list.length > 0) ?? [],
   };
 }
@@ -110,7 +112,13 @@ function readBody(document: OpenAPIDocument, located: Located, warn: Warn): Body
   };
 }
 
-function readResponses(document: OpenAPIDocument, operation: Located, warn: Warn): ResponseEntry[] {
+/** The answers of an operation, of which `toMedia` tells what they can hold. */
+export function readResponses(
+  document: OpenAPIDocument,
+  operation: Located,
+  warn: Warn,
+  toMedia: (response: Located) => MediaEntry[],
+): ResponseEntry[] {
   const responses = within(operation, "responses");
   const entries: ResponseEntry[] = [];
   for (const key of isObject(responses.value) ? Object.keys(responses.value) : []) {
@@ -125,14 +133,14 @@ function readResponses(document: OpenAPIDocument, operation: Located, warn: Warn
       source: response.value,
       status,
       description: ownText(response.value, "description") ?? ownText(response.value, "summary") ?? "",
-      media: readContent(document, within(response, "content"), warn),
+      media: toMedia(response),
     });
   }
   return entries;
 }
 
 /** `200`, `2XX` or `default`, as the document may spell them. */
-export function readStatus(key: string): string | undefined {
+function readStatus(key: string): string | undefined {
   if (key === "default") return key;
   return /^[1-5](?:\d\d|xx)$/i.test(key) ? key.toUpperCase() : undefined;
 }

@@ -1,12 +1,12 @@
 import { quote } from "../../internal/text.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { BodyEntry, Entry, MediaEntry, ParameterEntry, ResponseEntry, Warn } from "./entry.ts";
+import type { BodyEntry, Entry, MediaEntry, ParameterEntry, Warn } from "./entry.ts";
 import { mediaKind } from "./media-kind.ts";
 import type { MethodEntry } from "./method-entries.ts";
 import type { EncodingPlan, ParameterLocation } from "./plan.ts";
-import { collectParameters, readStatus, within } from "./read-entry.ts";
+import { collectParameters, readResponses, within } from "./read-entry.ts";
 import type { Located } from "./references.ts";
-import { isObject, type JSONObject, own, ownText, ownTexts, pointerTo, put } from "./values.ts";
+import { isObject, type JSONObject, own, ownText, ownTexts, put } from "./values.ts";
 import { isMediaType } from "./wire/media-type.ts";
 
 /** Reads a method entry of Swagger 2.0 in the words of OpenAPI 3. @throws ReferenceProblem */
@@ -26,6 +26,7 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
     }
   }
   const consumes = mediaTypes(operation.value, document.root, "consumes");
+  const produces = mediaTypes(operation.value, document.root, "produces");
   if (body !== undefined && fields.length > 0) {
     warn(found.pointer, "form fields beside a body cannot be sent; they are left out");
   }
@@ -37,7 +38,7 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
     pathItem: pathItem.value,
     parameters,
     body: body === undefined ? readForm(fields, consumes, found.pointer) : readBody(body, consumes),
-    responses: readResponses(document, operation, warn),
+    responses: readResponses(document, operation, warn, (response) => responseMedia(response, produces)),
     servers: readServers(document.root, operation.value),
   };
 }
@@ -133,28 +134,6 @@ function readForm(fields: Located<JSONObject>[], consumes: string[], pointer: st
     required: required.length > 0,
     media: (forms.length > 0 ? forms : [fallback]).map((mediaType) => ({ mediaType, schema, encoding })),
   };
-}
-
-function readResponses(document: OpenAPIDocument, operation: Located<JSONObject>, warn: Warn): ResponseEntry[] {
-  const produces = mediaTypes(operation.value, document.root, "produces");
-  const responses = within(operation, "responses");
-  const entries: ResponseEntry[] = [];
-  for (const key of isObject(responses.value) ? Object.keys(responses.value) : []) {
-    if (key.startsWith("x-")) continue;
-    const response = document.references.deref(within(responses, key));
-    const status = readStatus(key);
-    if (status === undefined || !isObject(response.value)) {
-      warn(pointerTo(responses.pointer, key), `${quote(key)} is no answer; it is left out`);
-      continue;
-    }
-    entries.push({
-      source: response.value,
-      status,
-      description: ownText(response.value, "description") ?? "",
-      media: responseMedia(response, produces),
-    });
-  }
-  return entries;
 }
 
 /** Without a schema nothing is said about a body, so nothing is promised. */

@@ -1,0 +1,19 @@
+/** Tells whether a whole text fits one of some globs, in which `*` stands for any run of characters. Takes time linear in the text for each. */
+export function createGlobs(globs: readonly string[]): (text: string) => boolean {
+  const exact = new Set(globs.filter((glob) => !glob.includes("*")));
+  const patterns = globs.filter((glob) => glob.includes("*")).map((glob) => glob.split("*"));
+  return (text) => exact.has(text) || patterns.some((parts) => matches(parts, text));
+}
+
+function matches(parts: string[], text: string): boolean {
+  const [first, last] = [parts[0]!, parts.at(-1)!];
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  let from = first.length;
+  const end = text.length - last.length;
+  for (const part of parts.slice(1, -1)) {
+    const at = text.indexOf(part, from);
+    if (at < 0 || at + part.length > end) return false;
+    from = at + part.length;
+  }
+  return true;
+}
