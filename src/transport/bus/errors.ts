@@ -1,3 +1,4 @@
+import { toReason } from "../../internal/reason.ts";
 import { CallError, isCallError, unavailable } from "../../operation/index.ts";
 
 /** `BAD_RESPONSE`: what came over the bus is no text. */
@@ -22,26 +23,20 @@ interface Unconnected {
 /** `UNAVAILABLE`: there is no connection to begin with. */
 export function cannotConnect({ server, addresses, cause }: Unconnected): CallError {
   const where = toWhere(server, addresses);
-  const message = `Cannot connect to ${where}: ${toReason(cause)}. Is it running, and is the address right?`;
+  const message = `Cannot connect to the ${where}: ${toReason(cause)}. Is it running, and is the address right?`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 
 /** `UPSTREAM_DENIED`: the server is there, and wants other credentials. `advice` says where they are given. */
 export function credentialsRefused({ server, addresses, cause }: Unconnected, advice: string): CallError {
   const where = toWhere(server, addresses);
-  const message = `T${where.slice(1)} refused the connection: ${toReason(cause)}. ${advice}`;
+  const message = `The ${where} refused the connection: ${toReason(cause)}. ${advice}`;
   return new CallError("UPSTREAM_DENIED", message, undefined, { cause, retryable: false, mayHaveRun: false });
 }
 
 function toWhere(server: string, addresses: readonly string[]): string {
-  if (addresses.length === 0) return `the ${server} server`;
-  return `the ${server} server at ${addresses.map((address) => address.slice(address.lastIndexOf("@") + 1)).join(", ")}`;
-}
-
-/** Half a sentence. Errors about several addresses of one name say nothing themselves. */
-function toReason(cause: unknown): string {
-  const { message, code } = cause as { message?: unknown; code?: unknown };
-  return String(message || code || cause).replace(/\.$/, "");
+  if (addresses.length === 0) return `${server} server`;
+  return `${server} server at ${addresses.map((address) => address.slice(address.lastIndexOf("@") + 1)).join(", ")}`;
 }
 
 /** `UNAVAILABLE`: the connection to the engine is not there now. Nothing was sent. */

@@ -4,15 +4,15 @@ import { CallError } from "../../operation/index.ts";
 /** What this package uses of `ws`. */
 export type WSModule = typeof WS;
 
-/** Loads `ws` when it is first needed, because it is an optional peer that browsers do without. */
-export async function loadWS(load: () => Promise<WSModule> = () => import("ws")): Promise<WSModule> {
+/** Loads `ws` when it is first needed, because it is an optional peer that browsers do without. `needed` begins the error. */
+export async function loadWS(needed: string): Promise<WSModule> {
   try {
-    return await load();
+    return await import("ws");
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw new CallError(
       "UNAVAILABLE",
-      "WebSockets on this version of Node need the package ws, which is not installed. Install it: npm install ws",
+      `${needed} the package ws, which is not installed. Install it: npm install ws`,
       { package: "ws" },
       { cause: error, mayHaveRun: false },
     );

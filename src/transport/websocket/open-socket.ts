@@ -1,4 +1,4 @@
-import { CallError, unavailable } from "../../operation/index.ts";
+import { notOpened } from "./errors.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
 import { toProtocols } from "./protocol.ts";
 import type { Socket, Wire } from "./socket-channel.ts";
@@ -43,7 +43,7 @@ export async function openSocket(
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
       else socket.close();
-      reject(refused(url, seen.status, cause));
+      reject(notOpened(url, seen.status, cause));
     };
     signal.addEventListener("abort", giveUp);
     socket.addEventListener("open", () => {
@@ -69,7 +69,7 @@ async function createSocket(url: string, options: OpenOptions, seen: Seen): Prom
   const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
   if (Class !== undefined) return new Class(url, toProtocols(options.token));
   try {
-    return createWithWS(await loadWS(), url, options, seen);
+    return createWithWS(await loadWS("WebSockets on this version of Node need"), url, options, seen);
   } catch (error) {
     if (own === undefined) throw error;
     return new own(url, toProtocols(options.token));
@@ -95,13 +95,4 @@ function createWithWS(
     socket.terminate();
   });
   return socket as unknown as Socket;
-}
-
-function refused(url: string, status: number | undefined, cause: unknown): CallError {
-  const { origin } = new URL(url); // the rest may hold secrets
-  if (status === 401 || status === 403) {
-    const message = `The WebSocket server ${origin} refused the connection: HTTP ${status}.`;
-    return new CallError("UPSTREAM_DENIED", message, { status }, { mayHaveRun: false });
-  }
-  return unavailable(`The WebSocket server ${origin}`, { mayHaveRun: false, cause });
 }

@@ -11,9 +11,9 @@ export interface Arrival {
 /** Hosts and origins that are welcome beside the obvious ones. */
 export interface Welcome {
   /** Host names, as in the `Host` header without its port. */
-  allowedHosts?: readonly string[];
+  allowedHosts?: readonly string[] | undefined;
   /** As browsers send them, such as `https://app.example.com`. */
-  allowedOrigins?: readonly string[];
+  allowedOrigins?: readonly string[] | undefined;
 }
 
 /**

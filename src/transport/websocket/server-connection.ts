@@ -2,6 +2,7 @@ import { logger } from "../../internal/log.ts";
 import { unavailable } from "../../operation/index.ts";
 import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
 import { delayOf, longestDelay } from "./back-off.ts";
+import { notIntroduced } from "./errors.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { openSocket } from "./open-socket.ts";
 import { listen, onClosed, type Socket, toChannel, toCloseError, type Wire, whenClosed } from "./socket-channel.ts";
@@ -92,7 +93,7 @@ export class ServerConnection {
         clearTimeout(timer);
         const cause = toCloseError(event);
         link.close(cause);
-        if (readySince === undefined) return reject(unavailable("The WebSocket server", { mayHaveRun: false, cause }));
+        if (readySince === undefined) return reject(notIntroduced(this.#url, cause));
         // A server that drops connections as soon as they are made is in trouble that should not be added to.
         if (performance.now() - readySince >= longestDelay(reconnect)) this.#attempt = 0;
         this.#startAgain();

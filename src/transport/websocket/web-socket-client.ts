@@ -1,4 +1,4 @@
-import { type Limits, unavailable, validationError } from "../../operation/index.ts";
+import { type Limits, validationError } from "../../operation/index.ts";
 import { LinkHub } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import type { BackOff } from "./back-off.ts";
@@ -8,16 +8,16 @@ import { ServerConnection } from "./server-connection.ts";
 /** How a client connects and stays connected. */
 export interface WebSocketTransportOptions {
   /** What the server's `authenticate` gets, or a function that is asked before every connection. */
-  token?: string | (() => string | undefined | Promise<string | undefined>);
+  token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /** A silent server is found out within twice this, in ms. 0 never asks. @default 15,000 */
-  heartbeat?: number;
+  heartbeat?: number | undefined;
   /** How long a connection may take, in ms. @default 10,000 */
-  connectTimeout?: number;
+  connectTimeout?: number | undefined;
   /** How to connect again after the connection was lost. `false` does not. */
-  reconnect?: false | BackOff;
-  limits?: Limits;
+  reconnect?: false | BackOff | undefined;
+  limits?: Limits | undefined;
   /** The class to connect with. @default on Node that of the package `ws` where it is installed, else the global one */
-  WebSocket?: SocketClass;
+  WebSocket?: SocketClass | undefined;
 }
 
 /**
@@ -31,13 +31,15 @@ export async function createWebSocketTransport(
   options: WebSocketTransportOptions = {},
 ): Promise<Transport> {
   const urls: string[] = (Array.isArray(url) ? url : [url]).map(String);
+  if (urls.length === 0)
+    throw validationError("URLs of WebSocket servers", [{ path: "", message: "must be at least one" }]);
   for (const it of urls) assertURL(it);
   const client = new WebSocketClient(options);
   const attempts = await Promise.allSettled(urls.map((it) => client.connect(it)));
   if (attempts.some(({ status }) => status === "fulfilled")) return client;
   await client.close();
   const [first] = attempts as PromiseRejectedResult[];
-  throw first?.reason ?? unavailable("A WebSocket server without a URL", { mayHaveRun: false });
+  throw first?.reason;
 }
 
 /** Says nothing of the URL itself, which may hold secrets. */
@@ -45,7 +47,7 @@ function assertURL(url: string): void {
   const { protocol, hash } = parseURL(url) ?? { protocol: "", hash: "" };
   if (hash === "" && /^(ws|wss|http|https|ws\+unix|wss\+unix):$/.test(protocol)) return;
   const message = "must be absolute, begin with ws: or wss:, and have no fragment";
-  throw validationError("the URL of a WebSocket server", [{ path: "", message }]);
+  throw validationError("URL of a WebSocket server", [{ path: "", message }]);
 }
 
 function parseURL(url: string): URL | undefined {

@@ -27,26 +27,26 @@ const authenticateTimeout = 10_000;
 /** Whom a server lets in, and what it lets them do. */
 export interface WebSocketServerOptions extends Welcome {
   /** The HTTP server whose upgrades are taken. Without it pass them to `handleUpgrade`. Closing it stays yours. */
-  server?: UpgradeServer;
+  server?: UpgradeServer | undefined;
   /** Takes only upgrades of this path. @default any */
-  path?: string;
+  path?: string | undefined;
   /**
    * Maps the token of a handshake to who is calling, before the connection is made. `undefined`, or an error, refuses
    * with 401. The result is the identity of every call on the connection; what frames claim is ignored.
    */
   authenticate?(token: string, request: UpgradeRequest): Identity | undefined | Promise<Identity | undefined>;
   /** Lets connections without a token in. @default only without `authenticate`, and only from this machine */
-  allowAnonymous?: boolean;
+  allowAnonymous?: boolean | undefined;
   /** Whether clients may serve operations to this side. They then see the input of such calls. @default false */
-  acceptOperations?: boolean;
+  acceptOperations?: boolean | undefined;
   /**
    * Which operations a client is told of: those whose scopes it has, or all. It may try to call others all the same, by
    * name, with a token for the one call. @default "callable"
    */
-  announces?: "callable" | "all";
+  announces?: "callable" | "all" | undefined;
   /** A silent client is found out within twice this, in ms. 0 never asks. @default 15,000 */
-  heartbeat?: number;
-  limits?: Limits;
+  heartbeat?: number | undefined;
+  limits?: Limits | undefined;
 }
 
 /** The serving end of WebSockets: one transport for all connections. */
@@ -62,7 +62,7 @@ export interface WebSocketServerTransport extends Transport {
  * connections, not the HTTP server.
  */
 export async function createWebSocketServer(options: WebSocketServerOptions = {}): Promise<WebSocketServerTransport> {
-  return new WebSocketHub(await loadWS(), options);
+  return new WebSocketHub(await loadWS("A WebSocket server needs"), options);
 }
 
 /** Who is let in, or what the refusal says. */
