@@ -12,9 +12,9 @@ export default defineConfig({
   test: {
     exclude: ["**/node_modules/**", "dist"],
     // Generous: a busy machine must not turn a test red. Nothing waits for it that works.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    setupFiles: ["./test/fixed-seed.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    setupFiles: ["./test/fixed-seed.ts", "./test/patience.ts"],
     reporters: ["default", "./scripts/count-reporter.ts"],
     projects: [
       {
@@ -31,7 +31,8 @@ export default defineConfig({
           name: "package",
           include: ["test/package/**/*.test.ts"],
           globalSetup: "./test/package/setup.ts",
-          testTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
     ],

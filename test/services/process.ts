@@ -28,6 +28,15 @@ export interface ServiceRecipe {
   stopSignal: NodeJS.Signals;
 }
 
+/** How long, in ms, a server may take until it listens. */
+const startTimeout = 60_000;
+/**
+ * Where servers listen: below the ports that systems give to connections by themselves. While a server is killed, no
+ * connection may take its port, not even one that tries to reach it. Processes look in places of their own.
+ */
+const ports = { first: 10_240, forEach: 16, processes: 1_400 };
+let portsTried = 0;
+
 /** Starts a server on a free port, or gives `undefined` where there is none to start. */
 export async function startService(recipe: ServiceRecipe): Promise<Service | undefined> {
   const program = ensureServer(recipe.name);
@@ -78,16 +87,27 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
 
 /** A port that was free a moment ago; a server that is started again must find the same one. */
 async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
+  for (;;) {
+    const place = (process.pid + Math.floor(portsTried / ports.forEach)) % ports.processes;
+    const port = ports.first + place * ports.forEach + (portsTried++ % ports.forEach);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once("listening", () => resolve(true)).once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1");
+  });
+  if (!isListening) return false;
   server.close();
   await once(server, "close");
-  return port;
+  return true;
 }
 
 async function untilListening(port: number, child: ChildProcess): Promise<void> {
-  const giveUpAt = performance.now() + 10_000;
+  const giveUpAt = performance.now() + startTimeout;
   while (performance.now() < giveUpAt) {
     if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode} before it was ready`);
     if (await canConnect(port)) return;

@@ -42,7 +42,7 @@ describe("closing a transport", () => {
     });
     await server.close();
     const { taken } = await startMute(server.port);
-    await vi.waitFor(() => expect(taken).toHaveLength(1), 5_000);
+    await vi.waitFor(() => expect(taken).toHaveLength(1));
     const gone = once(taken[0]!.resume(), "close");
 
     await transport.close();
@@ -57,7 +57,7 @@ describe("closing a transport", () => {
     let tell: (token: string) => void = () => {};
     token.mockImplementation(() => new Promise((resolve) => (tell = resolve)));
     await server.close();
-    await vi.waitFor(() => expect(token).toHaveBeenCalledTimes(2), 5_000);
+    await vi.waitFor(() => expect(token).toHaveBeenCalledTimes(2));
     const { taken } = await startMute(server.port);
 
     await transport.close();
@@ -104,7 +104,7 @@ test("a server that drops every connection is asked less and less often", async 
     reconnect: { first: 20, longest: 100_000 },
   });
   closing.push(() => transport.close());
-  await vi.waitFor(() => expect(moments).toHaveLength(6), 20_000);
+  await vi.waitFor(() => expect(moments).toHaveLength(6));
 
   // The fifth wait is 320 ms less up to half of it, where one that starts anew every time is 20 ms at most.
   expect(moments[5]! - moments[4]!).toBeGreaterThanOrEqual(150);

@@ -72,7 +72,7 @@ describe("calls", () => {
     const refused = calls.call("test.echo", 1);
 
     await expect(refused).rejects.toMatchObject({ code: "LIMIT_EXCEEDED", mayHaveRun: false });
-    await vi.waitFor(() => expect(server.seen.started).toBe(10_000), 10_000);
+    await vi.waitFor(() => expect(server.seen.started).toBe(10_000));
     await server.close();
     expect(new Set(await Promise.all(pending))).toEqual(new Set(["UNAVAILABLE"]));
     expect(calls.getPendingCount()).toBe(0);
