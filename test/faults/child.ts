@@ -29,7 +29,7 @@ export function startChild(
   broker: BrokerName,
   port: number,
   {
-    heartbeat = 200,
+    heartbeat = 500,
     role = "serve",
     env = {},
     program = new URL("worker.ts", import.meta.url),

@@ -7,6 +7,9 @@ import type { Report } from "./operations.ts";
 /** What a call without a deadline gets, in ms. */
 const defaultTimeout = 30_000;
 
+/** What a machine that is busy with other things may be off by: these tests are about what happens, not when. */
+const patient = { settle: 20_000, start: 2_000, abort: 2_000, stop: 20_000, heal: 40_000 };
+
 /** Writes down the calls of one test and what their handlers report, and says which promise was broken. */
 export class Ledger {
   readonly #transport: BrokerName;
@@ -67,6 +70,6 @@ export class Ledger {
 
   /** What was promised and did not hold, in words. */
   violations(): string[] {
-    return checkHistory(this.#events).map(formatViolation);
+    return checkHistory(this.#events, patient).map(formatViolation);
   }
 }

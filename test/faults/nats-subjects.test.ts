@@ -1,9 +1,9 @@
 import { connect as connectNATS } from "@nats-io/transport-node";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import type { IOperationDefinition } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { createNATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
+import { createNATSTransport, type NATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
 import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { outcome } from "./suite.ts";
@@ -22,8 +22,15 @@ afterAll(() => service?.close());
 
 describe.skipIf(service === undefined)("calls over NATS", () => {
   const servers = `127.0.0.1:${service?.port}`;
-  const join = (user = "all", options: NATSTransportOptions = {}) =>
-    createNATSTransport({ servers, connect: { user, pass: "x" }, ...options });
+  const joined: NATSTransport[] = [];
+  afterEach(async () => {
+    await Promise.all(joined.splice(0).map((transport) => transport.close()));
+  });
+  const join = async (user = "all", options: NATSTransportOptions = {}) => {
+    const transport = await createNATSTransport({ servers, connect: { user, pass: "x" }, ...options });
+    joined.push(transport);
+    return transport;
+  };
   const serve = async (definitions: IOperationDefinition[]) => {
     const transport = await join();
     const map = new PendingRequestMap(transport);
@@ -48,7 +55,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
       "x".repeat(256),
       "🚀".repeat(128),
     ];
-    const { map: serving } = await serve(names.map((name) => operation(name, () => name)));
+    await serve(names.map((name) => operation(name, () => name)));
     const calls = new PendingRequestMap(await join());
 
     const answers = await Promise.all(names.map((name) => calls.call(`test.${name}`, {})));
@@ -58,12 +65,10 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     expect(answers.map(({ data }) => data)).toEqual(names);
     expect(new Set(others.map(({ code }) => code))).toEqual(new Set(["OPERATION_NOT_FOUND"]));
-    await calls.close();
-    await serving.close();
   });
 
   test("an answer above the server's limit is PAYLOAD_TOO_LARGE, and one at the limit arrives", async () => {
-    const { map: serving } = await serve([operation("sized", ({ size }) => "x".repeat(size))]);
+    await serve([operation("sized", ({ size }) => "x".repeat(size))]);
     const calls = new PendingRequestMap(await join());
 
     const error = await outcome(calls.call("test.sized", { size: 65_536 }));
@@ -71,12 +76,10 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: true });
     expect(data).toHaveLength(65_000);
-    await calls.close();
-    await serving.close();
   });
 
   test("who may read other inboxes does not see answers to a prefix of one's own", async () => {
-    const { map: serving } = await serve([operation("secret", () => "for ada")]);
+    await serve([operation("secret", () => "for ada")]);
     const eve = await connectNATS({ servers, user: "eve", pass: "x" });
     const seen: string[] = [];
     eve.subscribe("_INBOX.>", { callback: (_error, message) => void seen.push(message.string()) });
@@ -89,14 +92,11 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     expect(data).toBe("for ada");
     expect(seen.filter((text) => text.includes("ada"))).toEqual([]);
     await eve.close();
-    await calls.close();
-    await serving.close();
   });
 
   test("restarting three workers one after the other under load fails no call", async () => {
     const echo = operation("echo", ({ n }) => new Promise((resolve) => setTimeout(() => resolve(n), 5)));
     const workers = await Promise.all([serve([echo]), serve([echo]), serve([echo])]);
-    const fresh: PendingRequestMap[] = [];
     const calls = new PendingRequestMap(await join());
     let restarted = 0;
     const callers = Array.from({ length: 10 }, async (_, caller) => {
@@ -110,7 +110,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     });
 
     for (const { stop, map } of workers) {
-      fresh.push((await serve([echo])).map);
+      await serve([echo]);
       await calls.call("test.echo", { n: "between" });
       await stop();
       await map.close();
@@ -119,12 +119,10 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     const results = await Promise.allSettled(callers);
     expect(results).toEqual(callers.map((_, caller) => ({ status: "fulfilled", value: new Set([caller]) })));
-    await calls.close();
-    await Promise.all(fresh.map((map) => map.close()));
   });
 
   test("garbage on the bus is dropped and counted", async () => {
-    const { map: serving, transport } = await serve([operation("echo", (input) => input)]);
+    const { transport } = await serve([operation("echo", (input) => input)]);
     const calls = new PendingRequestMap(await join());
     const stranger = await connectNATS({ servers, user: "all", pass: "x" });
 
@@ -138,13 +136,11 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     await vi.waitFor(() => expect(transport.dropped).toBe(5));
     expect((await calls.call("test.echo", 1)).data).toBe(1);
     await stranger.close();
-    await calls.close();
-    await serving.close();
   });
 
   test("a connection that was given stays open, and prefixes keep peers apart", async () => {
     const connection = await connectNATS({ servers, user: "all", pass: "x" });
-    const { map: serving } = await serve([operation("echo", (input) => input)]);
+    await serve([operation("echo", (input) => input)]);
     const calls = new PendingRequestMap(await createNATSTransport({ connection }));
     const apart = new PendingRequestMap(await createNATSTransport({ connection, prefix: "other" }));
 
@@ -155,7 +151,6 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     expect(connection.isClosed()).toBe(false);
     await connection.close();
-    await serving.close();
   });
 
   test("a server that is not there is UNAVAILABLE, and prefixes must be subjects", async () => {

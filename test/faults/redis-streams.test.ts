@@ -1,24 +1,29 @@
 import { createClient } from "@redis/client";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { createRedisTransport } from "../../src/transport/redis/index.ts";
+import { createRedisTransport, type RedisTransport } from "../../src/transport/redis/index.ts";
 import { startRedis } from "../services/redis.ts";
 import { startWorker } from "./child.ts";
 import { workOperations } from "./operations.ts";
 import { outcome } from "./suite.ts";
 
 /** Of workers that die: others find out within three. */
-const heartbeat = 200;
+const heartbeat = 500;
 const service = await startRedis();
 afterAll(() => service?.close());
 
 describe.skipIf(service === undefined)("requests in Redis streams", () => {
   const port = service?.port ?? 0;
   const url = `redis://127.0.0.1:${port}`;
+  const open: RedisTransport[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((transport) => transport.close()));
+  });
   // Long enough for a busy machine not to count as dead.
-  const connect = async (beat = 2_000) => {
+  const connect = async (beat = 5_000) => {
     const transport = await createRedisTransport({ url, heartbeat: beat });
+    open.push(transport);
     return { transport, map: new PendingRequestMap(transport) };
   };
   const serve = async () => {
@@ -38,14 +43,14 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
   test("an idempotent operation whose worker was killed is run by another, and answered once", async () => {
     await using killed = await startWorker("redis", port, { heartbeat, env: { HANGS: "yes" } });
     const { map } = await connect();
-    const call = map.call<{ pid: number }>("work.again", { n: 1 }, { deadline: Date.now() + 15_000 });
+    const call = map.call<{ pid: number }>("work.again", { n: 1 }, { deadline: Date.now() + 60_000 });
     await killed.heard("started");
     await using other = await startWorker("redis", port, { heartbeat });
 
     killed.kill("SIGKILL");
 
     expect((await call).data.pid).toBe(other.pid);
-    expect(other.said.filter(({ kind }) => kind === "started")).toHaveLength(1);
+    await vi.waitFor(() => expect(other.said.filter(({ kind }) => kind === "started")).toHaveLength(1));
     await map.close();
   });
 
@@ -58,11 +63,11 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     const workers = [first, second, third, fourth];
     const { map } = await connect();
 
-    const error = await outcome(map.call("work.die", { n: 1 }, { deadline: Date.now() + 18_000 }));
+    const error = await outcome(map.call("work.die", { n: 1 }, { deadline: Date.now() + 60_000 }));
 
     expect(error).toMatchObject({ code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true });
-    const starts = workers.flatMap(({ said }) => said.filter(({ operation }) => operation === "die"));
-    expect(starts).toHaveLength(3);
+    const starts = () => workers.flatMap(({ said }) => said.filter(({ operation }) => operation === "die"));
+    await vi.waitFor(() => expect(starts()).toHaveLength(3));
     expect(await redis.send("XLEN", "operations:dead")).toBe(1);
     await map.close();
   });
@@ -84,9 +89,9 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     }
 
     expect(wrong).toBe(0);
-    await vi.waitFor(async () => expect(await redis.send("XLEN", "operations:call:work.echo")).toBe(0), 5_000);
-    const [pending] = (await redis.send("XPENDING", "operations:call:work.echo", "operations")) as unknown as [number];
-    expect(pending).toBe(0);
+    await vi.waitFor(async () => expect(await redis.send("XLEN", "operations:call:work.echo")).toBe(0));
+    const readPending = () => redis.send("XPENDING", "operations:call:work.echo", "operations");
+    await vi.waitFor(async () => expect(((await readPending()) as unknown as [number])[0]).toBe(0));
     await map.close();
     await serving.close();
     expect(await redis.send("EXISTS", "operations:call:work.echo")).toBe(0);
@@ -127,7 +132,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     await redis.send("CLIENT", "KILL", "TYPE", "pubsub");
 
     expect(await pending).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-    await vi.waitFor(() => map.call("work.echo", { n: 2 }), { timeout: 10_000, interval: 50 });
+    await vi.waitFor(() => map.call("work.echo", { n: 2 }, { deadline: Date.now() + 2_000 }));
     await map.close();
     await serving.close();
   });
@@ -139,7 +144,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     await worker.exited();
     const { map } = await connect(heartbeat);
 
-    const first = await outcome(map.call("work.echo", { n: 1 }, { deadline: Date.now() + 15_000 }));
+    const first = await outcome(map.call("work.echo", { n: 1 }, { deadline: Date.now() + 60_000 }));
 
     expect(first).toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
     expect(await redis.send("EXISTS", "operations:call:work.echo")).toBe(0);

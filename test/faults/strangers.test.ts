@@ -40,7 +40,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
         const reply = stranger.heard.find(({ requestId }) => requestId === request.requestId);
         expect(reply).toBeDefined();
         return reply!;
-      }, 10_000);
+      });
     };
 
     test("an identity in a raw request counts for nothing, and for all where the bus is trusted", async () => {
@@ -97,7 +97,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       await stranger.request("test.note", `{${request},"timeout":"soon"}`);
       await stranger.request("test.note", `{${request},"timeout":null}`);
       await stranger.request("test.note", `~{${request},"timeout":["~number","NaN"]}`);
-      await vi.waitFor(() => expect(worker.transport.dropped).toBe(3), 10_000);
+      await vi.waitFor(() => expect(worker.transport.dropped).toBe(3));
 
       expect(allowed.map(({ type }) => type)).toEqual(["call.responded", "call.responded", "call.responded"]);
       expect(ended.map(({ code, mayHaveRun }) => [code, mayHaveRun])).toEqual([
@@ -123,9 +123,9 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
       await stranger.request("test.hold", twice);
       await stranger.request("test.hold", twice);
-      await vi.waitFor(() => expect(starts).toEqual(["r"]), 10_000);
+      await vi.waitFor(() => expect(starts).toEqual(["r"]));
       release();
-      await vi.waitFor(() => expect(stranger.heard).toHaveLength(1), 10_000);
+      await vi.waitFor(() => expect(stranger.heard).toHaveLength(1));
       await stranger.request("test.hold", twice);
       await exchange(stranger, {}, "test.echo");
       await exchange(stranger, {}, "test.echo");
@@ -136,7 +136,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
     test("two workers start a request once each at most, however often it comes", async () => {
       const starts: string[] = [];
-      const note = (who: string) => operation("note", () => starts.push(who));
+      const note = (who: string) => operation("note", (_input, { requestId }) => starts.push(`${requestId} ${who}`));
       await using _first = await serve([note("first")]);
       await using _second = await serve([note("second")]);
       await using stranger = await joinAsStranger(broker, port);
@@ -145,9 +145,9 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       for (let n = 0; n < 50; n++) await stranger.request("test.note", JSON.stringify(request));
       for (let n = 0; n < 20; n++) await exchange(stranger, {}, "test.note");
 
-      const once = starts.slice(0, starts.length - 20);
-      expect(once.length).toBe(new Set(once).size);
-      expect(once.length).toBeGreaterThan(0);
+      const own = starts.filter((start) => start.startsWith("r "));
+      expect(own.length).toBe(new Set(own).size);
+      expect(own.length).toBeGreaterThan(0);
     });
 
     test("a third party can neither answer a call, nor end or feed it, though it knows the id", async () => {
@@ -163,7 +163,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       await using calls = await ask();
       await using stranger = await joinAsStranger(broker, port);
       const call = calls.call("test.hold", {});
-      await vi.waitFor(() => expect(requestId).not.toBe(""), 10_000);
+      await vi.waitFor(() => expect(requestId).not.toBe(""));
       const output = { data: "a lie", meta: { source: "local", operationId: "test.hold", timestamp: 0 } };
       const lies = [
         { type: "call.responded", requestId, output },
@@ -194,7 +194,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
       await one.request("test.echo", JSON.stringify({ ...request, input: "one" }));
       await two.request("test.echo", JSON.stringify({ ...request, input: "two" }));
-      await vi.waitFor(() => expect([one.heard.length, two.heard.length]).toEqual([1, 1]), 10_000);
+      await vi.waitFor(() => expect([one.heard.length, two.heard.length]).toEqual([1, 1]));
 
       expect([one.heard, two.heard]).toMatchObject([[{ output: { data: "one" } }], [{ output: { data: "two" } }]]);
     });
@@ -215,7 +215,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
       for (const frame of odd) await stranger.request("test.echo", JSON.stringify(frame));
       await stranger.request("test.echo", '{"type":"call.requested",\n"requestId":"a"');
-      await vi.waitFor(() => expect(worker.transport.dropped).toBe(odd.length + 1), 10_000);
+      await vi.waitFor(() => expect(worker.transport.dropped).toBe(odd.length + 1));
       const multiLine = await exchange(stranger, { requestId: "a\nb: c" }, "test.echo");
 
       expect(multiLine).toMatchObject({ type: "call.responded", requestId: "a\nb: c" });
@@ -228,7 +228,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       // Above this, Redis itself cuts off who does not read fast enough.
       const lines = "\n".repeat(24 * 1024 * 1024);
 
-      const dropped = (count: number) => vi.waitFor(() => expect(worker.transport.dropped).toBe(count), 30_000);
+      const dropped = (count: number) => vi.waitFor(() => expect(worker.transport.dropped).toBe(count));
       await stranger.request("test.echo", "x".repeat(64 * 1024 * 1024 - 1024));
       await dropped(1);
       await stranger.abort("test.echo", lines);

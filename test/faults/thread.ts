@@ -1,5 +1,5 @@
-/** A worker thread that serves, and can be kept busy. Says on its port which calls it starts. */
-import { parentPort } from "node:worker_threads";
+/** A worker thread that serves, and can be kept busy until `workerData.gate` is no longer 0. Says on its port which calls it starts. */
+import { parentPort, workerData } from "node:worker_threads";
 import { defineOperation, OperationType, Type } from "@alkdev/operations";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
@@ -11,11 +11,11 @@ const block = defineOperation({
   name: "block",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Does nothing else for a while.",
-  inputSchema: Type.Object({ ms: Type.Number() }),
+  description: "Does nothing else until the gate is open.",
+  inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   accessControl: { requiredScopes: [] },
-  handler: ({ ms }) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
+  handler: () => void Atomics.wait(workerData.gate, 0, 0),
 });
 
 const map = new PendingRequestMap(createWorkerTransport());
