@@ -69,7 +69,7 @@ export class BusTransport implements Transport, EngineEvents {
       peerId: nextRequestId(),
       maxOperations: this.#limits.operations,
       get maxPart() {
-        return engine.maxMessage / 4;
+        return post.maxMessage / 4;
       },
       gossip: (frame) => post.gossip(frame),
     });
@@ -123,7 +123,7 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void {
-    const frame = this.#decodeRequest(message);
+    const frame = from === "" ? this.#drop() : this.#decodeRequest(message);
     if (frame === undefined) this.#engine.settle?.(receipt);
     else this.#serving.take(frame, from, receipt);
   }
@@ -246,29 +246,26 @@ export class BusTransport implements Transport, EngineEvents {
     try {
       return readMessage(message, this.#limits.maxMessage + fullLetter);
     } catch (error) {
-      this.#drop(error);
-      return undefined;
+      return this.#drop(error);
     }
   }
 
   #decodeRequest(message: string | Uint8Array): CallRequested | undefined {
     const frame = this.#decode(message);
     if (frame === undefined || frame.type === "call.requested") return frame as CallRequested | undefined;
-    this.#drop();
-    return undefined;
+    return this.#drop();
   }
 
   #decode(text: string | Uint8Array): WireFrame | undefined {
     try {
       return decode(text, this.#limits);
     } catch (error) {
-      this.#drop(error);
-      return undefined;
+      return this.#drop(error);
     }
   }
 
   /** Everybody may write to a bus: what makes no sense is no reason to end anything. */
-  #drop(error?: unknown): void {
+  #drop(error?: unknown): undefined {
     this.#dropped++;
     log.debug("{transport}: a message was dropped: {error}", { transport: this.name, error });
   }

@@ -53,7 +53,7 @@ export interface LongRequest {
 
 /** What an engine tells. */
 export interface EngineEvents {
-  /** `receipt` comes back with `settle`. */
+  /** `from` is empty when nobody can be answered. `receipt` comes back with `settle`. */
   onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void;
   /** Something was sent to this peer's address, or was said to all who serve an operation of it. */
   onMessage(message: string | Uint8Array): void;

@@ -1,3 +1,3 @@
 export { type BusOptions, BusTransport } from "./bus-transport.ts";
 export type { Engine, EngineEvents, LongRequest } from "./engine.ts";
-export { cannotConnect, credentialsRefused, workerGone } from "./errors.ts";
+export { cannotConnect, credentialsRefused, notConnected, workerGone } from "./errors.ts";

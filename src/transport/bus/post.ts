@@ -14,13 +14,20 @@ export class Post {
     this.#engine = engine;
     this.#limits = limits;
     this.#sendLimits = limits;
-    this.#mailbag = new Mailbag((address, text) => engine.send(address, text));
+    this.#mailbag = new Mailbag(
+      (address, text) => engine.send(address, text),
+      () => engine.maxMessage,
+    );
+  }
+
+  /** Largest message that may be sent now, in bytes. A server's limit is known when it is connected, and may change. */
+  get maxMessage(): number {
+    return Math.min(this.#limits.maxMessage, this.#engine.maxMessage);
   }
 
   /** Throws a `CallError` when the frame cannot travel. */
   encode(frame: { type: string }): string {
-    // A server's limit is known when it is connected, and may change with it.
-    const maxMessage = Math.min(this.#limits.maxMessage, this.#engine.maxMessage);
+    const { maxMessage } = this;
     if (this.#sendLimits.maxMessage !== maxMessage) {
       this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
     }

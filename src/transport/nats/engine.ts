@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
-import type { Engine, EngineEvents } from "../bus/index.ts";
+import { CallError } from "../../operation/index.ts";
+import { type Engine, type EngineEvents, notConnected } from "../bus/index.ts";
 import { RecentRequests } from "./recent-requests.ts";
-import { Subjects } from "./subjects.ts";
+import { isAddress, Subjects } from "./subjects.ts";
 
 const log = logger("transport", "nats");
 
@@ -44,6 +45,7 @@ export class NATSEngine implements Engine {
   readonly #served = new Map<string, Served>();
   /** Those that stay for as long as this peer does. */
   readonly #subscriptions: Subscription[] = [];
+  readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   #unflushed = 0;
   #flushing: Promise<void> | undefined;
   #isClosed = false;
@@ -56,6 +58,7 @@ export class NATSEngine implements Engine {
     // Short, because it travels with every request: 128 random bits in 22 characters.
     this.address = `${options.inboxPrefix}.${randomBytes(16).toString("base64url")}`;
     this.#subscriptions.push(this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message)));
+    this.#statuses = connection.status();
     void this.#watchConnection();
   }
 
@@ -66,11 +69,13 @@ export class NATSEngine implements Engine {
   /** Resolves when the server knows what this peer listens to. */
   async ready(): Promise<void> {
     await this.#connection.flush();
+    // Every call would wait for an answer until its time is up.
+    if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`hear what is sent to ${this.address}`);
   }
 
   ask(operationId: string, requestId: string, text: string): void {
     const reply = `${this.address}.${token.request}${this.#recent.add(requestId)}`;
-    this.#publish(this.#subjects.call(operationId), text, reply);
+    if (!this.#publish(this.#subjects.call(operationId), text, reply)) throw notConnected(this.name);
   }
 
   withdraw(operationId: string, _ticket: unknown, text: string): void {
@@ -78,6 +83,7 @@ export class NATSEngine implements Engine {
   }
 
   send(address: string, text: string, isProbe = false): void {
+    if (!isAddress(address)) return; // it may have come in a frame
     const reply = isProbe ? `${this.address}.${token.probe}${Buffer.from(address).toString("base64url")}` : undefined;
     this.#publish(`${address}.${token.message}`, text, reply);
   }
@@ -100,6 +106,10 @@ export class NATSEngine implements Engine {
       });
     }
     await this.#connection.flush();
+    const refused = operationIds.filter((id) => this.#served.get(id)?.requests.isClosed());
+    if (refused.length === 0 || this.#isClosed) return;
+    await this.stop(refused);
+    throw notAllowed(`serve ${refused.join(", ")}`);
   }
 
   async stop(operationIds: readonly string[]): Promise<void> {
@@ -114,6 +124,7 @@ export class NATSEngine implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#statuses.stop?.(); // a connection that was given may outlive many transports
     const served = [...this.#served.values()].flatMap(({ requests, aborts }) => [requests, aborts]);
     for (const subscription of [...this.#subscriptions, ...served]) {
       if (!subscription.isClosed()) subscription.unsubscribe();
@@ -123,11 +134,18 @@ export class NATSEngine implements Engine {
     if (this.#options.ownsConnection) await atMost(closeTimeout, this.#connection.close());
   }
 
-  #publish(subject: string, text: string, reply?: string): void {
+  /** False when it was not sent. Never throws: a connection that was given may be drained by its owner at any time. */
+  #publish(subject: string, text: string, reply?: string): boolean {
     // While it is not connected, the client would drop it, or keep it for later when nobody wants it any more.
-    if (!this.isConnected || this.#connection.isClosed()) return;
+    if (!this.isConnected || this.#connection.isClosed()) return false;
+    try {
+      this.#connection.publish(subject, text, reply === undefined ? undefined : { reply });
+    } catch (error) {
+      log.warn("A message was lost: {error}", { error });
+      return false;
+    }
     this.#unflushed += text.length;
-    this.#connection.publish(subject, text, reply === undefined ? undefined : { reply });
+    return true;
   }
 
   #subscribe(subject: string, take: (message: Msg) => void, queue?: string): Subscription {
@@ -140,7 +158,8 @@ export class NATSEngine implements Engine {
 
   #onRequest({ data, reply = "" }: Msg): void {
     // Below the asker's address stands the id of the request, for the server's own word that nobody serves it.
-    this.#events.onRequest(data, reply.slice(0, reply.lastIndexOf(".")));
+    const from = reply.slice(0, reply.lastIndexOf("."));
+    this.#events.onRequest(data, isAddress(from) ? from : "");
   }
 
   #onInbox(message: Msg): void {
@@ -173,12 +192,12 @@ export class NATSEngine implements Engine {
   }
 
   async #watchConnection(): Promise<void> {
-    this.#connection.closed().then((error) => this.#onLost(error ?? new Error("The connection was closed")));
-    for await (const status of this.#connection.status()) {
+    for await (const status of this.#statuses) {
       if (status.type === "disconnect") this.#onLost(new Error("The server has closed the connection"));
       if (status.type === "reconnect") this.#onRestored();
       if (status.type === "error") log.warn("The server says: {error}", { error: status.error });
     }
+    this.#onLost(new Error("The connection was closed"));
   }
 
   #onLost(error: Error): void {
@@ -197,6 +216,11 @@ export class NATSEngine implements Engine {
     this.#unflushed = 0;
     this.#flushing = undefined;
   };
+}
+
+function notAllowed(what: string): CallError {
+  const message = `The NATS server does not allow this user to ${what}.`;
+  return new CallError("UPSTREAM_DENIED", message, undefined, { retryable: false, mayHaveRun: false });
 }
 
 /** Waits for something that may never come or fail, which here is all the same. */

@@ -1,5 +1,5 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import type { CallError } from "../../operation/index.ts";
+import { type CallError, isCallError } from "../../operation/index.ts";
 import { type BusOptions, BusTransport, cannotConnect, credentialsRefused } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { NATSEngine } from "./engine.ts";
@@ -40,17 +40,18 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   const used = connection ?? (await connect(options));
   const engineOptions = { prefix, inboxPrefix, ownsConnection: connection === undefined };
   let engine: NATSEngine | undefined;
-  const transport = new BusTransport((events) => {
-    engine = new NATSEngine(used, engineOptions, events);
-    return engine;
-  }, options);
+  let transport: BusTransport | undefined;
   try {
+    transport = new BusTransport((events) => {
+      engine = new NATSEngine(used, engineOptions, events);
+      return engine;
+    }, options);
     await engine!.ready();
+    return transport;
   } catch (error) {
-    await transport.close();
+    await transport?.close();
     throw toConnectError(options, error);
   }
-  return transport;
 }
 
 async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
@@ -75,6 +76,7 @@ async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
 }
 
 function toConnectError(options: NATSTransportOptions, cause: unknown): CallError {
+  if (isCallError(cause)) return cause;
   const unconnected = { server: "NATS", addresses: toAddresses(options), cause };
   if ((cause as Error).name !== "AuthorizationError") return cannotConnect(unconnected);
   return credentialsRefused(unconnected, "Give the right user and password, or token, in `connect`.");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 
 /** Longer tokens become a hash: a server takes lines of 4,096 bytes, with both subjects of a message in them. */
 const maxTokenLength = 256;
+const maxAddressLength = 1_024;
 /** Ids come from callers, who may make up any number of them. */
 const maxRemembered = 10_000;
 const unsafe = /[^A-Za-z0-9_-]/gu;
@@ -33,6 +34,14 @@ export class Subjects {
   abort(operationId: string): string {
     return `${this.#prefix}.abort.${encodeOperationId(operationId)}`;
   }
+}
+
+/**
+ * Tells whether this can be where a peer is reached. What stands in a message is a claim: nothing is sent to subjects that
+ * are no inbox, or that a server would read as something else.
+ */
+export function isAddress(text: string): boolean {
+  return text.length <= maxAddressLength && /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]{22}$/.test(text);
 }
 
 /**
