@@ -1,8 +1,16 @@
 import { Type } from "typebox";
-import { expect, test, vi } from "vitest";
-import { operation, subscription, until } from "../../test/conformance/transport-helpers.ts";
-import { CallError, type IOperationDefinition, localEnvelope, OperationRegistry } from "../index.ts";
+import { describe, expect, test, vi } from "vitest";
+import { describeSpec, operation, subscription, until } from "../../test/conformance/transport-helpers.ts";
+import {
+  CallError,
+  type IOperationDefinition,
+  localEnvelope,
+  OperationRegistry,
+  type OperationSpec,
+  type SourceReport,
+} from "../index.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
+import type { PeerEvent, Transport } from "../transport/transport.ts";
 import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
 
 async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
@@ -171,4 +179,57 @@ test("a hub does not offer to its peers what it has from them", async () => {
   const handler = buildCallHandler({ registry: hub.registry, callMap: hub.map });
 
   expect(handler.operations().map(({ name }) => name)).toEqual(["near"]);
+});
+
+describe("peers that a test plays", () => {
+  /** A source over a transport on which the test says what peers announce, and what it reports. */
+  async function listen() {
+    let say: (event: PeerEvent) => void = () => {};
+    const transport: Transport = {
+      name: "stage",
+      request: () => () => {},
+      serve: async () => async () => {},
+      announce: async () => {},
+      watchPeers(listener) {
+        say = listener;
+        return () => {};
+      },
+      close: async () => {},
+    };
+    const reports: SourceReport[] = [];
+    const source = importPeers(transport, { onReport: (report) => reports.push(report) });
+    await source.load();
+    const announce = (peerId: string, specs: OperationSpec[]) => say({ type: "peer.announced", peerId, specs });
+    return { source, announce, reports };
+  }
+
+  test("a peer that gives itself a name full of control characters writes no line of its own into a report", async () => {
+    const { announce, reports } = await listen();
+    const spec = describeSpec(operation("shared", () => 1));
+
+    announce("first", [spec]);
+    announce("evil\n2030-01-01 all is well", [{ ...spec, version: "2.0.0" }]);
+
+    expect(reports.flatMap(({ warnings }) => warnings)).toEqual([
+      {
+        where: "test.shared",
+        reason:
+          'The peer "evil\\n2030-01-01 all is well" announces "test.shared" with another spec than the peer that was there first; it is not merged.',
+      },
+    ]);
+  });
+
+  test("what a spec throws when it is read is told in a few words", async () => {
+    const { announce, reports } = await listen();
+    const spec = describeSpec(operation("odd", () => 1));
+    const failing = () => {
+      throw new Error("x".repeat(1_000_000));
+    };
+
+    announce("first", [{ ...spec, _meta: { toJSON: failing } }]);
+
+    const reasons = reports.flatMap(({ skipped }) => skipped.map(({ reason }) => reason));
+    expect(reasons).toHaveLength(1);
+    expect(reasons[0]?.length).toBeLessThan(1_000);
+  });
 });

@@ -1,6 +1,7 @@
 import type { OperationSource, SourceChange, SourceReport } from "../from/source.ts";
 import { Emitter, notify } from "../internal/emitter.ts";
 import { createWarnOnce, logger } from "../internal/log.ts";
+import { quote, truncate } from "../internal/text.ts";
 import {
   defaultLimits,
   type IOperationDefinition,
@@ -9,7 +10,7 @@ import {
   type OperationSpec,
 } from "../operation/index.ts";
 import { describeNesting, passOn } from "../registry/index.ts";
-import type { PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
+import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import { type Offer, toOffers } from "./offers.ts";
 import { markPeer } from "./origins.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
@@ -89,14 +90,14 @@ class PeerSource implements OperationSource {
 
   #onPeer(event: PeerEvent): void {
     const { peerId } = event;
-    const announced = event.type === "peer.announced" ? this.#read(event.specs) : new Map<string, Offer>();
+    const announced = event.type === "peer.announced" ? this.#read(event) : new Map<string, Offer>();
     const touched = new Set<string>();
     for (const [id, offers] of this.#offers) {
       if (!announced.has(id) && offers.delete(peerId)) touched.add(id);
     }
     for (const [id, offer] of announced) {
       const offers = this.#offers.get(id) ?? new Map<string, Offer>();
-      if (offers.get(peerId)?.text === offer.text) continue;
+      if (offers.get(peerId) === offer) continue;
       offers.set(peerId, offer);
       this.#offers.set(id, offers);
       touched.add(id);
@@ -105,9 +106,18 @@ class PeerSource implements OperationSource {
     this.#settle(touched);
   }
 
-  #read(specs: readonly OperationSpec[]): Map<string, Offer> {
+  #read({ peerId, specs }: PeerAnnounced): Map<string, Offer> {
     const most = this.#options.limits?.operations ?? defaultLimits.operations;
-    return toOffers(specs, most, (where, reason) => this.#report("skipped", where, reason));
+    return toOffers(specs, most, {
+      // Peers tend to announce what they, or others like them, have announced before.
+      find: (id, text) => {
+        const offers = this.#offers.get(id);
+        const own = offers?.get(peerId);
+        const known = own?.text === text ? own : offers?.values().next().value;
+        return known?.text === text ? known : undefined;
+      },
+      report: (where, reason) => this.#report("skipped", where, reason),
+    });
   }
 
   #settle(ids: Iterable<string>): void {
@@ -154,12 +164,13 @@ class PeerSource implements OperationSource {
   #compare(id: string, peerId: string, { text }: Offer, offers: ReadonlyMap<string, Offer>): void {
     const first = offers.values().next().value;
     if (first === undefined || first.text === text) return;
-    const reason = `${peerId} announces "${id}" with another spec than the peer that was there first; it is not merged.`;
-    this.#report("warnings", id, reason);
+    const reason = "with another spec than the peer that was there first; it is not merged.";
+    this.#report("warnings", id, `The peer ${quote(peerId)} announces ${quote(id)} ${reason}`);
   }
 
-  #report(kind: "skipped" | "warnings", where: string, reason: string): void {
+  #report(kind: "skipped" | "warnings", where: string, text: string): void {
     const { onReport } = this.#options;
+    const reason = truncate(text, 500);
     if (onReport === undefined) return warnOnce(`${where} ${reason}`, "{where}: {reason}", { where, reason });
     const report: SourceReport = { imported: [], skipped: [], warnings: [] };
     report[kind].push({ where, reason });
