@@ -14,17 +14,17 @@ export interface Progress {
 /** What a caller may say about a call besides its input. */
 export interface CallOptions {
   /** Who calls. Checked against the operation's `accessControl`. */
-  identity?: Identity;
+  identity?: Identity | undefined;
   /** Aborts the call, which then fails with `ABORTED`. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. @default none */
-  deadline?: number;
+  deadline?: number | undefined;
   /** Passed to the handler's context and to nested calls. */
-  metadata?: Record<string, unknown>;
+  metadata?: Record<string, unknown> | undefined;
   /** @default a fresh id */
-  requestId?: string;
+  requestId?: string | undefined;
   /** Hears what the handler reports with `context.progress()`. */
-  onProgress?: (progress: Progress) => void;
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** What a nested call may say. Identity and trust come from the context and cannot be given. */
@@ -40,10 +40,10 @@ export type OperationEnv = Record<
 export interface OperationContext {
   /** Made when first read. */
   readonly requestId: string;
-  readonly parentRequestId?: string;
-  readonly identity?: Identity;
+  readonly parentRequestId?: string | undefined;
+  readonly identity?: Identity | undefined;
   /** When the call is given up, in milliseconds since the epoch. */
-  readonly deadline?: number;
+  readonly deadline?: number | undefined;
   /** Fires when the call is aborted or out of time. Made when first read. */
   readonly signal: AbortSignal;
   /** `false` says that nothing can abort this call, so that a handler can spare itself the cost of the signal. */

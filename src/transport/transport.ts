@@ -22,12 +22,12 @@ export interface CallRequested {
   /** How many calls stand above this one. A claim, and never a reason to allow more. Absent for 0. */
   depth?: number;
   /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
-  timeout?: number;
+  timeout?: number | undefined;
   /** What `authenticate` of the serving side maps to an identity. */
   token?: string;
   /** A claim. Believed only by a serving side that was told to trust the bus. */
-  identity?: Identity;
-  metadata?: Record<string, unknown>;
+  identity?: Identity | undefined;
+  metadata?: Record<string, unknown> | undefined;
   /** For subscriptions: how many values may be sent before `call.credited` allows more. Absent for one answer. */
   credit?: number;
 }

@@ -45,7 +45,7 @@ test("the package runs on plain Node, and every sub-path loads", () => {
 test("the root needs no peer: a program that declares its registry gets a checked context.env from the packed types", () => {
   const fixture = (name: string) => readFileSync(new URL(`../fixtures/register/${name}.ts`, import.meta.url), "utf8");
   for (const name of ["operations", "registry"]) write(`${name}.mts`, fixture(name).replaceAll('.ts"', '.mjs"'));
-  const compilerOptions = { ...strictOptions, module: "NodeNext" };
+  const compilerOptions = { ...strictOptions, exactOptionalPropertyTypes: true, module: "NodeNext" };
   write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["registry.mts"] }));
 
   expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
