@@ -39,6 +39,8 @@ export type JWTAuthenticator = (
 
 /** How many checked tokens are kept, so that the next call needs no second check. */
 const maxKept = 1_000;
+/** And for how long, in ms: a key that is published no longer must not open anything for as long as its tokens last. */
+const longestKept = 600_000;
 
 /**
  * Makes what checks signed identities, with `jose`. A call without a token goes on without an identity; one whose token
@@ -93,19 +95,19 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   };
 }
 
-/** Remembers whose tokens were checked until they expire. */
+/** Remembers whose tokens were checked, for a while. */
 function keepIdentities(
   check: (token: string) => Promise<{ identity: Identity; lasts: number }>,
 ): (token: string) => Promise<Identity> {
-  const kept = new Map<string, { identity: Identity; lasts: number }>();
+  const kept = new Map<string, { identity: Identity; until: number }>();
   return async (token) => {
     const known = kept.get(token);
-    if (known !== undefined && Date.now() < known.lasts) return copyIdentity(known.identity);
+    if (known !== undefined && Date.now() < known.until) return copyIdentity(known.identity);
     kept.delete(token);
-    const checked = await check(token);
+    const { identity, lasts } = await check(token);
     if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
-    kept.set(token, checked);
-    return copyIdentity(checked.identity);
+    kept.set(token, { identity, until: Math.min(lasts, Date.now() + longestKept) });
+    return copyIdentity(identity);
   };
 }
 

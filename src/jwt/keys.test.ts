@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair } from "jose";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { createJWTAuthenticator, createJWTSigner, type JWTKey } from "./index.ts";
 import { forge, inSeconds, requested, secret } from "./testing.ts";
 
@@ -115,6 +115,7 @@ describe("what is no key", () => {
 describe("published keys", () => {
   const servers: Array<ReturnType<typeof createServer>> = [];
   afterEach(async () => {
+    vi.useRealTimers();
     for (const server of servers.splice(0)) {
       server.close();
       await once(server, "close");
@@ -151,6 +152,22 @@ describe("published keys", () => {
     await expect(authenticate(await forge(claims, { alg: "RS256", kid: "k2" }, privateKey))).rejects.toMatchObject({
       code: "ACCESS_DENIED",
     });
+  });
+
+  test("that are withdrawn open nothing any more after twenty minutes, also for tokens that were checked before", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("RS256", { extractable: true });
+    let keys = [{ ...(await exportJWK(publicKey)), kid: "k1" }];
+    const jwks = await publish(() => ({ body: { keys } }));
+    const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
+    const token = await forge({ ...claims, exp: inSeconds(7_200) }, { alg: "RS256", kid: "k1" }, privateKey);
+    const before = await authenticate(token);
+
+    keys = [];
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 20 * 60_000 });
+    const after = authenticate(token);
+
+    expect(before).toEqual(ada);
+    await expect(after).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   });
 
   test("that cannot be had let nobody in, and the error says to try again", async () => {
