@@ -1,5 +1,5 @@
 import { logger } from "../internal/log.ts";
-import { formatOperationId } from "../operation/index.ts";
+import { formatOperationId, type OperationSpec } from "../operation/index.ts";
 import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
 import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
@@ -12,6 +12,8 @@ export class Serving {
   readonly #onRequest: OnRequest;
   /** What stops each operation; several may share one. */
   readonly #stops = new Map<string, Promise<StopServing>>();
+  /** Operations that are on their way out, and when they are. */
+  readonly #leaving = new Map<string, Promise<void>>();
   readonly #stopListening: () => void;
   #announcing: Promise<void> | undefined = undefined;
   #isOver = false;
@@ -23,8 +25,7 @@ export class Serving {
     this.#handler = handler;
     this.#onRequest = onRequest;
     this.#stopListening = handler.onChange((change) => this.#apply(change));
-    const ids = handler.operations().map(({ namespace, name }) => formatOperationId(namespace, name));
-    this.ready = this.#begin(ids);
+    this.ready = this.#begin(handler.operations().map(toId));
     this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
   }
 
@@ -56,23 +57,30 @@ export class Serving {
   }
 
   #serve(ids: readonly string[]): Promise<StopServing> {
-    const stop = this.#transport.serve(ids, this.#onRequest);
+    const serve = () => this.#transport.serve(ids, this.#onRequest);
+    const left = ids.flatMap((id) => this.#leaving.get(id) ?? []);
+    // What comes back while it goes must not be stopped by its own end.
+    const stop = left.length === 0 ? serve() : Promise.all(left).then(serve);
     for (const id of ids) this.#stops.set(id, stop);
     return stop;
   }
 
-  #apply({ added, removed }: HandlerChange): void {
+  #apply({ added }: HandlerChange): void {
     if (this.#isOver) return;
     const fresh = added.filter((id) => !this.#stops.has(id));
     if (fresh.length > 0) this.#serve(fresh).catch((error) => this.#report(error));
-    for (const id of removed) this.#withdraw(id);
     this.#announceSoon().catch((error) => this.#report(error));
   }
 
-  #withdraw(id: string): void {
-    const stop = this.#stops.get(id);
+  #withdraw(id: string, stop: Promise<StopServing>): void {
     this.#stops.delete(id);
-    stop?.then((end) => end([id])).catch((error) => this.#report(error));
+    const leaving = stop
+      .then((end) => end([id]))
+      .catch((error) => this.#report(error))
+      .finally(() => {
+        if (this.#leaving.get(id) === leaving) this.#leaving.delete(id);
+      });
+    this.#leaving.set(id, leaving);
   }
 
   /** Changes tend to come in numbers, and each announcement holds everything. */
@@ -80,12 +88,23 @@ export class Serving {
     this.#announcing ??= (async () => {
       await Promise.allSettled(this.#stops.values());
       this.#announcing = undefined;
-      if (!this.#isOver) await this.#transport.announce(this.#handler.operations());
+      if (!this.#isOver) await this.#announce();
     })();
     return this.#announcing;
+  }
+
+  async #announce(): Promise<void> {
+    const specs = this.#handler.operations();
+    const ids = new Set(specs.map(toId));
+    for (const [id, stop] of this.#stops) if (!ids.has(id)) this.#withdraw(id, stop);
+    await this.#transport.announce(specs);
   }
 
   #report(error: unknown): void {
     if (!this.#isOver) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
   }
+}
+
+function toId({ namespace, name }: OperationSpec): string {
+  return formatOperationId(namespace, name);
 }
