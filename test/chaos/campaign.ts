@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Recorder } from "../history/index.ts";
 import type { Arena } from "./arena.ts";
@@ -5,7 +6,7 @@ import type { Caller } from "./caller.ts";
 import { makeCall } from "./load.ts";
 import type { Random } from "./random.ts";
 import { longestDeadline, mostPending } from "./settings.ts";
-import { within } from "./within.ts";
+import { insist, within } from "./within.ts";
 
 /** How long, in ms, a fault lasts at most. */
 const longestFault = 2_500;
@@ -39,6 +40,8 @@ export class Campaign {
     await Promise.all([this.#makeCalls(calls), ...breaking]);
     // What still runs then is ended by closing its caller, which is one more way to end.
     await within(longestDeadline + 500, Promise.all(this.#open)).catch(() => {});
+    // Nothing is broken any more: everybody gets an answer before long.
+    await Promise.all(this.#arena.callers.map((caller) => this.#recover(caller)));
   }
 
   toString(): string {
@@ -65,6 +68,13 @@ export class Campaign {
       const settled = makeCall(caller, random).finally(() => this.#open.delete(settled));
       this.#open.add(settled);
     }
+  }
+
+  async #recover(caller: Caller): Promise<void> {
+    const wish = { operation: "chaos.echo", input: {}, timeout: longestDeadline };
+    await insist(async () => assert(await caller.call(wish), `${caller.name} got no answer in the end`)).catch(
+      ({ message }) => this.#recorder.record({ kind: "rejected", message }),
+    );
   }
 
   /** @param patience how much longer than usual to wait between two faults */

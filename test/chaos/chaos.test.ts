@@ -9,14 +9,15 @@ import { root } from "../../scripts/subpaths.ts";
 function chaos(...args: string[]): Promise<{ exitCode: number; output: string }> {
   return new Promise((resolve) => {
     const command = ["--import", "tsx", "scripts/chaos.ts", ...args];
-    execFile(process.execPath, command, { cwd: root, timeout: 170_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, command, { cwd: root, timeout: 400_000 }, (error, stdout, stderr) => {
       resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), output: stdout + stderr });
     });
   });
 }
 
-test("a quarter of a minute of faults on all transports breaks no promise", { timeout: 180_000 }, async () => {
-  const { exitCode, output } = await chaos("--minutes", "0.25", "--seed", "2026");
+// How fast things are is promised of a machine of one's own; what happens, of every machine.
+test("a quarter of a minute of faults on all transports breaks no promise", { timeout: 420_000 }, async () => {
+  const { exitCode, output } = await chaos("--minutes", "0.25", "--seed", "2026", "--patience", "20");
 
   expect(output).toMatch(/^seed 2026: .+/);
   expect(output).toMatch(/\n0 violations\n/);

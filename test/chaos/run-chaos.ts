@@ -96,13 +96,13 @@ function countResources(): Map<string, number> {
   return counts;
 }
 
-/** What is there now and was not before; five seconds are granted to what is just going. */
+/** What is there now and was not before; half a minute is granted to what is just going. */
 async function findLeft(before: ReadonlyMap<string, number>): Promise<string[]> {
   for (let attempt = 0; ; attempt++) {
     const left = [...countResources()]
       .filter(([kind, count]) => count > (before.get(kind) ?? 0))
       .map(([kind, count]) => `${count - (before.get(kind) ?? 0)} ${kind}`);
-    if (left.length === 0 || attempt >= 50) return left;
+    if (left.length === 0 || attempt >= 300) return left;
     await delay(100);
   }
 }

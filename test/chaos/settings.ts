@@ -7,4 +7,4 @@ export const longestDeadline = 4_000;
 /** How many calls one caller may have pending. */
 export const mostPending = 100;
 /** How long, in ms, closing something may take before it counts as left behind. */
-export const closeTimeout = 15_000;
+export const closeTimeout = 60_000;

@@ -18,7 +18,7 @@ import type { TransportSuite } from "./transport-suite.ts";
 export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
   check("serves operations that are registered later, and no longer those that are removed", async () => {
     const { registry } = await serve([operation("first", () => 1)]);
-    const calls = await ask({ defaultTimeout: 500 });
+    const calls = await ask({ defaultTimeout: 2_000 });
     registry.register(operation("second", () => 2));
 
     await until(async () => (await calls.call("test.second", {})).data === 2);
@@ -217,6 +217,6 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
 
     expect(await pending).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
     expect(await next).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-    await until(async () => (await calls.call("test.echo", 2)).data === 2);
+    await until(async () => (await calls.call("test.echo", 2, { deadline: Date.now() + 2_000 })).data === 2);
   });
 }

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { PendingRequestMap } from "../../src/call/index.ts";
 import { CallError } from "../../src/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../../src/transport/transport.ts";
-import { deferred, operation, requested, sleep, subscription, until } from "./transport-helpers.ts";
+import { deferred, operation, requested, sleep, subscription, until, withEnoughTime } from "./transport-helpers.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does when handlers, callers and peers behave badly. */
@@ -40,10 +40,12 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
 
   check("tells the end of a call once, whatever its handler does later", async () => {
     const late = deferred<void>();
+    let hasBegun = false;
     const aborted = deferred<void>();
     const untilAborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
     await serve([
       operation("late", async (_input, { signal }) => {
+        hasBegun = true;
         await untilAborted(signal);
         await sleep(20);
         late.resolve();
@@ -58,16 +60,19 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     ]);
     const calls = await ask();
     const controller = new AbortController();
-    const ends: unknown[] = [];
 
-    const first = calls.call("test.late", {}, { deadline: Date.now() + 100 }).catch(({ code }) => ends.push(code));
-    const second = calls.call("test.throws", {}, { signal: controller.signal }).catch(({ code }) => ends.push(code));
+    const first = withEnoughTime(
+      () => hasBegun,
+      (time) => calls.call("test.late", {}, { deadline: Date.now() + time }).catch(({ code }) => code),
+    );
+    const second = calls.call("test.throws", {}, { signal: controller.signal }).catch(({ code }) => code);
     await calls.call("test.echo", 1);
     controller.abort();
-    await Promise.all([first, second, late.promise, aborted.promise]);
+    const ends = await Promise.all([first, second]);
+    await Promise.all([late.promise, aborted.promise]);
 
     expect((await calls.call("test.echo", 2)).data).toBe(2);
-    expect(ends.sort()).toEqual(["ABORTED", "TIMEOUT"]);
+    expect(ends).toEqual(["TIMEOUT", "ABORTED"]);
     expect(calls.getPendingCount()).toBe(0);
   });
 

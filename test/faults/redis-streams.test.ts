@@ -56,10 +56,11 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
 
   test("a request that three workers died with is given up, told to its caller and kept", async () => {
     using redis = await inspect();
-    await using first = await startWorker("redis", port, { heartbeat });
-    await using second = await startWorker("redis", port, { heartbeat });
-    await using third = await startWorker("redis", port, { heartbeat });
-    await using fourth = await startWorker("redis", port, { heartbeat });
+    const starting = Array.from({ length: 4 }, () => startWorker("redis", port, { heartbeat }));
+    await using first = await starting[0]!;
+    await using second = await starting[1]!;
+    await using third = await starting[2]!;
+    await using fourth = await starting[3]!;
     const workers = [first, second, third, fourth];
     const { map } = await connect();
 

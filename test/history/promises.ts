@@ -31,3 +31,15 @@ export const defaultPromises: Promises = {
   memory: 50 * 1024 * 1024,
   secrets: [],
 };
+
+/** The same with so many times as much time, for a machine that is busy with other things. */
+export function promiseWithPatience(factor: number): Partial<Promises> {
+  const { settle, start, abort, stop, heal } = defaultPromises;
+  return {
+    settle: settle * factor,
+    start: start * factor,
+    abort: abort * factor,
+    stop: stop * factor,
+    heal: heal * factor,
+  };
+}

@@ -59,7 +59,7 @@ function openThread(): Way {
     },
     async close() {
       thread.postMessage({ kind: "close" });
-      const timer = setTimeout(() => void thread.terminate(), 5_000);
+      const timer = setTimeout(() => void thread.terminate(), 60_000);
       const [code] = await exited;
       clearTimeout(timer);
       if (code !== 0) throw new Error(`the thread did not end by itself (code ${code})`);

@@ -19,7 +19,7 @@ export async function inLanes(
 }
 
 /** Waits for something to become true, for as long as a busy machine may need. False when it does not. */
-export async function becomes(isTrue: () => Promise<boolean>, patience = 10_000): Promise<boolean> {
+export async function becomes(isTrue: () => Promise<boolean>, patience = 60_000): Promise<boolean> {
   const giveUpAt = performance.now() + patience;
   while (!(await isTrue())) {
     if (performance.now() > giveUpAt) return false;

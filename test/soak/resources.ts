@@ -5,7 +5,10 @@ export function listResources(): string[] {
   return process.getActiveResourcesInfo();
 }
 
-/** What keeps it alive and did not before. Sockets may take a moment to go. */
+/** How often, and in ms how long, to look again. */
+const looks = { count: 600, pause: 50 };
+
+/** What keeps it alive and did not before. Sockets may take a moment to go, on a busy machine a long one. */
 export async function resourcesSince(before: readonly string[]): Promise<string[]> {
   for (let attempt = 0; ; attempt++) {
     const left = listResources();
@@ -13,7 +16,7 @@ export async function resourcesSince(before: readonly string[]): Promise<string[
       const index = left.indexOf(known);
       if (index >= 0) left.splice(index, 1);
     }
-    if (left.length === 0 || attempt === 20) return left;
-    await delay(50);
+    if (left.length === 0 || attempt === looks.count) return left;
+    await delay(looks.pause);
   }
 }

@@ -42,7 +42,7 @@ export interface Side extends AsyncDisposable {
 }
 
 /** How long, in ms, a process may take to end when it has nothing left to do. */
-const lastMoment = 10_000;
+const lastMoment = 60_000;
 
 /** Starts a side. */
 export function startSide(name: "server", order: ServerOrder): Side;

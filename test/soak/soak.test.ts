@@ -5,7 +5,7 @@ import { transportNames } from "./transports.ts";
 // A fiftieth of `npm run soak`, and bounds that only a real leak breaks: what counts here is that the soaks run.
 test.concurrent.each(transportNames)(
   "nothing piles up and nothing is left over %s",
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async (name) => {
     const rows = await runSoaks({ transports: [name], scale: 0.02, slack: 4 });
 

@@ -9,6 +9,8 @@ const count = 200;
 /** In ms. Longer than two heartbeats of a bus, in which peers ask each other whether they are there. */
 const patience = 12_000;
 const looks = 4;
+/** How often a count must be the same, every tenth of a second. */
+const atRest = 10;
 
 /** Consumers that take one value each and then nothing, for good. */
 export const stalled: Soak = {
@@ -36,15 +38,16 @@ export const stalled: Soak = {
   },
 };
 
-/** Whether a count comes to rest. */
+/** Whether a count comes to rest: what is only held up by a busy machine goes on before long. */
 function stops(made: () => Promise<number>): Promise<boolean> {
   let last = -1;
+  let same = 0;
   return becomes(async () => {
     await delay(100);
     const values = await made();
-    const isSame = values === last;
+    same = values === last ? same + 1 : 0;
     last = values;
-    return isSame;
+    return same === atRest;
   });
 }
 

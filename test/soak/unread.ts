@@ -8,6 +8,8 @@ import { megabyte, type Soak } from "./soak.ts";
 /** 16 KiB each, so that 12,800 of them are 200 MiB. */
 const size = 16 * 1024;
 const count = 12_800;
+/** How often what was made must be the same, every fifth of a second. */
+const atRest = 5;
 
 /** A client that allows the producer everything and reads nothing. */
 export const unread: Soak = {
@@ -27,6 +29,7 @@ export const unread: Soak = {
 
     let last = -1;
     let made = 0;
+    let same = 0;
     // Until it makes no more: because it waits, because it was told to end, or because all was written.
     const hasStopped = await becomes(async () => {
       await Promise.all(Array.from({ length: 100 }, (_, n) => calls.call("soak.echo", { n })));
@@ -35,8 +38,9 @@ export const unread: Soak = {
       await sample();
       made = (await counts()).produced - before;
       progress(made);
-      return made > 0 && made === last;
-    }, 60_000);
+      same = made > 0 && made === last ? same + 1 : 0;
+      return same === atRest;
+    });
     socket.terminate();
 
     const problems = hasStopped ? [] : ["the producer did not stop"];

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import {
   CallError,
@@ -98,7 +98,7 @@ const stories: Record<string, (caller: Caller) => Promise<unknown>> = {
   "misspells an operation": ({ call }) => call("test.creat", {}),
   "calls a subscription": ({ call }) => call("test.count", { upTo: 1 }),
   "subscribes to a query": async ({ subscribe: values }) => collect(values("test.echo", {})),
-  "runs out of time": ({ call }) => call("test.hang", {}, { deadline: Date.now() + 60 }),
+  "runs out of time": ({ call }) => call("test.hang", {}, { deadline: Date.now() + 500 }),
   "calls when the time is over": ({ call }) => call("test.echo", {}, { deadline: Date.now() - 1 }),
   "gives a duration for a deadline": ({ call }) => call("test.echo", {}, { deadline: 5_000 }),
   aborts: async ({ call }) => {
@@ -191,9 +191,15 @@ export function describeStories(
         async () => {
           const registry = createStoryRegistry();
           const network = await createNetwork();
+          const opened: Array<{ close(): Promise<void> }> = [network];
+          onTestFinished(async () => {
+            for (const it of opened.reverse()) await it.close();
+          });
           const serving = new PendingRequestMap(await network.server());
+          opened.push(serving);
           await serving.handle(buildCallHandler({ registry, callMap: serving, trustedBus: true })).ready;
           const travelling = await createTravelling(network);
+          opened.push(travelling);
 
           const direct = await tell(story, {
             call: (id, input, options) => registry.execute(id, input, options),
@@ -203,9 +209,6 @@ export function describeStories(
 
           expect(travelled).toStrictEqual(direct);
           expect(travelling.pending()).toBe(0);
-          await travelling.close();
-          await serving.close();
-          await network.close();
         },
       );
     }
