@@ -43,8 +43,6 @@ async function bundleProgram(): Promise<string> {
     cwd: consumer,
     platform: "browser",
     logLevel: "silent",
-    // An optional peer, which browsers do without.
-    external: ["ws"],
   });
   const { output } = await bundle.generate({ format: "iife", codeSplitting: false });
   await bundle.close();

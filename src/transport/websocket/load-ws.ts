@@ -7,7 +7,7 @@ export type WSModule = typeof WS;
 /** Loads `ws` when it is first needed, because it is an optional peer that browsers do without. `needed` begins the error. */
 export async function loadWS(needed: string): Promise<WSModule> {
   try {
-    return await import("ws");
+    return await import("ws"); // in this block bundlers take it for what it is: not needed everywhere
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw new CallError(
