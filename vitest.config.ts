@@ -12,8 +12,8 @@ export default defineConfig({
   test: {
     exclude: ["**/node_modules/**", "dist"],
     // Generous: a busy machine must not turn a test red. Nothing waits for it that works.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     setupFiles: ["./test/fixed-seed.ts", "./test/patience.ts"],
     reporters: ["default", "./scripts/count-reporter.ts"],
     projects: [

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 
 /** How long, in ms, a test waits for a condition. Only what never comes takes so long; a busy machine must not fail. */
-const patience = 40_000;
+const patience = 60_000;
 
 type Options = Parameters<typeof vi.waitFor>[1];
 

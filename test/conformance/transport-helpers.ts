@@ -3,7 +3,7 @@ import { type IOperationDefinition, localEnvelope, type OperationSpec } from "..
 import { type CallRequested, isLastReply, type ReplyFrame, type Transport } from "../../src/transport/transport.ts";
 
 /** How long, in ms, something may take on a busy machine. */
-const patience = 40_000;
+const patience = 60_000;
 
 /** A query `test.<name>` of any input and output. */
 export function operation(name: string, handler: IOperationDefinition["handler"]): IOperationDefinition {

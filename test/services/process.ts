@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ensureServer, type ServerName } from "../../scripts/ensure-servers.ts";
+import { findFreePort } from "./free-port.ts";
 
 /** A server of our own on loopback, which can be killed and started again at the same place. */
 export interface Service extends AsyncDisposable {
@@ -30,13 +31,6 @@ export interface ServiceRecipe {
 
 /** How long, in ms, a server may take until it listens. */
 const startTimeout = 60_000;
-/**
- * Where servers listen: below the ports that systems give to connections by themselves. While a server is killed, no
- * connection may take its port, not even one that tries to reach it. Processes look in places of their own.
- */
-const ports = { first: 10_240, forEach: 16, processes: 1_400 };
-let portsTried = 0;
-
 /** Starts a server on a free port, or gives `undefined` where there is none to start. */
 export async function startService(recipe: ServiceRecipe): Promise<Service | undefined> {
   const program = ensureServer(recipe.name);
@@ -83,27 +77,6 @@ export async function startService(recipe: ServiceRecipe): Promise<Service | und
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/** A port that was free a moment ago; a server that is started again must find the same one. */
-async function findFreePort(): Promise<number> {
-  for (;;) {
-    const place = (process.pid + Math.floor(portsTried / ports.forEach)) % ports.processes;
-    const port = ports.first + place * ports.forEach + (portsTried++ % ports.forEach);
-    if (await isFree(port)) return port;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  const isListening = await new Promise<boolean>((resolve) => {
-    server.once("listening", () => resolve(true)).once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1");
-  });
-  if (!isListening) return false;
-  server.close();
-  await once(server, "close");
-  return true;
 }
 
 async function untilListening(port: number, child: ChildProcess): Promise<void> {

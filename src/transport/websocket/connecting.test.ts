@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket as NetSocket } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as NodeSocket, WebSocketServer } from "ws";
+import { findFreePort } from "../../../test/services/free-port.ts";
 import { startServer } from "./testing.ts";
 import { createWebSocketTransport } from "./web-socket-client.ts";
 
@@ -35,7 +36,7 @@ class Uncut extends NodeSocket {
 
 describe("closing a transport", () => {
   test("that is connecting again leaves no socket behind", async () => {
-    const server = await startServer();
+    const server = await startServer({}, { port: await findFreePort() });
     const transport = await createWebSocketTransport(server.url, {
       reconnect: { first: 1, longest: 1 },
       connectTimeout: 600_000,
@@ -51,7 +52,7 @@ describe("closing a transport", () => {
   });
 
   test("that waits for its token does not wait for it, and connects no more", async () => {
-    const server = await startServer();
+    const server = await startServer({}, { port: await findFreePort() });
     const token = vi.fn(async () => "first");
     const transport = await createWebSocketTransport(server.url, { token, reconnect: { first: 1, longest: 1 } });
     let tell: (token: string) => void = () => {};
@@ -81,11 +82,11 @@ describe("an attempt that takes too long", () => {
   test("is given up for good, also by a socket that cannot be cut", async () => {
     const { url, taken } = await startMute();
 
-    const dialled = createWebSocketTransport(url, { WebSocket: Uncut as never, connectTimeout: 100 });
+    const dialled = createWebSocketTransport(url, { WebSocket: Uncut as never, connectTimeout: 500 });
     await expect(dialled).rejects.toMatchObject({ code: "UNAVAILABLE" });
 
     await vi.waitFor(() => expect(Uncut.made.at(-1)!.readyState).toBe(NodeSocket.CLOSED));
-    expect(taken).toHaveLength(1);
+    await vi.waitFor(() => expect(taken).toHaveLength(1));
   });
 });
 

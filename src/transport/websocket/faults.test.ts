@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
+import { findFreePort } from "../../../test/services/free-port.ts";
 import { PendingRequestMap } from "../../call/index.ts";
 import type { CallError } from "../../operation/index.ts";
 import type { Transport } from "../transport.ts";
@@ -33,10 +34,8 @@ async function dial(url: string, options?: WebSocketTransportOptions): Promise<P
 const quickly = { reconnect: { first: 20, longest: 100 } };
 
 describe("a server that dies", () => {
-  test("killed with 500 calls pending: all settle, and calls work again once it is back", {
-    timeout: 60_000,
-  }, async () => {
-    const { child, url, port } = await startChild();
+  test("killed with 500 calls pending: all settle, and calls work again once it is back", async () => {
+    const { child, url, port } = await startChild(await findFreePort());
     const calls = await dial(url, quickly);
     const pending = Array.from({ length: 500 }, () => calls.call("test.hang", {}).catch((error) => error));
     const subscription = calls.subscribe("test.count", { to: 1_000_000 });
@@ -57,7 +56,7 @@ describe("a server that dies", () => {
   });
 
   test("what a client serves and announces is told again after a reconnect", async () => {
-    const first = await startServer({ acceptOperations: true });
+    const first = await startServer({ acceptOperations: true }, { port: await findFreePort() });
     const client = await createWebSocketTransport(first.url, quickly);
     closing.push(() => client.close());
     await client.serve(["desk.ping"], (frame, reply) => {
@@ -78,15 +77,15 @@ describe("a server that dies", () => {
     expect((await second.calls.call("desk.ping", {})).data).toBe("pong");
   });
 
-  test("stopped without a word: found out by the heartbeat", { timeout: 60_000 }, async () => {
+  test("stopped without a word: found out by the heartbeat", async () => {
     const { child, url } = await startChild();
-    const calls = await dial(url, { heartbeat: 200, reconnect: false });
+    const calls = await dial(url, { heartbeat: 1_000, reconnect: false });
     expect((await calls.call("test.echo", 1)).data).toBe(1);
 
     child.kill("SIGSTOP");
     const ends: string[] = [];
     const unheard = calls.call("test.echo", 1).catch(({ code, mayHaveRun }) => ends.push(`${code} ${mayHaveRun}`));
-    const last = calls.call("test.echo", 2, { deadline: Date.now() + 20_000 }).catch(({ code }) => ends.push(code));
+    const last = calls.call("test.echo", 2, { deadline: Date.now() + 60_000 }).catch(({ code }) => ends.push(code));
     await Promise.all([unheard, last]);
 
     // Had nobody noticed, the deadline would have been the first to end anything.
@@ -94,7 +93,7 @@ describe("a server that dies", () => {
   });
 
   test("a client that is stopped is dropped by the server, and its calls are aborted", async () => {
-    const server = await startServer({ heartbeat: 100 });
+    const server = await startServer({ heartbeat: 500 });
     closing.push(() => server.close());
     const silent = new RawSocket(server.url);
     closing.push(() => silent.terminate());
@@ -151,9 +150,7 @@ describe("a server that dies", () => {
 });
 
 describe("a client that does not read", () => {
-  test("200 MB of a subscription wait at the producer, and others are served meanwhile", {
-    timeout: 60_000,
-  }, async () => {
+  test("200 MB of a subscription wait at the producer, and others are served meanwhile", async () => {
     const server = await startServer({ heartbeat: 0 });
     closing.push(() => server.close());
     const other = await dial(server.url);
@@ -172,7 +169,7 @@ describe("a client that does not read", () => {
     await vi.waitFor(() => expect(server.seen.sent).toBe(200));
   });
 
-  test("answers that pile up end the connection, and nobody else's", { timeout: 60_000 }, async () => {
+  test("answers that pile up end the connection, and nobody else's", async () => {
     const server = await startServer({ heartbeat: 0, limits: { bufferedBytes: 4_000_000 } });
     closing.push(() => server.close());
     const other = await dial(server.url);

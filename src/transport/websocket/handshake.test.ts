@@ -67,7 +67,7 @@ describe("refused handshakes", () => {
   });
 });
 
-test("a reason to close that is long in bytes ends the connection all the same", { timeout: 10_000 }, async () => {
+test("a reason to close that is long in bytes ends the connection all the same", async () => {
   const server = await serve();
   const transport = await createWebSocketTransport(server.url, { reconnect: false });
   const call = new PendingRequestMap(transport).call("test.hang", {}).catch((error) => error.code);

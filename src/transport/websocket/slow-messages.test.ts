@@ -11,9 +11,9 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const heartbeat = 300;
+const heartbeat = 800;
 /** So long that a message takes several heartbeats. */
-const pause = 50;
+const pause = 80;
 const pieces = 25;
 
 /** Writes one message as a slow network brings it: a piece at a time, and nothing else meanwhile. */

@@ -44,6 +44,12 @@ function isRunning(pid: number): boolean {
   }
 }
 
+/** Lets a process stand still. */
+async function stop(pid: number): Promise<void> {
+  process.kill(pid, "SIGSTOP");
+  await vi.waitUntil(() => !isRunning(pid) || /\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
+}
+
 function untilGone(pid: number): Promise<void> {
   return vi.waitFor(() => expect(isRunning(pid)).toBe(false));
 }
@@ -112,10 +118,10 @@ describe("a pool of processes", () => {
   test("a process that stands still keeps its calls until their deadline, and the others work", async () => {
     const { calls } = await startPool({ size: 2 });
     const stopped = await pidOf(calls);
-    process.kill(stopped, "SIGSTOP");
+    await stop(stopped);
     closing.push(() => isRunning(stopped) && process.kill(stopped, "SIGCONT"));
 
-    const deadline = { deadline: Date.now() + 1_000 };
+    const deadline = { deadline: Date.now() + 4_000 };
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => calls.call("test.who", {}, deadline)));
 
     // The first call that it is given stays pending, so that all later ones go to the other.
@@ -126,13 +132,13 @@ describe("a pool of processes", () => {
     await vi.waitFor(async () => {
       const pids = await Promise.all(Array.from({ length: 10 }, () => pidOf(calls)));
       expect(pids).toContain(stopped);
-    }, 10_000);
+    });
   });
 
   test("a process that reads nothing is given up when too much waits for it", async () => {
     const { calls } = await startPool({ limits: { bufferedBytes: 1024 * 1024 } });
     const stopped = await pidOf(calls);
-    process.kill(stopped, "SIGSTOP");
+    await stop(stopped);
 
     const pending = Array.from({ length: 100 }, () =>
       calls.call("test.echo", "x".repeat(100_000)).catch((error) => error.message),
@@ -147,7 +153,7 @@ describe("a pool of processes", () => {
     const { pool, calls } = await startPool({ size: 2 });
     const [stubborn, stopped] = await Promise.all([pidOf(calls), pidOf(calls)]);
     await calls.call("test.stay", {});
-    process.kill(stopped, "SIGSTOP");
+    await stop(stopped);
     const pending = calls.call("test.hang", {}).catch((error) => error.code);
 
     await pool.close();
@@ -177,6 +183,13 @@ describe("a pool of processes", () => {
       code: "UNAVAILABLE",
       message: expect.stringContaining("The worker ended with code 1"),
     });
+  });
+
+  test("the module may be named by the text of its URL", async () => {
+    const pool = await createWorkerPool(worker.url.href, { kind: "process", size: 1, process: { execArgv } });
+    closing.push(() => pool.close());
+
+    expect(pool.size).toBe(1);
   });
 
   test("a program that is not there fails the pool", async () => {
