@@ -77,7 +77,8 @@ class Pool extends LinkHub implements WorkerPool {
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
     super("worker-pool", { onLost: (link, error) => this.#onLost(link, error) });
-    this.#url = url;
+    // What import.meta.resolve() gives; neither threads nor processes take it as it is.
+    this.#url = typeof url === "string" && url.startsWith("file:") ? new URL(url) : url;
     this.#options = options;
   }
 
