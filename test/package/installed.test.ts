@@ -81,6 +81,35 @@ test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResol
   expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
 });
 
+test("an option may be undefined, as what comes from the environment is, also with exactOptionalPropertyTypes", () => {
+  linkPeers();
+  const program = `import { PendingRequestMap } from "@alkdev/operations";
+    import { createNATSTransport } from "@alkdev/operations/transport-nats";
+    import { createRedisTransport } from "@alkdev/operations/transport-redis";
+    import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
+    import { createWorkerPool, createWorkerTransport } from "@alkdev/operations/transport-worker";
+    const { URL, PREFIX, TOKEN } = process.env;
+    export const nats = createNATSTransport({ servers: URL, prefix: PREFIX, limits: undefined });
+    export const redis = createRedisTransport({ url: URL, prefix: PREFIX, heartbeat: undefined });
+    export const client = createWebSocketTransport("", { token: TOKEN, reconnect: undefined });
+    export const server = createWebSocketServer({ path: PREFIX, allowedHosts: undefined });
+    export const pool = createWorkerPool("", { size: undefined, worker: undefined, startTimeout: undefined });
+    export const parent = createWorkerTransport(undefined, { limits: undefined });
+    export const call = new PendingRequestMap().call("a.b", {}, { token: TOKEN, deadline: undefined });`;
+  write("options.mts", program);
+  // Types of the client for NATS are wrong by themselves then.
+  const compilerOptions = { ...strictOptions, exactOptionalPropertyTypes: true, skipLibCheck: true };
+  write(
+    "tsconfig.json",
+    JSON.stringify({
+      compilerOptions: { ...compilerOptions, module: "NodeNext", types: ["node"] },
+      files: ["options.mts"],
+    }),
+  );
+
+  expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
+});
+
 test("the tarball holds built modules, their types and the texts, and nothing else", () => {
   const files = run("tar", ["-tzf", inject("tarball")])
     .trim()

@@ -10,15 +10,15 @@ import { attachPipe } from "./worker-transport.ts";
 /** How the processes of a pool are started. */
 export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" | "gid" | "windowsHide"> {
   /** The whole environment of the process. @default that of this process, with all its secrets */
-  env?: NodeJS.ProcessEnv;
+  env?: NodeJS.ProcessEnv | undefined;
   /** What the module finds in `process.argv` after its own name. */
-  args?: readonly string[];
+  args?: readonly string[] | undefined;
   /** Options of Node itself. @default those of this process */
-  execArgv?: readonly string[];
+  execArgv?: readonly string[] | undefined;
   /** The program that runs the module. @default the one that runs this */
-  execPath?: string;
+  execPath?: string | undefined;
   /** Where its input and output go; nothing here reads them. @default no input, output and errors to those of this process */
-  stdio?: readonly [stdin: StandardStream, stdout: StandardStream, stderr: StandardStream];
+  stdio?: readonly [stdin: StandardStream, stdout: StandardStream, stderr: StandardStream] | undefined;
 }
 
 /** Where a standard stream goes: nowhere, to the one of this process, or to an open file. */

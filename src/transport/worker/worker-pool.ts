@@ -14,24 +14,24 @@ const log = logger("transport", "worker");
 /** How a pool of workers behaves, whatever they are. */
 interface PoolOptions {
   /** How many workers. @default what the machine has cores, less one */
-  size?: number;
-  limits?: Limits;
+  size?: number | undefined;
+  limits?: Limits | undefined;
   /** How long, in ms, a worker may take until it has announced what it serves. @default 60,000 */
-  startTimeout?: number;
+  startTimeout?: number | undefined;
 }
 
 /** How a pool of threads behaves. */
 export interface ThreadPoolOptions extends PoolOptions {
-  kind?: "thread";
+  kind?: "thread" | undefined;
   /** Passed on to every `Worker`: `workerData`, `env`, `execArgv`, `resourceLimits`. */
-  worker?: WorkerOptions;
+  worker?: WorkerOptions | undefined;
 }
 
 /** How a pool of processes behaves. */
 export interface ProcessPoolOptions extends PoolOptions {
   kind: "process";
   /** How each is started: `env`, `execArgv`, `cwd`, `uid`. */
-  process?: WorkerProcessOptions;
+  process?: WorkerProcessOptions | undefined;
 }
 
 /** How a pool of workers behaves. Those of a pool are threads unless it says otherwise. */

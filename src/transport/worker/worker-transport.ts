@@ -9,7 +9,7 @@ import { openPort, type PortListener, type WorkerPort } from "./port.ts";
 
 /** How a worker transport behaves. */
 export interface WorkerTransportOptions {
-  limits?: Limits;
+  limits?: Limits | undefined;
 }
 
 /**
