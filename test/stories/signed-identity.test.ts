@@ -219,10 +219,12 @@ test("tokens for an identity open WebSocket connections, and tokens for a call d
   const request: CallRequested = { type: "call.requested", requestId: "1", operationId: "test.who", input: {} };
 
   const calls = new PendingRequestMap(await createWebSocketTransport(url, { token: await forAll(ada) }));
-  const refused = createWebSocketTransport(url, { token: await forCall(ada, request) });
+  const tokenForCall = await forCall(ada, request);
 
   expect((await calls.call("test.who", {})).data).toEqual(ada);
-  await expect(refused).rejects.toMatchObject({ code: "UPSTREAM_DENIED" });
+  await expect(createWebSocketTransport(url, { token: tokenForCall })).rejects.toMatchObject({
+    code: "UPSTREAM_DENIED",
+  });
   await calls.close();
   await serving.close();
   http.close();

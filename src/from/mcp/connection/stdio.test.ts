@@ -175,6 +175,24 @@ test("several answers may come in one line", async () => {
   expect(await Promise.all([1, 2].map((n) => call(connection, "both", { n })))).toEqual(["1", "2"]);
 });
 
+test("progress that comes in one piece with the answer is told before it", async () => {
+  const source = `calls.work = (args, { id, params }) => {
+    const { progressToken } = params._meta;
+    const progress = [1, 2].map((progress) => ({ method: "notifications/progress", params: { progressToken, progress } }));
+    const messages = [...progress, { id, result: text("done") }].map((message) => ({ jsonrpc: "2.0", ...message }));
+    process.stdout.write(messages.map((message) => JSON.stringify(message) + "\\n").join(""));
+  }`;
+  const connection = await connect(program(source));
+  const told: unknown[] = [];
+
+  const answer = await connection.callTool(
+    { name: "work" },
+    { tool: {}, onprogress: ({ progress }) => void told.push(progress) },
+  );
+
+  expect([...told, answer]).toEqual([1, 2, { content: [{ type: "text", text: "done" }] }]);
+});
+
 test("a message is put together from any pieces", async () => {
   const source = `
     calls.slow = (args, { id }) => {
@@ -344,8 +362,10 @@ test("closing while it starts leaves nothing, and closing twice is fine", async 
 
   const closed = [connection.close(), connection.close()];
 
-  await expect(pending).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  await expect(reconnecting).rejects.toMatchObject({ code: "ABORTED" });
+  await Promise.all([
+    expect(pending).rejects.toMatchObject({ code: "UNAVAILABLE" }),
+    expect(reconnecting).rejects.toMatchObject({ code: "ABORTED" }),
+  ]);
   await Promise.all(closed);
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
