@@ -84,7 +84,6 @@ const tools: Record<string, ShopTool> = {
       for (let progress = 1; progress <= 3 && progressToken !== undefined; progress++) {
         const params = { progressToken, progress, total: 3, message: `step ${progress}` };
         await mcpReq.notify({ method: "notifications/progress", params });
-        await new Promise((resolve) => setTimeout(resolve, 5)); // what comes with the answer, the SDK drops
       }
       return { content: [text("counted")] };
     },

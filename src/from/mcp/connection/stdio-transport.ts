@@ -42,6 +42,7 @@ export class StdioTransport implements Transport {
   #child: ChildProcess | undefined;
   #group: ProcessGroup | undefined;
   #closed = false;
+  #told: Promise<void> = Promise.resolve();
 
   constructor(options: StdioOptions) {
     this.#options = options;
@@ -141,8 +142,13 @@ export class StdioTransport implements Transport {
     // Servers of 2025-03-26 may answer several requests at once.
     for (const message of Array.isArray(value) ? value : [value]) {
       // Banners and other noise on stdout; programs do that.
-      if (isObject(message) && message["jsonrpc"] === "2.0") this.onmessage?.(message as JSONRPCMessage);
+      if (isObject(message) && message["jsonrpc"] === "2.0") this.#tell(message as JSONRPCMessage);
     }
+  }
+
+  /** One after the other: the SDK looks at progress a moment later, and forgets who wants it when the answer is there. */
+  #tell(message: JSONRPCMessage): void {
+    this.#told = this.#told.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
   }
 
   /** A message that is too long is answered in its place, so that only its own call fails. */
@@ -156,7 +162,7 @@ export class StdioTransport implements Transport {
       this.#group?.kill();
       return;
     }
-    this.onmessage?.({
+    this.#tell({
       jsonrpc: "2.0",
       id,
       error: { code: -31008, message: error.message, data: error },
