@@ -251,6 +251,7 @@ describe("values that do not travel", () => {
     expect(decode(text, room(bytes))).toEqual(request("é"));
     expect(failure(() => encode(request("é"), room(bytes - 1)))).toMatchObject({
       code: "PAYLOAD_TOO_LARGE",
+      message: `The message is larger than ${bytes - 1} bytes. If this is meant, raise limits.maxMessage at both ends, and the server's max_payload with NATS.`,
       mayHaveRun: false,
     });
     expect(failure(() => decode(text, room(bytes - 1)))).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });

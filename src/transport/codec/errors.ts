@@ -15,7 +15,7 @@ export function notSendable(what: string, path: string, options: { mayHaveRun: b
 export function payloadTooLarge(limit: number, mayHaveRun: boolean): CallError {
   return new CallError(
     "PAYLOAD_TOO_LARGE",
-    `The message is larger than ${limit} bytes. Raise limits.maxMessage at both ends if this is meant.`,
+    `The message is larger than ${limit} bytes. If this is meant, raise limits.maxMessage at both ends, and the server's max_payload with NATS.`,
     { limit: "maxMessage", allowed: limit },
     { retryable: false, mayHaveRun },
   );
