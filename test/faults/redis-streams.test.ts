@@ -115,7 +115,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     await redis.send("PUBLISH", "operations:peers", '{"type":"call.requested"}');
     await redis.send("PUBLISH", "operations:abort:work.echo", "\u0000");
 
-    await vi.waitFor(() => expect(transport.dropped).toBe(4));
+    await vi.waitFor(() => expect(transport.dropped).toBe(5));
     expect((await map.call("work.echo", { n: 2 })).data).toMatchObject({ n: 2 });
     expect(heard).toEqual([]);
     listener.destroy();

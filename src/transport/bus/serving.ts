@@ -10,6 +10,7 @@ import {
   toFailedFrame,
 } from "../transport.ts";
 import { Askers } from "./askers.ts";
+import { atMost } from "./at-most.ts";
 import { EarlyAborts } from "./early-aborts.ts";
 import type { Engine } from "./engine.ts";
 import { poisonous, workerGone } from "./errors.ts";
@@ -53,7 +54,7 @@ export class Serving {
       const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
       if (stopped.length === 0) return;
       await this.#engine.stop(stopped);
-      await this.#beginHeld();
+      await atMost(this.#askers.settled(), longestWait);
       for (const id of stopped) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
     };
   }
@@ -157,16 +158,6 @@ export class Serving {
   #refuse({ requestId }: CallRequested, from: string, receipt: unknown, error: CallError): void {
     this.#post.push(from, toFailedFrame(requestId, error));
     this.#engine.settle?.(receipt);
-  }
-
-  /** Resolves when no request waits for its asker any more, or has for too long. */
-  async #beginHeld(): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const tired = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, longestWait);
-    });
-    await Promise.race([this.#askers.settled(), tired]);
-    clearTimeout(timer);
   }
 
   #reply(call: ServedCall, frame: ReplyFrame): void | Promise<void> {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
 import { CallError } from "../../operation/index.ts";
-import { type Engine, type EngineEvents, notConnected } from "../bus/index.ts";
+import { atMost, type Engine, type EngineEvents, notConnected } from "../bus/index.ts";
 import { RecentRequests } from "./recent-requests.ts";
 import { isAddress, Subjects } from "./subjects.ts";
 
@@ -12,8 +12,6 @@ const log = logger("transport", "nats");
 const queue = "operations";
 /** After this many bytes a sender waits until the server has read them. */
 const highWater = 1024 * 1024;
-/** How long, in ms, closing waits for a server that does not answer. */
-const closeTimeout = 2_000;
 const defaultMaxPayload = 1024 * 1024;
 /** The last tokens of subjects below the own address: a message, or an answer "nobody there". */
 const token = { message: "m", request: "r", probe: "p" } as const;
@@ -130,8 +128,8 @@ export class NATSEngine implements Engine {
       if (!subscription.isClosed()) subscription.unsubscribe();
     }
     // What was written last must leave first; a server that does not answer is not waited for.
-    if (this.isConnected) await atMost(closeTimeout, this.#connection.flush());
-    if (this.#options.ownsConnection) await atMost(closeTimeout, this.#connection.close());
+    if (this.isConnected) await atMost(this.#connection.flush());
+    if (this.#options.ownsConnection) await atMost(this.#connection.close());
   }
 
   /** False when it was not sent. Never throws: a connection that was given may be drained by its owner at any time. */
@@ -186,9 +184,9 @@ export class NATSEngine implements Engine {
     const served = this.#served.get(operationId);
     if (served === undefined) return;
     this.#served.delete(operationId);
-    served.aborts.unsubscribe();
     if (!this.isConnected) served.requests.unsubscribe();
-    else await served.requests.drain().catch((error) => log.debug("Draining failed: {error}", { error }));
+    else await atMost(served.requests.drain());
+    served.aborts.unsubscribe();
   }
 
   async #watchConnection(): Promise<void> {
@@ -221,20 +219,4 @@ export class NATSEngine implements Engine {
 function notAllowed(what: string): CallError {
   const message = `The NATS server does not allow this user to ${what}.`;
   return new CallError("UPSTREAM_DENIED", message, undefined, { retryable: false, mayHaveRun: false });
-}
-
-/** Waits for something that may never come or fail, which here is all the same. */
-async function atMost(milliseconds: number, waiting: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
-  await Promise.race([
-    waiting.then(
-      () => {},
-      () => {},
-    ),
-    timeout,
-  ]);
-  clearTimeout(timer);
 }

@@ -9,6 +9,10 @@ const page = 100;
 /** How many of those that were given up are kept to be looked at. */
 const maxDead = 1_000;
 
+/** What Redis says of a request that was taken and not settled, and of a consumer. */
+type Pending = [id: string, owner: string, idle: number, deliveries: number];
+type Consumer = [string, name: string, string, pending: number, string, idle: number];
+
 /** What becomes of requests whose worker died. */
 export interface ClaimEvents {
   onEntry(key: string, entry: Entry): void;
@@ -49,25 +53,37 @@ export class Claims {
   }
 
   async #collectFrom(key: string, events: ClaimEvents): Promise<void> {
-    const reply = await this.#client.sendCommand([
-      ...["XPENDING", key, group, "IDLE", String(this.#silence), "-", "+", String(page)],
-    ]);
-    const alive = new Map<string, boolean>();
-    for (const [id, owner, , deliveries] of reply as Array<[string, string, number, number]>) {
-      if (!alive.has(owner)) alive.set(owner, await this.#isAlive(owner));
-      if (alive.get(owner) === true) continue;
-      const entry = await this.#claim(key, id);
-      if (entry === undefined) continue;
-      if (deliveries < maxDeliveries) events.onEntry(key, entry);
-      else await this.#bury(key, entry, events);
+    for (const owner of await this.#findDead(key)) {
+      for (let start = "-"; ; ) {
+        const args = ["IDLE", String(this.#silence), start, "+", String(page), owner];
+        const reply = await this.#client.sendCommand(["XPENDING", key, group, ...args]);
+        const deliveries = new Map((reply as Pending[]).map(([id, , , count]) => [id, count]));
+        const ids = [...deliveries.keys()];
+        for (const entry of await this.#claim(key, ids)) {
+          if (deliveries.get(entry.id)! < maxDeliveries) events.onEntry(key, entry);
+          else await this.#bury(key, entry, events);
+        }
+        if (ids.length < page) break;
+        start = `(${ids.at(-1)}`;
+      }
     }
   }
 
-  /** One of several workers that try gets it: claiming makes it look fresh to the others. */
-  async #claim(key: string, id: string): Promise<Entry | undefined> {
-    const args = [group, this.#consumer, String(this.#silence), id];
-    const [entry] = readEntries(await this.#client.sendCommand(["XCLAIM", key, ...args]));
-    return entry;
+  /** Those who died with something left to do. */
+  async #findDead(key: string): Promise<string[]> {
+    const dead: string[] = [];
+    const reply = await this.#client.sendCommand(["XINFO", "CONSUMERS", key, group]);
+    for (const [, name, , pending, , idle] of reply as Consumer[]) {
+      if (pending > 0 && idle >= this.#silence && !(await this.#isAlive(name))) dead.push(name);
+    }
+    return dead;
+  }
+
+  /** One of several workers that try gets each: claiming makes it look fresh to the others. */
+  async #claim(key: string, ids: readonly string[]): Promise<Entry[]> {
+    if (ids.length === 0) return [];
+    const args = [group, this.#consumer, String(this.#silence), ...ids];
+    return readEntries(await this.#client.sendCommand(["XCLAIM", key, ...args]));
   }
 
   async #bury(key: string, entry: Entry, events: ClaimEvents): Promise<void> {

@@ -1,6 +1,6 @@
 import { logger } from "../../internal/log.ts";
-import { defaultLimits, unavailable } from "../../operation/index.ts";
-import { type Engine, type EngineEvents, type LongRequest, workerGone } from "../bus/index.ts";
+import { unavailable } from "../../operation/index.ts";
+import { atMost, type Engine, type EngineEvents, type LongRequest, notConnected, workerGone } from "../bus/index.ts";
 import { Claims } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
@@ -31,17 +31,22 @@ interface Ticket {
   isWithdrawn: boolean;
 }
 
+/** What `surveyScript` gives. */
+type Survey = [isServed: number, last: string, held: string[], left: unknown];
+
 /** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent here. */
 export class RedisEngine implements Engine {
   readonly name = "redis";
   readonly address: string;
-  readonly maxMessage = defaultLimits.maxMessage;
+  readonly maxMessage = Number.POSITIVE_INFINITY;
   readonly #options: RedisEngineOptions;
   readonly #events: EngineEvents;
   readonly #keys: Keys;
   readonly #commands: RedisClient;
   readonly #subscriber: RedisClient;
   readonly #operations = new Map<string, string>();
+  /** Operations that are served no more, which the server does not know yet. */
+  readonly #left = new Set<string>();
   readonly #removals: Removals;
   readonly #claims: Claims;
   readonly #timer: NodeJS.Timeout;
@@ -84,9 +89,9 @@ export class RedisEngine implements Engine {
     const bound = ["NOMKSTREAM", "MAXLEN", "~", String(this.#options.maxQueued)];
     this.#commands.sendCommand(["XADD", key, ...bound, "*", "from", this.address, "frame", text]).then(
       (id) => {
-        if (id === null) this.#events.onUnserved(requestId);
-        else ticket.id = id as string;
-        if (ticket.isWithdrawn) this.#removals.add(key, ticket.id!, false);
+        if (id === null) return this.#events.onUnserved(requestId);
+        ticket.id = id as string;
+        if (ticket.isWithdrawn) this.#removals.add(key, ticket.id, false);
       },
       (error: Error) => {
         const mayHaveRun = !isRefusal(error);
@@ -119,24 +124,24 @@ export class RedisEngine implements Engine {
   async serve(operationIds: readonly string[]): Promise<void> {
     const fresh = operationIds.filter((id) => !this.#operations.has(this.#keys.call(id)));
     if (fresh.length === 0) return;
-    for (const id of fresh) this.#operations.set(this.#keys.call(id), id);
-    const aborts = fresh.map((id) => this.#keys.abort(id));
-    await this.#subscriber.subscribe(aborts, (message) => this.#events.onMessage(message));
-    const keys = fresh.map((id) => this.#keys.call(id));
-    await this.#join(keys);
-    const reader = await this.#openReader();
-    await reader.add(keys);
+    for (const id of fresh) {
+      this.#operations.set(this.#keys.call(id), id);
+      this.#left.delete(id);
+    }
+    try {
+      await this.#begin(fresh);
+    } catch (error) {
+      for (const id of fresh) if (this.#operations.delete(this.#keys.call(id))) this.#left.add(id);
+      throw error;
+    }
   }
 
   async stop(operationIds: readonly string[]): Promise<void> {
-    const keys = operationIds.map((id) => this.#keys.call(id)).filter((key) => this.#operations.has(key));
-    if (keys.length === 0) return;
-    await this.#reader?.remove(keys);
-    for (const key of keys) this.#operations.delete(key);
-    if (!this.isConnected) return;
-    await this.#removals.flush();
-    await Promise.all(keys.map((key) => this.#leave(key)));
-    await this.#subscriber.unsubscribe(operationIds.map((id) => this.#keys.abort(id)));
+    const ids = operationIds.filter((id) => this.#operations.delete(this.#keys.call(id)));
+    if (ids.length === 0) return;
+    for (const id of ids) this.#left.add(id);
+    const keys = ids.map((id) => this.#keys.call(id));
+    await atMost((this.#reader?.remove(keys) ?? Promise.resolve()).then(() => this.#leaveAll()));
   }
 
   async setIdempotent(operationIds: readonly string[]): Promise<void> {
@@ -178,14 +183,14 @@ export class RedisEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.stop([...this.#operations.values()]).catch((error) => log.debug("Leaving failed: {error}", { error }));
-    await this.#reader?.close();
-    if (this.#commands.isReady) {
-      await this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]).catch(() => {});
-      await this.#lastSent;
-    }
     this.#isClosed = true;
+    clearInterval(this.#timer);
+    await this.stop([...this.#operations.values()]);
+    this.#reader?.close();
+    if (this.#commands.isReady) {
+      const removed = this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]);
+      await atMost(Promise.all([removed, this.#lastSent]));
+    }
     for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
   }
 
@@ -213,7 +218,19 @@ export class RedisEngine implements Engine {
   }
 
   #onEntry(key: string, { id, from, text }: Entry, isKept: boolean): void {
-    this.#events.onRequest(text, from, isKept ? { key, id } : undefined);
+    this.#events.onRequest(text, this.#keys.isAddress(from) ? from : "", isKept ? { key, id } : undefined);
+  }
+
+  async #begin(operationIds: readonly string[]): Promise<void> {
+    const aborts = operationIds.map((id) => this.#keys.abort(id));
+    await this.#subscriber.subscribe(aborts, (message) => this.#events.onMessage(message));
+    // Nobody would leave a stream again, or close a connection, that is made after the end.
+    if (this.#isClosed) throw notConnected(this.name);
+    const keys = operationIds.map((id) => this.#keys.call(id));
+    await this.#join(keys);
+    if (this.#isClosed) throw notConnected(this.name);
+    const reader = await this.#openReader();
+    await reader.add(keys);
   }
 
   async #openReader(): Promise<Reader> {
@@ -244,24 +261,38 @@ export class RedisEngine implements Engine {
     await this.#commands.sendCommand(["EVAL", joinScript, String(keys.length), ...keys, ...args]);
   }
 
+  /** Leaves the streams of what is served no more, now or when the server is back. */
+  async #leaveAll(): Promise<void> {
+    if (this.#left.size === 0 || !this.isConnected) return;
+    await this.#removals.flush();
+    const ids = [...this.#left];
+    await Promise.all(ids.map((id) => this.#leave(id)));
+    const aborts = ids.filter((id) => !this.#operations.has(this.#keys.call(id))).map((id) => this.#keys.abort(id));
+    if (aborts.length > 0) await this.#subscriber.unsubscribe(aborts);
+  }
+
   /** Leaves a stream. What nobody has taken is taken now when nobody else is left who could. */
-  async #leave(key: string): Promise<void> {
-    const args = [group, this.#keys.alive, this.address];
-    const reply = await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, ...args]);
-    const [, , left] = reply as [number, string, unknown];
+  async #leave(operationId: string): Promise<void> {
+    const key = this.#keys.call(operationId);
+    const [, , , left] = await this.#survey(key, this.address);
+    this.#left.delete(operationId);
     for (const entry of readEntries(left)) this.#onEntry(key, entry, false);
   }
 
   async #checkOperation(operationId: string, waiting: readonly LongRequest[]): Promise<void> {
-    const key = this.#keys.call(operationId);
-    const reply = await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, group, this.#keys.alive]);
-    const [isServed, last] = reply as [number, string];
+    const ids = waiting.flatMap(({ ticket }) => (ticket as Ticket).id ?? []);
+    const [isServed, last, held] = await this.#survey(this.#keys.call(operationId), "", ids);
     if (isServed === 1) return;
+    const untaken = new Set(held.filter((id) => isAfter(id, last)));
     for (const { requestId, ticket } of waiting) {
-      const { id } = ticket as Ticket;
-      if (last !== "" && id !== undefined && isAfter(id, last)) this.#events.onUnserved(requestId);
+      if (untaken.has((ticket as Ticket).id!)) this.#events.onUnserved(requestId);
       else this.#events.onRefused(requestId, workerGone(operationId));
     }
+  }
+
+  async #survey(key: string, leaving: string, ids: readonly string[] = []): Promise<Survey> {
+    const args = [group, this.#keys.alive, leaving, ...ids];
+    return (await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, ...args])) as Survey;
   }
 
   /** Gives whether this worker counted as alive before. */
@@ -293,6 +324,9 @@ export class RedisEngine implements Engine {
   #onReady(): void {
     if (this.#wasConnected || this.#isClosed || !this.isConnected) return;
     this.#wasConnected = true;
+    Promise.all([this.#removals.flush(), this.#leaveAll()]).catch((error) =>
+      log.debug("Leaving failed: {error}", { error }),
+    );
     this.#events.onLinkRestored();
   }
 }

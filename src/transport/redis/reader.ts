@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { logger } from "../../internal/log.ts";
+import { atMost } from "../bus/index.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, readEntries } from "./entries.ts";
 import { group } from "./keys.ts";
@@ -34,16 +35,13 @@ export class Reader {
   /** What the server calls the connection. */
   #clientId: string | undefined;
   #isClosed = false;
+  #isFailing = false;
   #running: Promise<void> | undefined;
 
   constructor(client: RedisClient, commands: RedisClient, host: ReaderHost) {
     this.#client = client;
     this.#commands = commands;
     this.#host = host;
-  }
-
-  get keys(): ReadonlySet<string> {
-    return this.#keys;
   }
 
   async add(keys: readonly string[]): Promise<void> {
@@ -63,16 +61,17 @@ export class Reader {
     this.#clientId = String(await this.#client.sendCommand(["CLIENT", "ID"]));
   }
 
-  async close(): Promise<void> {
+  /** Reads no more. To be called when all streams were removed. */
+  close(): void {
     this.#isClosed = true;
-    this.#keys.clear();
-    await this.interrupt();
   }
 
   /** Ends the read that is going on, which may wait for streams that changed. */
   async interrupt(): Promise<void> {
-    const turn = this.#turn;
-    if (turn === undefined) return;
+    if (this.#turn !== undefined) await atMost(this.#unblock(this.#turn));
+  }
+
+  async #unblock(turn: Promise<void>): Promise<void> {
     let isOver = false;
     const over = turn.then(() => {
       isOver = true;
@@ -108,6 +107,7 @@ export class Reader {
         ...keys,
         ...keys.map(() => ">"),
       ]);
+      this.#isFailing = false;
       if (!Array.isArray(reply)) return;
       for (const [key, entries] of reply as Array<[string, unknown]>) {
         this.#host.onEntries(key, readEntries(entries), keepsPending);
@@ -122,7 +122,8 @@ export class Reader {
     // A stream is gone: the server was emptied, or somebody has taken this worker for dead.
     if (/^(NOGROUP|UNBLOCKED)/.test(error.message)) {
       await this.#host.rejoin().catch((cause) => log.debug("Streams could not be made again: {cause}", { cause }));
-    } else log.debug("Reading failed: {error}", { error });
+    } else if (!this.#isFailing) log.warn("Requests cannot be read: {error}", { error });
+    this.#isFailing = true;
     if (!this.#isClosed) await delay(pause);
   }
 }

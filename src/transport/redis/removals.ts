@@ -28,12 +28,12 @@ export class Removals {
   }
 
   async flush(): Promise<void> {
+    if (!this.#client.isReady) return; // they stay until the server is back: no more can be taken meanwhile
     const commands: string[][] = [];
     for (const [key, ids] of this.#acknowledged) commands.push(["XACK", key, group, ...ids]);
     for (const [key, ids] of this.#gone) commands.push(["XDEL", key, ...ids]);
     this.#acknowledged.clear();
     this.#gone.clear();
-    if (!this.#client.isReady) return; // what was taken is not given to others, and streams are bounded
     await Promise.all(commands.map((command) => this.#client.sendCommand(command))).catch((error) =>
       log.debug("Requests could not be removed: {error}", { error }),
     );

@@ -1,0 +1,225 @@
+import { createClient } from "@redis/client";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import type { IOperationDefinition } from "../../src/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
+import { createRedisTransport, type RedisTransportOptions } from "../../src/transport/redis/index.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { operation, requested, responded } from "../conformance/transport-helpers.ts";
+import { startProxy } from "../services/proxy.ts";
+import { startRedis } from "../services/redis.ts";
+import { startWorker } from "./child.ts";
+import { outcome } from "./suite.ts";
+
+const service = await startRedis();
+afterAll(() => service?.close());
+
+describe.skipIf(service === undefined)("Redis servers that are emptied, cut off and left", () => {
+  const port = service?.port ?? 0;
+  const url = `redis://127.0.0.1:${port}`;
+  const ask = async (options: RedisTransportOptions = {}) =>
+    new PendingRequestMap(await createRedisTransport({ url, ...options }));
+  const serve = async (definitions: IOperationDefinition[], options: RedisTransportOptions = {}) => {
+    const map = await ask(options);
+    const registry = new OperationRegistry();
+    registry.registerAll(definitions);
+    const stop = map.handle(buildCallHandler({ registry, callMap: map }));
+    await stop.ready;
+    return { map, stop, [Symbol.asyncDispose]: () => map.close() };
+  };
+  const inspect = async () => {
+    const client = createClient({ url, RESP: 2, maintNotifications: "disabled" });
+    await client.connect();
+    const send = <T = unknown>(...args: string[]) => client.sendCommand(args) as unknown as Promise<T>;
+    return {
+      send,
+      countClients: async () => (await send<string>("CLIENT", "LIST")).trim().split("\n").length,
+      [Symbol.dispose]: () => client.destroy(),
+    };
+  };
+  /** A transport whose link to the server can be cut. */
+  const connectThroughProxy = async (options: RedisTransportOptions = {}) => {
+    const proxy = await startProxy(port);
+    const transport = await createRedisTransport({ url: `redis://127.0.0.1:${proxy.port}`, ...options });
+    return {
+      proxy,
+      transport,
+      cut: async () => {
+        proxy.blackhole();
+        proxy.reset();
+        await vi.waitFor(() => expect(isConnected(transport)).toBe(false));
+      },
+      heal: async () => {
+        proxy.heal();
+        proxy.reset();
+        await vi.waitFor(() => expect(isConnected(transport)).toBe(true));
+      },
+      async [Symbol.asyncDispose]() {
+        proxy.heal();
+        await transport.close();
+        await proxy.close();
+      },
+    };
+  };
+
+  test("a worker goes on after its streams were removed, emptied or taken by something else", async () => {
+    using redis = await inspect();
+    const again = { ...operation("again", () => 2), idempotent: true };
+    await using _ = await serve([operation("once", () => 1), again], { heartbeat: 1_000 });
+    await using calls = await ask();
+    const stream = "operations:call:test.once";
+    const both = async () => {
+      const options = { deadline: Date.now() + 1_000 };
+      const answers = await Promise.all(["once", "again"].map((name) => calls.call(`test.${name}`, {}, options)));
+      return answers.map(({ data }) => data);
+    };
+    const results: unknown[] = [];
+
+    for (const command of [["FLUSHALL"], ["DEL", stream], ["XGROUP", "DESTROY", stream, "operations"]]) {
+      await redis.send(...command);
+      results.push(await vi.waitFor(both));
+    }
+    await redis.send("SET", stream, "something else");
+    const refused = await outcome(calls.call("test.once", {}));
+    await redis.send("DEL", stream);
+    results.push(await vi.waitFor(both));
+
+    expect(results).toEqual([1, 2, 3, 4].map(() => [1, 2]));
+    expect(refused).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  });
+
+  test("a server that refuses to write says so to callers, and workers go on when it does not any more", async () => {
+    using redis = await inspect();
+    await using _ = await serve([operation("echo", (input) => input)], { heartbeat: 1_000 });
+    await using calls = await ask();
+    const echo = async () => (await calls.call("test.echo", 1, { deadline: Date.now() + 1_000 })).data;
+
+    await redis.send("REPLICAOF", "127.0.0.1", "1");
+    const readOnly = await outcome(calls.call("test.echo", 1));
+    await redis.send("REPLICAOF", "NO", "ONE");
+    const afterwards = await vi.waitFor(echo);
+    await redis.send("CONFIG", "SET", "maxmemory", "1");
+    const full = await outcome(calls.call("test.echo", 1));
+    await redis.send("CONFIG", "SET", "maxmemory", "0");
+
+    expect([readOnly, full]).toMatchObject([
+      { code: "UNAVAILABLE", mayHaveRun: false },
+      { code: "UNAVAILABLE", mayHaveRun: false },
+    ]);
+    expect([afterwards, await vi.waitFor(echo)]).toEqual([1, 1]);
+  });
+
+  test("what could not be served while the link was cut can be served afterwards", async () => {
+    await using worker = await connectThroughProxy({ heartbeat: 1_000 });
+    await using calls = await ask();
+    const onRequest: Parameters<Transport["serve"]>[1] = (frame, reply) => {
+      void reply(responded(frame, "served"));
+      return () => {};
+    };
+
+    await worker.cut();
+    const error = await outcome(worker.transport.serve(["test.later"], onRequest));
+    await worker.heal();
+    await vi.waitFor(() => worker.transport.serve(["test.later"], onRequest));
+
+    expect(error).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+    expect((await vi.waitFor(() => calls.call("test.later", {}, { deadline: Date.now() + 1_000 }))).data).toBe(
+      "served",
+    );
+  });
+
+  test("what a worker stops to serve while its link is cut is not found afterwards", async () => {
+    await using worker = await connectThroughProxy();
+    await using calls = await ask();
+    const stop = await worker.transport.serve(["test.stopped"], () => () => {});
+    await worker.transport.serve(["test.other"], () => () => {});
+
+    await worker.cut();
+    await stop();
+    await worker.heal();
+
+    await vi.waitFor(async () => {
+      const error = await outcome(calls.call("test.stopped", {}, { deadline: Date.now() + 200 }));
+      expect(error).toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
+    });
+  });
+
+  test("closing while serving begins leaves no connection, stream or sign of life", async () => {
+    using redis = await inspect();
+    const before = await redis.countClients();
+
+    for (let turns = 0; turns < 12; turns++) {
+      const transport = await createRedisTransport({ url, prefix: "closing" });
+      const serving = transport.serve(["test.closing"], () => () => {}).catch(() => {});
+      for (let n = 0; n < turns; n++) await new Promise((resolve) => setImmediate(resolve));
+      await transport.close();
+      await serving;
+    }
+
+    await vi.waitFor(async () => expect(await redis.countClients()).toBe(before));
+    expect(await redis.send("KEYS", "closing:*")).toEqual([]);
+  });
+
+  test("closing does not wait for a server that is silent", async () => {
+    await using worker = await connectThroughProxy();
+    const map = new PendingRequestMap(worker.transport);
+    const registry = new OperationRegistry();
+    registry.register({ ...operation("echo", (input) => input), idempotent: true });
+    await map.handle(buildCallHandler({ registry, callMap: map })).ready;
+    const begun = performance.now();
+
+    worker.proxy.blackhole();
+    await map.close();
+
+    expect(performance.now() - begun).toBeLessThan(15_000); // the server is given up after as much
+  });
+
+  test("what a dead worker has left is claimed, however much the living have not finished", async () => {
+    using redis = await inspect();
+    const stream = "claims:call:test.again";
+    const request = (n: number) => {
+      const frame = requested("test.again", n, `r${n}`);
+      return ["XADD", stream, "*", "from", "claims:inbox:x", "frame", JSON.stringify(frame)];
+    };
+    const take = (consumer: string, count: number) =>
+      redis.send("XREADGROUP", "GROUP", "operations", consumer, "COUNT", String(count), "STREAMS", stream, ">");
+    await redis.send("XGROUP", "CREATE", stream, "operations", "0", "MKSTREAM");
+    await redis.send("SET", "claims:alive:claims:inbox:busy", "1");
+    for (let n = 0; n < 350; n++) await redis.send(...request(n));
+    await take("claims:inbox:busy", 150);
+    await take("claims:inbox:dead", 200);
+    const started: number[] = [];
+    const again = { ...operation("again", (n) => void started.push(n)), idempotent: true };
+
+    await using _ = await serve([again], { prefix: "claims", heartbeat: 200 });
+
+    await vi.waitFor(() => expect(started).toHaveLength(200));
+    expect(started.every((n) => n >= 150)).toBe(true);
+    await vi.waitFor(async () => expect(await redis.send("XLEN", stream)).toBe(150));
+  });
+
+  test("a call whose worker died may have run, though its stream was made again meanwhile", async () => {
+    using redis = await inspect();
+    await using worker = await startWorker("redis", port, { heartbeat: 200 });
+    await using calls = await ask({ heartbeat: 1_000 });
+    const call = outcome(calls.call("work.hang", { n: 1 }));
+    await worker.heard("started");
+
+    worker.kill("SIGKILL");
+    await redis.send("DEL", "operations:call:work.hang");
+    await redis.send("XGROUP", "CREATE", "operations:call:work.hang", "operations", "0", "MKSTREAM");
+
+    expect(await call).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+  });
+});
+
+/** Transports refuse requests at once while they are not connected. */
+function isConnected(transport: Transport): boolean {
+  const frame = requested("test.nothing", {});
+  try {
+    void transport.request(frame.operationId, frame, () => {});
+    return true;
+  } catch {
+    return false;
+  }
+}
