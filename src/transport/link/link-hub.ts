@@ -17,7 +17,8 @@ import {
   type Unsubscribe,
 } from "../transport.ts";
 import type { Channel } from "./channel.ts";
-import { Link, type LinkOptions, type LinkOwner } from "./link.ts";
+import { Link, type LinkOwner } from "./link.ts";
+import type { LinkOptions } from "./options.ts";
 
 const log = logger("transport", "link");
 
@@ -74,7 +75,7 @@ export class LinkHub implements Transport, LinkOwner {
       peerId: this.#peerId,
       maxMessage: options.maxReceived,
     });
-    link.askForClock();
+    link.ping();
     if (this.#servers.size > 0) this.#tell(link, { type: "link.serves", operationIds: [...this.#servers.keys()] });
     if (this.#specs.length > 0) this.#tell(link, this.#announcement(link));
     return link;

@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
 import type { Channel } from "./channel.ts";
-import type { LinkOptions } from "./link.ts";
 import { LinkHub } from "./link-hub.ts";
-import { toLinkLimits } from "./options.ts";
+import { type LinkOptions, toLinkLimits } from "./options.ts";
 
 const hubs: LinkHub[] = [];
 afterEach(async () => {

@@ -18,7 +18,8 @@ import {
 } from "../transport.ts";
 import { Backlog } from "./backlog.ts";
 import type { Channel } from "./channel.ts";
-import { startHeartbeat } from "./heartbeat.ts";
+import { type Pulse, startHeartbeat } from "./heartbeat.ts";
+import type { LinkOptions } from "./options.ts";
 import { Outbox } from "./outbox.ts";
 import { Pings, pong, stamp } from "./pings.ts";
 import { type ServedCall, ServedCalls } from "./served-calls.ts";
@@ -29,25 +30,6 @@ const log = logger("transport", "link");
 const leastMaxMessage = 1024;
 /** More than these are nobody's operations, but an attempt to fill this side's memory. */
 const maxOperations = 100_000;
-
-/** What a link may cost, and how it listens. */
-export interface LinkOptions extends FrameLimits {
-  /** Largest message that is taken from the other side, in bytes; `maxMessage` is the largest that is sent. */
-  maxReceived: number;
-  callsPerConnection: number;
-  subscriptionsPerConnection: number;
-  bufferedBytes: number;
-  /** Milliseconds between signs of life. 0 sends none. */
-  heartbeat: number;
-  /** Whom the channel has authenticated. */
-  identity?: Identity;
-  /** Whether the other side's claims to serve operations are heard. */
-  acceptsOperations: boolean;
-  /** Whether a request's `identity` field is passed on; otherwise nobody sees it. */
-  passesIdentity: boolean;
-  /** Whether the other side is told of an operation. @default of all */
-  shows?: (spec: OperationSpec) => boolean;
-}
 
 /** Who holds the link. */
 export interface LinkOwner {
@@ -63,7 +45,7 @@ export interface LinkOwner {
 }
 
 /** One peer at the other end of a channel: calls that it was asked, calls that it asks, and whether it still lives. */
-export class Link {
+export class Link implements Pulse {
   /** What the other side says that it serves. */
   readonly operationIds = new Set<string>();
   /** What the other side calls itself; empty until it has said so. */
@@ -75,7 +57,7 @@ export class Link {
   readonly #backlog: Backlog;
   readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served: ServedCalls;
-  readonly #stopHeartbeat: () => void;
+  #stopHeartbeat: () => void = () => {};
   readonly #pings = new Pings((frame) => this.send(frame));
   readonly #receiveLimits: FrameLimits;
   /** The other side's limit may be the smaller one. */
@@ -98,7 +80,7 @@ export class Link {
       onStuck: () => this.fail(new Error("The other side reads too slowly")),
     });
     this.#served = new ServedCalls(options);
-    this.#stopHeartbeat = options.heartbeat > 0 ? this.#startHeartbeat(options.heartbeat) : () => {};
+    this.watch(options.heartbeat);
   }
 
   /** How many calls the other side may be working on for us; one that stands still does so for those given up, too. */
@@ -109,6 +91,15 @@ export class Link {
   /** Whether the other side may serve operations to this one. */
   get acceptsOperations(): boolean {
     return this.#options.acceptsOperations;
+  }
+
+  /** Counts what was heard of the other side. */
+  get heard(): number {
+    return this.#heard + (this.#channel.receivedBytes ?? 0);
+  }
+
+  get bufferedAmount(): number {
+    return this.#outbox.bufferedAmount;
   }
 
   get isOpen(): boolean {
@@ -166,9 +157,20 @@ export class Link {
     return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#pings.ping(resolve));
   }
 
-  /** Asks for the clock of the other side, so that the age of its requests can be told. */
-  askForClock(): void {
+  /** Asks for a sign of life, and for the clock of the other side, so that the age of its requests can be told. */
+  ping(): void {
     this.#pings.ping();
+  }
+
+  /** Ends the link when the other side is silent for twice `interval`, in ms; 0 does not. */
+  watch(interval: number): void {
+    this.#stopHeartbeat();
+    if (interval > 0 && !this.#isClosed) this.#stopHeartbeat = startHeartbeat(this, interval);
+  }
+
+  onSilence(): void {
+    log.warn("{transport}: no sign of life from the other side", { transport: this.#owner.name });
+    this.fail(new Error("The other side has gone silent"));
   }
 
   /** Takes a message from the channel. What is no frame ends the link, because nobody knows what was lost with it. */
@@ -330,29 +332,6 @@ export class Link {
       return this.#outbox.whenWritable();
     };
     call.follow(onRequest(frame, reply, this.#options.identity));
-  }
-
-  #startHeartbeat(interval: number): () => void {
-    const link = this;
-    return startHeartbeat(
-      {
-        get heard() {
-          return link.#heard + (link.#channel.receivedBytes ?? 0);
-        },
-        get bufferedAmount() {
-          return link.#outbox.bufferedAmount;
-        },
-        ping: () => link.askForClock(),
-        onSilence: () => {
-          log.warn("{transport}: no sign of life from the other side for {interval} ms", {
-            transport: link.#owner.name,
-            interval,
-          });
-          link.fail(new Error("The other side has gone silent"));
-        },
-      },
-      interval,
-    );
   }
 }
 

@@ -40,7 +40,7 @@ export function startProcess(
 ): Member {
   const child = spawnModule(url, options);
   const ended = new Promise<Error>((resolve) => {
-    child.once("error", (cause) => resolve(new Error(`The process did not start: ${cause.message}`, { cause })));
+    child.on("error", (cause) => resolve(new Error(`The process did not start: ${cause.message}`, { cause })));
     child.once("exit", (code, signal) => resolve(new Error(describeExit(code, signal))));
   });
   track(child, ended);

@@ -15,6 +15,8 @@ export function startThread(
   const threads = readBuiltin("node:worker_threads");
   if (threads === undefined) throw new TypeError("Worker pools need Node.");
   const thread = new threads.Worker(url, options);
+  // A link that is closed hears nothing, and an error that nobody hears would end this process.
+  thread.on("error", () => {});
   const link = attachPort(hub, thread, limits);
   return {
     link,

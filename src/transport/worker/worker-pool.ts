@@ -16,6 +16,11 @@ interface PoolOptions {
   /** How many workers. @default what the machine has cores, less one */
   size?: number | undefined;
   limits?: Limits | undefined;
+  /**
+   * A worker whose event loop stands still for twice this, in ms, is ended and started again. 0 waits for ever, because
+   * handlers may compute for long. @default 0
+   */
+  heartbeat?: number | undefined;
   /** How long, in ms, a worker may take until it has announced what it serves. @default 60,000 */
   startTimeout?: number | undefined;
 }
@@ -118,7 +123,10 @@ class Pool extends LinkHub implements WorkerPool {
     super.onAnnounced(link, event);
     const place = this.#places.get(link);
     if (place === undefined || event.specs.length === 0) return;
+    if (place.isUp) return;
     clearTimeout(place.timer);
+    // Not before: a worker that loads its modules is silent, too.
+    link.watch(this.#options.heartbeat ?? 0);
     place.isUp = true;
     place.hasBeenUp = true;
     place.started.resolve();

@@ -208,6 +208,19 @@ describe("a pool", () => {
     expect([first, second]).toContain(answers[0]);
   });
 
+  test("with a heartbeat, a thread that blocks for ever is ended and started again", { timeout: 60_000 }, async () => {
+    const { calls } = await startPool({ size: 1, heartbeat: 1_000 });
+    const before = await whoAnswers(calls);
+
+    await expect(calls.call("test.block", {})).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("The other side has gone silent"),
+      mayHaveRun: true,
+    });
+
+    await vi.waitFor(async () => expect(await whoAnswers(calls)).not.toBe(before), 40_000);
+  });
+
   test("when more threads die at once than may in a row, all are started again", async () => {
     const { pool, calls } = await startPool({ size: 7 });
 
@@ -305,6 +318,32 @@ describe("a pool", () => {
       code: "UNAVAILABLE",
       message: expect.stringContaining("It announced nothing within 300 ms"),
     });
+  });
+
+  test("threads that fail while the pool gives up do not end this process", async () => {
+    const uncaught: unknown[] = [];
+    const note = (error: unknown) => uncaught.push(error);
+    process.on("uncaughtException", note);
+    closing.push(() => process.off("uncaughtException", note));
+
+    // The last to come lets the others go on, and all fail at once.
+    const code = `
+      import { workerData } from "node:worker_threads";
+      const shared = new Int32Array(workerData);
+      if (Atomics.add(shared, 0, 1) < 3) Atomics.wait(shared, 1, 0);
+      Atomics.store(shared, 1, 1);
+      Atomics.notify(shared, 1);
+      throw new Error("at the top");`;
+    const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+    for (let round = 0; round < 5; round++) {
+      const pool = createWorkerPool(url, { size: 4, worker: { workerData: new SharedArrayBuffer(8) } });
+      await expect(pool).rejects.toMatchObject({
+        code: "UNAVAILABLE",
+        message: expect.stringContaining("at the top"),
+      });
+    }
+
+    expect(uncaught).toEqual([]);
   });
 
   test("the module may be named by the text of its URL", async () => {
