@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -101,7 +102,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     await connection.flush();
     // Each time from another address, and without the asker's clock: whatever a transport checks is not relied upon.
     const send = async (frame: CallRequested) => {
-      const name = crypto.randomUUID();
+      const name = randomBytes(16).toString("base64url");
       const text = JSON.stringify({ ...frame, sentAt: undefined });
       connection.publish(`operations.call.${frame.operationId}`, text, { reply: `stranger.${name}.r` });
       await until(() => answers.has(name));
