@@ -226,6 +226,23 @@ test("nothing of a message is read after what is no frame", () => {
   expect(link.isOpen).toBe(false);
 });
 
+test("a late request is asked about, and run, also when it comes as bytes", async () => {
+  const hub = createHub();
+  const { link, sent, say } = attachPeer(hub);
+  const ran = vi.fn(serveNothing);
+  const serving = hub.serve(["test.echo"], ran);
+  const pings = () => sent.filter(({ type }) => type === "link.pinged").length;
+  await vi.waitFor(() => expect(pings()).toBe(2));
+  say(opened, { type: "link.ponged" }, { type: "link.ponged" });
+  await serving;
+
+  link.receive(new TextEncoder().encode(JSON.stringify({ ...request(), sentAt: 5 })));
+  await vi.waitFor(() => expect(pings()).toBe(3));
+  say({ type: "link.ponged", clock: 5 });
+
+  expect(ran).toHaveBeenCalledTimes(1);
+});
+
 test("a peer that may not serve is asked nothing, also when it is the only one", () => {
   const hub = createHub();
   const { sent, say } = attachPeer(hub, { acceptsOperations: false });

@@ -2,7 +2,7 @@ import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
-import { CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
+import { CallError, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -177,13 +177,8 @@ export class Link implements Pulse {
   receive(message: string | Uint8Array): void {
     if (this.#isClosed) return;
     this.#heard++;
-    if (typeof message !== "string") return this.#read(message);
-    let start = 0;
-    for (let end = message.indexOf("\n"); end !== -1 && !this.#isClosed; end = message.indexOf("\n", start)) {
-      this.#read(message.slice(start, end));
-      start = end + 1;
-    }
-    this.#read(start === 0 ? message : message.slice(start));
+    if (typeof message === "string") this.#readLines(message);
+    else this.#read(message);
     this.#pings.askForHeld();
   }
 
@@ -223,6 +218,15 @@ export class Link implements Pulse {
   #push(text: string): void {
     this.#outbox.push(text);
     this.#backlog.check();
+  }
+
+  #readLines(message: string): void {
+    let start = 0;
+    for (let end = message.indexOf("\n"); end !== -1 && !this.#isClosed; end = message.indexOf("\n", start)) {
+      this.#read(message.slice(start, end));
+      start = end + 1;
+    }
+    this.#read(start === 0 ? message : message.slice(start));
   }
 
   #read(text: string | Uint8Array): void {
