@@ -14,6 +14,7 @@ export default defineConfig({
     // Generous: a busy machine must not turn a test red. Nothing waits for it that works.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    expect: { poll: { timeout: 60_000 } },
     setupFiles: ["./test/fixed-seed.ts", "./test/patience.ts"],
     reporters: ["default", "./scripts/count-reporter.ts"],
     projects: [

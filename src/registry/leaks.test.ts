@@ -27,6 +27,8 @@ const client = registry.client({ signal: shared });
 const inAnHour = () => Date.now() + 3_600_000;
 const fresh = () => new AbortController().signal;
 let distinct = 0;
+/** In bytes: less than a tenth of a kilobyte for each call. */
+const allowed = 1_000_000;
 
 async function heapAfter(load: () => unknown, count: number): Promise<number> {
   for (let index = 0; index < count; index++) {
@@ -82,12 +84,18 @@ test.each<[name: string, count: number, load: () => unknown]>([
       await iterator.next().catch(() => {});
     },
   ],
-])("%s leave nothing in memory", { timeout: 60_000 }, async (_, count, load) => {
-  const before = await heapAfter(load, count / 10);
+])("%s leave nothing in memory", async (_, count, load) => {
+  let growth = Number.POSITIVE_INFINITY;
+  let before = await heapAfter(load, count / 10);
 
-  const after = await heapAfter(load, count);
+  // What is left behind grows every time; what the engine keeps for itself does not.
+  for (let attempt = 0; attempt < 4 && growth >= allowed; attempt++) {
+    const after = await heapAfter(load, count);
+    growth = after - before;
+    before = after;
+  }
 
-  expect(after - before).toBeLessThan(1_000_000);
+  expect(growth).toBeLessThan(allowed);
 });
 
 test("a call makes no controller or timer that nobody asks for", async () => {

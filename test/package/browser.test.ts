@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { launchChromium } from "./launch-chromium.ts";
+import { launchChromium, openPage } from "./launch-chromium.ts";
 import { expectedReport } from "./program.ts";
 
 const consumer = inject("consumer");
@@ -75,8 +75,7 @@ describe.skipIf(executablePath === "")("in Chromium", () => {
 
   async function visit(policy: string): Promise<unknown> {
     const { port } = server.address() as AddressInfo;
-    const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${port}/?policy=${encodeURIComponent(policy)}`);
+    const page = await openPage(browser, `http://127.0.0.1:${port}/?policy=${encodeURIComponent(policy)}`);
     const outcome = await page.evaluate("globalThis.outcome");
     await page.close();
     return outcome;

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { root } from "../../scripts/subpaths.ts";
 import { createJWTAuthenticator, createJWTSigner } from "../../src/jwt/index.ts";
 import type { CallRequested } from "../../src/transport/transport.ts";
-import { launchChromium } from "./launch-chromium.ts";
+import { launchChromium, openPage } from "./launch-chromium.ts";
 
 const consumer = inject("consumer");
 const executablePath = inject("chromium");
@@ -81,8 +81,7 @@ describe.skipIf(executablePath === "")("signed identities in Chromium", () => {
   });
 
   test("a page and a worker on Node believe each other's tokens, for the call that they were made for", async () => {
-    const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const page = await openPage(browser, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     await page.addScriptTag({ content: code });
     const authenticate = await createJWTAuthenticator(options);
     const sign = await createJWTSigner(options);

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { rolldown } from "rolldown";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { startServer, type TestServer } from "../../src/transport/websocket/testing.ts";
-import { launchChromium } from "./launch-chromium.ts";
+import { launchChromium, openPage } from "./launch-chromium.ts";
 
 const consumer = inject("consumer");
 const executablePath = inject("chromium");
@@ -66,9 +66,8 @@ describe.skipIf(executablePath === "")("WebSockets in Chromium", () => {
   });
 
   test("a page calls and subscribes", async () => {
-    const page = await browser.newPage();
     // The server's own page, so that its origin is one that the server welcomes.
-    await page.goto(server.url.replace("ws:", "http:"));
+    const page = await openPage(browser, server.url.replace("ws:", "http:"));
     await page.addScriptTag({ content: await bundleProgram() });
 
     const outcome = await page.evaluate(`run(${JSON.stringify(server.url)})`);
@@ -83,12 +82,11 @@ describe.skipIf(executablePath === "")("WebSockets in Chromium", () => {
       missing: "OPERATION_NOT_FOUND",
       refused: "UNAVAILABLE",
     });
-    expect(server.transport.connections).toBe(0);
+    await vi.waitFor(() => expect(server.transport.connections).toBe(0));
   });
 
   test("a page of another origin is refused", async () => {
-    const page = await browser.newPage();
-    await page.goto("data:text/html,<title>foreign</title>");
+    const page = await openPage(browser, "data:text/html,<title>foreign</title>");
     await page.addScriptTag({ content: await bundleProgram() });
 
     const refused = page.evaluate(`run(${JSON.stringify(server.url)}).catch((error) => error.code)`);
