@@ -1,9 +1,13 @@
 import { createClient } from "@redis/client";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { createRedisTransport } from "../../src/transport/redis/index.ts";
+import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
+import { outcome } from "./suite.ts";
 
 const nats = await startNATS('authorization { user: ada, password: "right" }');
 const redis = await startRedis("--requirepass", "right");
@@ -95,4 +99,36 @@ describe("Redis", () => {
     });
     await vi.waitFor(async () => expect(await admin.clientList()).toHaveLength(1), 10_000);
   });
+});
+
+describe("a Redis user who may not do everything", () => {
+  const open = async (user: string) =>
+    new PendingRequestMap(await createRedisTransport({ url: `redis://${user}:pass@127.0.0.1:${redis!.port}` }));
+
+  test.skipIf(redis === undefined)(
+    "is told so by its calls and by serving, and that trying again is no use",
+    async () => {
+      const admin = await createClient({ url: `redis://:right@127.0.0.1:${redis!.port}` }).connect();
+      onTestFinished(() => admin.destroy());
+      const rules = ["on", ">pass", "~*", "&*", "+@all"];
+      await admin.aclSetUser("caller", [...rules, "-xadd"]);
+      await admin.aclSetUser("worker", [...rules, "-eval"]);
+      await using caller = await open("caller");
+      await using worker = await open("worker");
+      const registry = new OperationRegistry();
+      registry.register(operation("echo", (input) => input));
+
+      const called = await outcome(caller.call("test.echo", 1));
+      const served = await outcome(worker.handle(buildCallHandler({ registry, callMap: worker })).ready);
+
+      expect(called).toMatchObject({
+        ...denied,
+        message: expect.stringMatching(/^The Redis server refused: .*'xadd'/),
+      });
+      expect(served).toMatchObject({
+        ...denied,
+        message: expect.stringMatching(/^The Redis server refused: .*'eval'/),
+      });
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import type * as Redis from "@redis/client";
 import { CallError } from "../../operation/index.ts";
 import { cannotConnect, credentialsRefused } from "../bus/index.ts";
+import { isDenial } from "./errors.ts";
 
 const packageName = "@redis/client";
 
@@ -93,8 +94,7 @@ export async function connectFirst(clients: readonly RedisClient[], place: Redis
 /** Why a first connection failed: `UPSTREAM_DENIED` when the server refuses the credentials, else `UNAVAILABLE`. */
 export function toConnectError(place: RedisPlace, cause: unknown): CallError {
   const unconnected = { server: "Redis", addresses: toAddresses(place), cause };
-  const isRefused = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/.test((cause as Error).message);
-  if (!isRefused) return cannotConnect(unconnected);
+  if (!isDenial(cause)) return cannotConnect(unconnected);
   return credentialsRefused(unconnected, "Give the right user and password in `url` or `connect`.");
 }
 

@@ -1,9 +1,9 @@
 import { logger } from "../../internal/log.ts";
-import { unavailable } from "../../operation/index.ts";
 import { atMost, type Engine, type EngineEvents, type LongRequest, notConnected, workerGone } from "../bus/index.ts";
 import { Claims } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
+import { commandFailed, denialOf } from "./errors.ts";
 import { group, Keys } from "./keys.ts";
 import { Reader } from "./reader.ts";
 import { Removals } from "./removals.ts";
@@ -94,8 +94,7 @@ export class RedisEngine implements Engine {
         if (ticket.isWithdrawn) this.#removals.add(key, ticket.id, false);
       },
       (error: Error) => {
-        const mayHaveRun = !isRefusal(error);
-        this.#events.onRefused(requestId, unavailable("The Redis server", { mayHaveRun, cause: error }));
+        this.#events.onRefused(requestId, commandFailed(error));
       },
     );
     return ticket;
@@ -132,7 +131,7 @@ export class RedisEngine implements Engine {
       await this.#begin(fresh);
     } catch (error) {
       for (const id of fresh) if (this.#operations.delete(this.#keys.call(id))) this.#left.add(id);
-      throw error;
+      throw denialOf(error) ?? error;
     }
   }
 
@@ -329,12 +328,4 @@ export class RedisEngine implements Engine {
     );
     this.#events.onLinkRestored();
   }
-}
-
-/** Tells whether a command surely had no effect: the server refused it, or it never left. */
-function isRefusal(error: Error): boolean {
-  const name = error.constructor.name;
-  return (
-    name === "ClientOfflineError" || name === "ClientClosedError" || name === "SimpleError" || name === "BlobError"
-  );
 }
