@@ -193,3 +193,23 @@ describe("errors", () => {
     ]);
   });
 });
+
+test("what is wrong deep inside of a union that holds itself is not looked for for ever", () => {
+  const node = (op: string) => ({
+    type: "object",
+    properties: { op: { const: op }, left: { $ref: "#/$defs/term" }, right: { $ref: "#/$defs/term" } },
+    required: ["op", "left", "right"],
+  });
+  const term = { anyOf: [{ type: "number" }, node("add"), node("multiply"), node("subtract")] };
+  const compiled = compileSchema(FromSchema({ $defs: { term }, $ref: "#/$defs/term" }));
+  const nest = (depth: number): unknown => (depth === 0 ? "no number" : { op: "add", left: nest(depth - 1), right: 1 });
+
+  const shallow = compiled.errors(nest(2));
+  const deep = compiled.errors(nest(50));
+
+  expect(shallow.errors).toContainEqual({ path: "/left/left", message: "must be number" });
+  expect(deep).toEqual({
+    errors: [{ path: "", message: "is not valid, in more ways than can be told" }],
+    total: 1,
+  });
+});

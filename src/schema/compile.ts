@@ -62,6 +62,11 @@ export function compileSchema(schema: TSchema): CompiledSchema {
 }
 
 const countingStopsAt = 1_000;
+/**
+ * So many references are followed to say what is wrong, which takes some 100 ms. Where a check ends with the first thing
+ * that does not fit, this looks at all of it: in unions that hold themselves, at more with every level.
+ */
+const mostFollowed = 20_000;
 const longestPath = 300;
 const longestMessage = 400;
 
@@ -96,7 +101,7 @@ class LazySchema implements CompiledSchema {
   errors(value: unknown, limit = 20): ValueErrors {
     if (this.check(value)) return { errors: [], total: 0 };
     const { context, schema } = this.#prepare();
-    const found = withoutEchoes(collect(() => Errors(context, schema, value)[1]));
+    const found = withoutEchoes(collect(() => Errors(meter(context), schema, value)[1]));
     if (found.length === 0) found.push({ instancePath: "", message: "is not valid" });
     const errors = found.slice(0, limit).map((error) => ({
       path: shorten(error.instancePath, longestPath),
@@ -158,10 +163,25 @@ function collect(find: () => FoundError[]): FoundError[] {
     return find();
   } catch (error) {
     if (isStackOverflow(error)) return [{ instancePath: "", message: "is nested too deeply" }];
+    if (error === tooMany) return [{ instancePath: "", message: "is not valid, in more ways than can be told" }];
     throw error;
   } finally {
     Settings.Set({ maxErrors });
   }
+}
+
+const tooMany = new Error("too many references were followed");
+
+/** The same definitions, which throw when they have been asked for too often. */
+function meter(context: Executable["context"]): Executable["context"] {
+  let left = mostFollowed;
+  return new Proxy(context, {
+    get(definitions, name) {
+      left -= 1;
+      if (left < 0) throw tooMany;
+      return Reflect.get(definitions, name);
+    },
+  });
 }
 
 function shorten(text: string, length: number): string {
