@@ -40,14 +40,14 @@ const readSlowly = defineOperation({
   ...read,
   name: "readSlowly",
   handler: async () => {
-    await sleep(30); // without context.signal, so that it cannot be stopped
+    await sleep(500); // without context.signal, so that it cannot be stopped
     return { celsius: 20 };
   },
 });
 
 const slow = createRegistry({ operations: [readSlowly] });
-const late = await slow.execute("sensor.readSlowly", {}, { deadline: Date.now() + 5 }).catch((error) => error);
-await sleep(60);
+const late = await slow.execute("sensor.readSlowly", {}, { deadline: Date.now() + 100 }).catch((error) => error);
+await sleep(600);
 
 // #endregion late
 

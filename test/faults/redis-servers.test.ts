@@ -69,7 +69,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     await using calls = await ask();
     const stream = "operations:call:test.once";
     const both = async () => {
-      const options = { deadline: Date.now() + 1_000 };
+      const options = { deadline: Date.now() + 3_000 };
       const answers = await Promise.all(["once", "again"].map((name) => calls.call(`test.${name}`, {}, options)));
       return answers.map(({ data }) => data);
     };
@@ -92,7 +92,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     using redis = await inspect();
     await using _ = await serve([operation("echo", (input) => input)], { heartbeat: 1_000 });
     await using calls = await ask();
-    const echo = async () => (await calls.call("test.echo", 1, { deadline: Date.now() + 1_000 })).data;
+    const echo = async () => (await calls.call("test.echo", 1, { deadline: Date.now() + 3_000 })).data;
 
     await redis.send("REPLICAOF", "127.0.0.1", "1");
     const readOnly = await outcome(calls.call("test.echo", 1));
@@ -123,7 +123,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     await vi.waitFor(() => worker.transport.serve(["test.later"], onRequest));
 
     expect(error).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
-    expect((await vi.waitFor(() => calls.call("test.later", {}, { deadline: Date.now() + 1_000 }))).data).toBe(
+    expect((await vi.waitFor(() => calls.call("test.later", {}, { deadline: Date.now() + 3_000 }))).data).toBe(
       "served",
     );
   });
@@ -139,7 +139,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     await worker.heal();
 
     await vi.waitFor(async () => {
-      const error = await outcome(calls.call("test.stopped", {}, { deadline: Date.now() + 200 }));
+      const error = await outcome(calls.call("test.stopped", {}, { deadline: Date.now() + 2_000 }));
       expect(error).toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
     });
   });
@@ -200,7 +200,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
 
   test("a call whose worker died may have run, though its stream was made again meanwhile", async () => {
     using redis = await inspect();
-    await using worker = await startWorker("redis", port, { heartbeat: 200 });
+    await using worker = await startWorker("redis", port);
     await using calls = await ask({ heartbeat: 1_000 });
     const call = outcome(calls.call("work.hang", { n: 1 }));
     await worker.heard("started");
