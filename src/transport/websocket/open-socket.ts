@@ -38,8 +38,11 @@ export async function openSocket(
       clearTimeout(timer);
       signal.removeEventListener("abort", giveUp);
     };
+    let hasFailed = false;
     const giveUp = () => fail(undefined);
     const fail = (cause: unknown) => {
+      if (hasFailed) return; // closing what was never open is another error for the class of Node, told at once
+      hasFailed = true;
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
       else socket.close();

@@ -116,3 +116,28 @@ test.each([
 
   await expect(dialled).rejects.toMatchObject({ code: "VALIDATION_ERROR", message });
 });
+
+/** Like the class of Node: closing what was never open is one more error, told at once. */
+class Touchy extends EventTarget {
+  readonly bufferedAmount = 0;
+
+  constructor() {
+    super();
+    setImmediate(() => this.close());
+  }
+
+  send(): void {}
+
+  close(): void {
+    this.dispatchEvent(new Event("error"));
+  }
+}
+
+test("a class of sockets that fails again while it is closed is asked once", async () => {
+  const dialled = createWebSocketTransport("ws://127.0.0.1:1", { WebSocket: Touchy as never });
+
+  await expect(dialled).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: "Cannot connect to the WebSocket server ws://127.0.0.1:1. Is it running, and is the address right?",
+  });
+});
