@@ -15,7 +15,11 @@ const handlers: Record<string, (frame: CallRequested) => unknown> = {
   "test.arguments": () => process.argv.slice(2),
   "test.hang": () => undefined,
   "test.die": () => process.exit(7),
-  "test.block": () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
+  "test.block": () => {
+    const shared = new Int32Array(workerData?.blocked ?? new SharedArrayBuffer(4));
+    Atomics.store(shared, 0, 1);
+    Atomics.wait(shared, 0, 1);
+  },
   "test.stay": () => {
     process.on("SIGTERM", () => {});
     setInterval(() => {}, 1_000_000);
