@@ -30,9 +30,10 @@ export async function openSocket(
   onOpen: (socket: Socket, wire: Wire | undefined) => Promise<void>,
 ): Promise<void> {
   const seen: Seen = {};
-  const socket = await createSocket(url, options, seen);
+  const createSocket = await findSocket(url, options, seen);
   const { timeout, signal } = options;
   return new Promise((resolve, reject) => {
+    const socket = createSocket(); // listened to before anything can happen
     const timer = setTimeout(() => fail(new Error(`No connection within ${timeout} ms`)), timeout);
     const stopWaiting = () => {
       clearTimeout(timer);
@@ -67,15 +68,16 @@ interface Seen {
   wire?: Wire;
 }
 
-async function createSocket(url: string, options: OpenOptions, seen: Seen): Promise<Socket> {
+async function findSocket(url: string, options: OpenOptions, seen: Seen): Promise<() => Socket> {
   const own = globalThis.WebSocket as unknown as SocketClass | undefined;
   const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
-  if (Class !== undefined) return new Class(url, toProtocols(options.token));
+  if (Class !== undefined) return () => new Class(url, toProtocols(options.token));
   try {
-    return createWithWS(await loadWS("WebSockets on this version of Node need"), url, options, seen);
+    const ws = await loadWS("WebSockets on this version of Node need");
+    return () => createWithWS(ws, url, options, seen);
   } catch (error) {
     if (own === undefined) throw error;
-    return new own(url, toProtocols(options.token));
+    return () => new own(url, toProtocols(options.token));
   }
 }
 

@@ -117,13 +117,13 @@ test.each([
   await expect(dialled).rejects.toMatchObject({ code: "VALIDATION_ERROR", message });
 });
 
-/** Like the class of Node: closing what was never open is one more error, told at once. */
+/** Like the class of Node: some errors come before anything else can happen, and closing what was never open is one more. */
 class Touchy extends EventTarget {
   readonly bufferedAmount = 0;
 
   constructor() {
     super();
-    setImmediate(() => this.close());
+    queueMicrotask(() => this.close());
   }
 
   send(): void {}
@@ -133,7 +133,7 @@ class Touchy extends EventTarget {
   }
 }
 
-test("a class of sockets that fails again while it is closed is asked once", async () => {
+test("a class of sockets that fails at once, and again while it is closed, is heard and closed once", async () => {
   const dialled = createWebSocketTransport("ws://127.0.0.1:1", { WebSocket: Touchy as never });
 
   await expect(dialled).rejects.toMatchObject({
