@@ -50,7 +50,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 
       const denied = await (async () => {
         await using _ = await serve([count]);
-        return exchange(stranger, { identity: root });
+        return await exchange(stranger, { identity: root }); // before the worker is closed
       })();
       const startsBefore = starts;
       await using _ = await serve([count], { trustedBus: true });

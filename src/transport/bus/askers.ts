@@ -1,8 +1,10 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { RemoteClock } from "../../internal/remote-clock.ts";
 
-/** Askers that are remembered; of more, those who came first are forgotten. */
+/** Askers that are remembered; of more, those who came first are forgotten, unless something waits for their answer. */
 const maxAskers = 10_000;
+/** Questions that are remembered; anybody can make up askers who never answer. */
+const maxQuestions = 100_000;
 /** A request that was on its way for longer than this, in ms, may have been given up meanwhile. */
 const late = 50;
 /** Answers that take longer, in ms, are not waited for. */
@@ -13,7 +15,8 @@ export interface HeldCall {
   readonly heldAt: number;
   /** When it must be decided, whether there is an answer or not. */
   readonly until: number;
-  begin(): void;
+  /** `isAnswered` is false when the time is up. */
+  begin(isAnswered: boolean): void;
 }
 
 /** What is known of a peer that sends requests. */
@@ -53,7 +56,7 @@ export class Askers {
     let asker = this.#known.get(address);
     if (asker !== undefined) return asker;
     asker = { address, clock: new RemoteClock(), held: [] };
-    if (this.#known.size >= maxAskers) this.#known.delete(this.#known.keys().next().value!);
+    if (this.#known.size >= maxAskers) this.#forgetFirst();
     this.#known.set(address, asker);
     return asker;
   }
@@ -79,7 +82,7 @@ export class Askers {
     this.#questions.delete(name);
     const { asker, asked } = question;
     asker.clock.set(asked, told);
-    this.#begin(asker, ({ heldAt }) => heldAt <= asked);
+    this.#begin(asker, true, ({ heldAt }) => heldAt <= asked);
   }
 
   /** Asks again for those who still wait, because messages may be lost, and waits for nobody for ever. */
@@ -88,7 +91,7 @@ export class Askers {
     for (const [name, { asked }] of this.#questions) if (now - asked > longestAnswer) this.#questions.delete(name);
     for (const asker of this.#known.values()) {
       if (asker.held.length === 0) continue;
-      this.#begin(asker, ({ until }) => until <= now);
+      this.#begin(asker, false, ({ until }) => until <= now);
       if (asker.held.length > 0) this.#question(asker);
     }
   }
@@ -104,14 +107,21 @@ export class Askers {
     if (this.#isWaiting()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  #begin(asker: Asker, isReady: (call: HeldCall) => boolean): void {
+  #begin(asker: Asker, isAnswered: boolean, isReady: (call: HeldCall) => boolean): void {
     const ready = asker.held.filter(isReady);
     asker.held = asker.held.filter((call) => !isReady(call));
-    for (const call of ready) call.begin();
+    for (const call of ready) call.begin(isAnswered);
     this.#notice();
   }
 
+  #forgetFirst(): void {
+    for (const [address, { held }] of this.#known) {
+      if (held.length === 0) return void this.#known.delete(address);
+    }
+  }
+
   #question(asker: Asker): void {
+    if (this.#questions.size >= maxQuestions) this.#questions.delete(this.#questions.keys().next().value!);
     // Nobody but the one who was asked can answer, and the answer need not say who that is.
     const name = crypto.randomUUID();
     this.#questions.set(name, { asker, asked: monotonicNow() });

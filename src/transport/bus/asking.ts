@@ -3,7 +3,7 @@ import { type CallError, operationNotFound } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import { AskedCall, AskedCalls } from "./asked-calls.ts";
 import type { Engine, LongRequest } from "./engine.ts";
-import { linkLost, notConnected, workerGone } from "./errors.ts";
+import { notConnected, workerGone } from "./errors.ts";
 import { stamp } from "./message.ts";
 import type { Post } from "./post.ts";
 
@@ -83,8 +83,7 @@ export class Asking {
     }
   }
 
-  onLinkLost(cause: Error): void {
-    const error = linkLost(this.#engine.name, cause);
+  onLinkLost(error: CallError): void {
     for (const [requestId] of this.#calls.entries()) this.#calls.fail(requestId, error);
   }
 

@@ -22,7 +22,7 @@ import {
 } from "../transport.ts";
 import { Asking } from "./asking.ts";
 import type { Engine, EngineEvents } from "./engine.ts";
-import { orNotConnected } from "./errors.ts";
+import { linkLost, orNotConnected } from "./errors.ts";
 import { fullLetter } from "./mailbag.ts";
 import { readMessage } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
@@ -134,7 +134,7 @@ export class BusTransport implements Transport, EngineEvents {
 
   onGossip(message: string | Uint8Array): void {
     this.#read(message, (frame) => {
-      if (!this.#peers.take(frame)) this.#drop();
+      if (!this.#peers.take(frame, message.length)) this.#drop();
     });
   }
 
@@ -162,11 +162,14 @@ export class BusTransport implements Transport, EngineEvents {
 
   onLinkLost(error: Error): void {
     log.warn("{transport}: the connection was lost: {error}", { transport: this.name, error });
-    this.#asking.onLinkLost(error);
+    const lost = linkLost(this.name, error);
+    this.#asking.onLinkLost(lost);
+    this.#serving.onLinkLost(lost);
   }
 
   onLinkRestored(): void {
     log.info("{transport}: the connection is back.", { transport: this.name });
+    this.#serving.onLinkRestored();
     this.#peers.introduce();
   }
 

@@ -4,6 +4,8 @@ import { badMessage, messageTooLarge } from "./errors.ts";
 
 /** What the line begins with that tells who sends. No frame begins like this. */
 const senderMark = "@";
+/** Addresses are short, and kept. */
+const maxSenderLength = 1_024;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** A request as peers on a bus send it. */
@@ -36,6 +38,7 @@ export function readMessage(
   if (!text.includes("\n")) return { from: "", frames: [text] };
   if (!text.startsWith(senderMark)) return { from: "", frames: readLines(text, 0) };
   const end = text.indexOf("\n");
+  if (end > maxSenderLength) throw messageTooLarge();
   return { from: text.slice(senderMark.length, end), frames: readLines(text, end + 1) };
 }
 

@@ -10,6 +10,8 @@ const log = logger("transport", "bus");
 
 /** Other peers above this number are not listened to. */
 const maxPeers = 1_000;
+/** Characters of announcements that are kept, of all peers together; anybody can make up peers. */
+const maxKept = 128 * 1024 * 1024;
 /** A peer that was silent for this many beats is gone. */
 const silentBeats = 3;
 /** When somebody asks who is there, all answer; not all at once, and once for those who ask together (ms). */
@@ -20,6 +22,8 @@ interface KnownPeer {
   parts: Map<number, OperationSpec[]>;
   /** What it serves, once all parts are there. */
   specs: OperationSpec[] | undefined;
+  /** How long the messages were that this came in. */
+  size: number;
   heardAt: number;
 }
 
@@ -43,6 +47,7 @@ export class PeerBook {
   #specs: readonly OperationSpec[] = [];
   #revision = 0;
   #beat = 0;
+  #kept = 0;
   #answer: NodeJS.Timeout | undefined;
 
   constructor(host: PeerBookHost) {
@@ -70,8 +75,8 @@ export class PeerBook {
     return nearest(operationId, this.#announcedIds());
   }
 
-  /** Takes what another peer said. False when it makes no sense. */
-  take(frame: WireFrame): boolean {
+  /** Takes what another peer said in a message of that size. False when it makes no sense, or is too much. */
+  take(frame: WireFrame, size: number): boolean {
     const { peerId, revision } = frame as unknown as { peerId?: unknown; revision?: unknown };
     if (peerId === this.#host.peerId && frame.type !== "link.who") return true;
     switch (frame.type) {
@@ -84,7 +89,7 @@ export class PeerBook {
       case "link.alive":
         return isName(peerId) && isCount(revision) && this.#noteAlive(peerId, revision);
       case "link.specs":
-        return isName(peerId) && isCount(revision) && this.#noteSpecs(peerId, revision, frame as OtherFrame);
+        return isName(peerId) && isCount(revision) && this.#noteSpecs(peerId, revision, frame as OtherFrame, size);
       default:
         return false;
     }
@@ -128,18 +133,21 @@ export class PeerBook {
     return true;
   }
 
-  #noteSpecs(peerId: string, revision: number, { part, parts, specs }: OtherFrame): boolean {
+  #noteSpecs(peerId: string, revision: number, { part, parts, specs }: OtherFrame, size: number): boolean {
     if (!isCount(part) || !isCount(parts) || !Array.isArray(specs) || parts > this.#host.maxOperations) return false;
     let peer = this.#peers.get(peerId);
     if (peer === undefined) {
       if (this.#peers.size >= maxPeers) return false;
-      peer = { revision, parts: new Map(), specs: undefined, heardAt: this.#beat };
+      peer = { revision, parts: new Map(), specs: undefined, size: 0, heardAt: this.#beat };
       this.#peers.set(peerId, peer);
     }
     peer.heardAt = this.#beat;
-    if (revision < peer.revision) return true;
-    if (revision > peer.revision) Object.assign(peer, { revision, parts: new Map(), specs: undefined });
-    if (peer.specs !== undefined || part >= parts) return true; // said once more for somebody else
+    // One that is lower was never said by that peer after a higher one: somebody else has used its name.
+    if (revision !== peer.revision) this.#beginAnew(peer, revision);
+    if (peer.specs !== undefined || part >= parts || peer.parts.has(part)) return true; // said once more for somebody else
+    if (this.#kept + size > maxKept) return false;
+    this.#kept += size;
+    peer.size += size;
     peer.parts.set(part, specs.filter(isNamed));
     if (peer.parts.size < parts) return true;
     const all = [...peer.parts].sort(([a], [b]) => a - b).flatMap(([, some]) => some);
@@ -149,9 +157,15 @@ export class PeerBook {
     return true;
   }
 
+  #beginAnew(peer: KnownPeer, revision: number): void {
+    this.#kept -= peer.size;
+    Object.assign(peer, { revision, parts: new Map(), specs: undefined, size: 0 });
+  }
+
   #forget(peerId: string): void {
     const peer = this.#peers.get(peerId);
     this.#peers.delete(peerId);
+    this.#kept -= peer?.size ?? 0;
     if (peer !== undefined) this.#events.emit({ type: "peer.left", peerId });
   }
 

@@ -2,8 +2,9 @@ import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, SendFollowUp } from "../transport.ts";
 
-/** How much one asker may have run at once. */
+/** How much may run at once, for all askers and for each. */
 export interface ServedLimits {
+  pendingCalls: number;
   callsPerConnection: number;
   subscriptionsPerConnection: number;
 }
@@ -19,7 +20,8 @@ export class ServedCall {
   /** Has run for so long that it is worth asking whether somebody still waits. */
   isOld = false;
   #send: SendFollowUp | undefined = undefined;
-  #early: FollowUp[] | undefined = undefined;
+  #earlyCredit = 0;
+  #earlyAbort: FollowUp | undefined = undefined;
 
   constructor(from: string, { requestId, credit }: CallRequested, receipt: unknown) {
     this.from = from;
@@ -28,17 +30,17 @@ export class ServedCall {
     this.receipt = receipt;
   }
 
-  /** Takes what hears later frames; those that came meanwhile are not lost. */
+  /** Takes what hears later frames; what came meanwhile is not lost. */
   follow(send: SendFollowUp): void {
     this.#send = send;
-    for (const frame of this.#early ?? []) send(frame);
-    this.#early = undefined;
+    if (this.#earlyCredit > 0) send({ type: "call.credited", requestId: this.requestId, count: this.#earlyCredit });
+    if (this.#earlyAbort !== undefined) send(this.#earlyAbort);
   }
 
   tell(frame: FollowUp): void {
     if (this.#send !== undefined) this.#send(frame);
-    else if (this.#early === undefined) this.#early = [frame];
-    else this.#early.push(frame);
+    else if (frame.type === "call.aborted") this.#earlyAbort = frame;
+    else this.#earlyCredit = Math.min(this.#earlyCredit + frame.count, Number.MAX_SAFE_INTEGER);
   }
 }
 
@@ -51,6 +53,7 @@ interface Asker {
 export class ServedCalls {
   readonly #askers = new Map<string, Asker>();
   readonly #limits: ServedLimits;
+  #size = 0;
 
   constructor(limits: ServedLimits) {
     this.#limits = limits;
@@ -62,9 +65,11 @@ export class ServedCalls {
 
   /** Why this request cannot be taken, if it cannot. */
   refusal(from: string, frame: CallRequested): CallError | undefined {
+    const { pendingCalls, callsPerConnection, subscriptionsPerConnection } = this.#limits;
+    // Anybody can make up any number of askers.
+    if (this.#size >= pendingCalls) return limitExceeded("Too many calls are pending", "pendingCalls", pendingCalls);
     const asker = this.#askers.get(from);
     if (asker === undefined) return undefined;
-    const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
     if (asker.calls.size >= callsPerConnection) {
       return limitExceeded("Too many calls are pending for this peer", "callsPerConnection", callsPerConnection);
     }
@@ -83,6 +88,7 @@ export class ServedCalls {
       this.#askers.set(from, asker);
     }
     const call = new ServedCall(from, frame, receipt);
+    this.#size++;
     asker.calls.set(call.requestId, call);
     if (call.isSubscription) asker.subscriptions++;
     return call;
@@ -92,6 +98,7 @@ export class ServedCalls {
   end(call: ServedCall): boolean {
     if (call.hasEnded) return false;
     call.hasEnded = true;
+    this.#size--;
     const asker = this.#askers.get(call.from);
     if (asker === undefined) return true;
     asker.calls.delete(call.requestId);

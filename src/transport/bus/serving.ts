@@ -19,7 +19,7 @@ import type { Post } from "./post.ts";
 import { SeenRequests } from "./seen-requests.ts";
 import { type ServedCall, ServedCalls, type ServedLimits } from "./served-calls.ts";
 
-/** Requests that carry no time of their own are not run when they are older than this, in ms. */
+/** Requests that carry no time of their own are not run when they are older than this, in ms; nor are those whose asker is silent for it. */
 const maxAge = 60_000;
 /** How long, in ms, stopping waits for askers that do not answer. */
 const longestWait = 1_000;
@@ -34,6 +34,8 @@ export class Serving {
   /** There when something is served. */
   #seen: SeenRequests | undefined;
   readonly #askers: Askers;
+  /** Those who wait for subscriptions that ended with the link, and what they are told when it is back. */
+  readonly #cut: Array<{ address: string; frame: ReplyFrame }> = [];
   #isClosed = false;
 
   constructor(engine: Engine, post: Post, limits: ServedLimits) {
@@ -55,6 +57,8 @@ export class Serving {
       if (stopped.length === 0) return;
       await this.#engine.stop(stopped);
       await atMost(this.#askers.settled(), longestWait);
+      // What is said to all who serve an operation is not heard here any more.
+      for (const call of this.#calls.list()) this.#introduceTo(call);
       for (const id of stopped) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
     };
   }
@@ -78,11 +82,12 @@ export class Serving {
     const asker = this.#askers.at(from);
     const age = this.#askers.ageOf(asker, sentAt, now);
     if (age !== undefined) return this.#begin(call, frame, onRequest, age);
-    const begin = () => {
+    const begin = (isAnswered: boolean) => {
       const later = monotonicNow();
-      this.#begin(call, frame, onRequest, asker.clock.ageOf(sentAt, later) ?? later - now);
+      const latest = isAnswered ? (asker.clock.ageOf(sentAt, later) ?? later - now) : Number.POSITIVE_INFINITY;
+      this.#begin(call, frame, onRequest, latest);
     };
-    this.#askers.hold(asker, { heldAt: now, until: now + (frame.timeout ?? maxAge), begin });
+    this.#askers.hold(asker, { heldAt: now, until: now + Math.min(frame.timeout ?? maxAge, maxAge), begin });
   }
 
   /** An asker says what its clock shows. */
@@ -112,6 +117,19 @@ export class Serving {
   onGone(address: string): void {
     this.#askers.forget(address);
     for (const call of this.#calls.list(address)) this.#abort(call, "the asker is gone");
+  }
+
+  /** Ends subscriptions: values, and what their consumers said, may have been lost, and both would wait for the other. */
+  onLinkLost(error: CallError): void {
+    for (const call of this.#calls.list()) {
+      if (!call.isSubscription) continue;
+      this.#cut.push({ address: call.from, frame: toFailedFrame(call.requestId, error) });
+      this.#abort(call, error.message);
+    }
+  }
+
+  onLinkRestored(): void {
+    for (const { address, frame } of this.#cut.splice(0)) this.#post.push(address, frame);
   }
 
   /** Asks about calls that take long: who waits for them may be gone without a word. */
