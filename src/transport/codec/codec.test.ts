@@ -207,6 +207,12 @@ describe("values that do not travel", () => {
     ],
     ["a buffer that was given away", [{ bytes: givenAway() }], "/input/0/bytes"],
     ["a proxy that was revoked", [{ proxy: revoked() }], "/input/0/proxy"],
+    ["a promise that nobody awaited", { user: Promise.resolve(1) }, "/input/user"],
+    ["a regular expression", [/a/g], "/input/0"],
+    ["a weak map", { cache: new WeakMap() }, "/input/cache"],
+    ["a weak set", { seen: new WeakSet() }, "/input/seen"],
+    ["a weak reference", { one: new WeakRef({}) }, "/input/one"],
+    ["a buffer that is shared", { memory: new SharedArrayBuffer(4) }, "/input/memory"],
     ["a map behind a proxy", { map: new Proxy(new Map([[1, 2]]), {}) }, "/input/map"],
     ["a toJSON that throws", { money: { __proto__: { toJSON: () => void JSON.parse("") } } }, "/input/money"],
   ])("%s fails with its path, and the operation has not run", (_, input, path) => {

@@ -91,6 +91,7 @@ class TaggedWriter {
       const json = (object as { toJSON(): unknown }).toJSON();
       if (json !== object) return this.copy(json);
     }
+    if (isInstance && hidesItsState(object)) throw this.#fail(whyNot(object));
     return this.#copyProperties(object, Object.keys(object));
   }
 
@@ -175,6 +176,19 @@ class TaggedWriter {
     this.#failure = notSendable(what, path, { mayHaveRun: this.#options.mayHaveRun, cause });
     return this.#failure;
   }
+}
+
+/** Of these, nothing would be left. */
+const opaque = [Promise, RegExp, WeakMap, WeakSet, WeakRef];
+
+function hidesItsState(object: object): boolean {
+  if (opaque.some((type) => object instanceof type)) return true;
+  return typeof SharedArrayBuffer !== "undefined" && object instanceof SharedArrayBuffer;
+}
+
+function whyNot(object: object): string {
+  if (object instanceof Promise) return "promises do not travel; an await may be missing";
+  return `it is a ${Object.prototype.toString.call(object).slice(8, -1)}, of which nothing would arrive`;
 }
 
 function formatNumber(value: number): string {
