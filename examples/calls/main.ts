@@ -13,7 +13,7 @@ const copy = defineOperation({
   accessControl: { requiredScopes: [] },
   handler: async ({ files }, context) => {
     for (const [index, file] of files.entries()) {
-      await sleep(20, undefined, { signal: context.signal });
+      await sleep(50, undefined, { signal: context.signal });
       context.progress({ progress: index + 1, total: files.length, message: file });
     }
     return { copied: files.length };
@@ -34,7 +34,7 @@ console.log(data);
 // #endregion progress
 
 // #region deadline
-const late = await registry.execute("file.copy", { files }, { deadline: Date.now() + 30 }).catch((error) => error);
+const late = await registry.execute("file.copy", { files }, { deadline: Date.now() + 100 }).catch((error) => error);
 console.log(late.code, { retryable: late.retryable, mayHaveRun: late.mayHaveRun });
 // #endregion deadline
 
