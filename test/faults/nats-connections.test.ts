@@ -6,6 +6,7 @@ import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
 import { deferred, operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
+import { startService } from "../services/process.ts";
 import { outcome } from "./suite.ts";
 
 const service = await startNATS(`
@@ -158,6 +159,33 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     expect(serving).toMatchObject({ code: "UPSTREAM_DENIED", mayHaveRun: false });
     expect(serving.message).toContain("serve test.echo");
     expect(inbox).toMatchObject({ code: "UPSTREAM_DENIED", mayHaveRun: false });
+  });
+});
+
+test.skipIf(service === undefined)("a server that refuses the credentials for a while is tried again", async () => {
+  let password = "right";
+  const recipe = { name: "nats-server", stopSignal: "SIGINT" } as const;
+  const args = (port: number) => ["-a", "127.0.0.1", "-p", String(port), "--user", "me", "--pass", password];
+  await using server = (await startService({ ...recipe, args }))!;
+  let attempts = 0;
+  const authenticator = () => {
+    attempts += 1;
+    return { user: "me", pass: "right" };
+  };
+  const transport = await createNATSTransport({ servers: `127.0.0.1:${server.port}`, connect: { authenticator } });
+  await using calls = new PendingRequestMap(transport);
+
+  await server.kill();
+  password = "wrong";
+  await server.start();
+  const refused = attempts;
+  await vi.waitFor(() => expect(attempts).toBeGreaterThan(refused + 4));
+  await server.kill();
+  password = "right";
+  await server.start();
+
+  await vi.waitFor(async () => {
+    expect(await outcome(calls.call("test.nothing", {}))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
   });
 });
 

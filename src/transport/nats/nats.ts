@@ -60,6 +60,7 @@ async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
   try {
     return await client.connect({
       maxReconnectAttempts: -1,
+      ignoreAuthErrorAbort: true, // a server that is set up anew may refuse everybody for a while
       reconnectTimeWait: 200,
       reconnectJitter: 200,
       pingInterval: 5_000,
