@@ -19,7 +19,7 @@ import type { Post } from "./post.ts";
 import { SeenRequests } from "./seen-requests.ts";
 import { type ServedCall, ServedCalls, type ServedLimits } from "./served-calls.ts";
 
-/** Requests that carry no time of their own are not run when they are older than this, in ms; nor are those whose asker is silent for it. */
+/** In ms. Older requests that carry no time of their own are not run, nor those whose asker is silent for so long. */
 const maxAge = 60_000;
 /** How long, in ms, stopping waits for askers that do not answer. */
 const longestWait = 1_000;
