@@ -1,16 +1,27 @@
 import type { TSchema } from "typebox";
 import { Build, Check } from "typebox/schema";
+import { type StepMeter, TooManySteps } from "./step-meter.ts";
 
 /** A schema in the form that TypeBox's compiler takes: references lead to the names in `context`. */
 export interface Executable {
   context: Record<string, TSchema>;
   schema: TSchema;
+  /** For schemas that could take a check for ever. Its checks throw {@link TooManySteps} then. */
+  meter?: StepMeter;
 }
+
+/** So many references may a check follow, and more for large values; this takes some 10 ms. */
+const steps = 500_000;
+/** The same for a check that is interpreted, which takes ten times as long for each. */
+const interpretedSteps = 50_000;
 
 /** Tells whether a value fits. */
 export type CheckFunction = (value: unknown) => boolean;
 
-/** Compiles a check. It answers `false` for values that are nested too deeply to be checked. */
+/**
+ * Compiles a check. It answers `false` for values that are nested too deeply to be checked, and throws
+ * {@link TooManySteps}.
+ */
 export function compileCheck(executable: Executable): CheckFunction {
   const run = generateCheck(executable) ?? interpretCheck(executable);
   return (value) => {
@@ -23,18 +34,21 @@ export function compileCheck(executable: Executable): CheckFunction {
 }
 
 /** The check without code generation. Throws a stack overflow for values that are nested too deeply. */
-export function interpretCheck({ context, schema }: Executable): CheckFunction {
-  return (value) => Check(context, schema, value);
+export function interpretCheck({ context, schema, meter }: Executable): CheckFunction {
+  return (value) => {
+    meter?.begin(value, interpretedSteps);
+    return Check(context, schema, value);
+  };
 }
 
 /** Answers after `error` was thrown by a check: `false` for values that are nested too deeply. */
-export function checkInDepth({ context, schema }: Executable, value: unknown, error: unknown): boolean {
-  if (!isStackOverflow(error)) throw error;
+export function checkInDepth(executable: Executable, value: unknown, error: unknown): boolean {
+  if (!isStackOverflow(error) || error instanceof TooManySteps) throw error;
   try {
     // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
-    return Check(context, schema, value);
+    return interpretCheck(executable)(value);
   } catch (another) {
-    if (isStackOverflow(another)) return false;
+    if (isStackOverflow(another) && !(another instanceof TooManySteps)) return false;
     throw another;
   }
 }
@@ -43,18 +57,27 @@ export function checkInDepth({ context, schema }: Executable, value: unknown, er
  * The generated check, as the engine made it: it throws a stack overflow for values that are nested too deeply.
  * `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it.
  */
-export function generateCheck({ context, schema }: Executable): CheckFunction | undefined {
+export function generateCheck({ context, schema, meter }: Executable): CheckFunction | undefined {
   try {
     const result = Build(context, schema).Evaluate();
     // Without generated code TypeBox would share one evaluation context between all checks.
     if (!result.IsAccelerated()) return undefined;
     // The function itself where it can be had: a thousand schemas are called faster without a method in between.
     const generated: unknown = result["check"];
-    return typeof generated === "function" ? (generated as CheckFunction) : (value) => result.Check(value);
+    const run =
+      typeof generated === "function" ? (generated as CheckFunction) : (value: unknown) => result.Check(value);
+    return meter === undefined ? run : metered(run, meter);
   } catch (error) {
     if (isStackOverflow(error)) return undefined;
     throw error;
   }
+}
+
+function metered(run: CheckFunction, meter: StepMeter): CheckFunction {
+  return (value) => {
+    meter.begin(value, steps);
+    return run(value);
+  };
 }
 
 /** Engines disagree about the class; V8 and JavaScriptCore say RangeError, SpiderMonkey InternalError. */

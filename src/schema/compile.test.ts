@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import { Settings } from "typebox/system";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { compileSchema, FromSchema, SchemaError } from "./index.ts";
+import { compileSchema, createNormaliser, FromSchema, SchemaError } from "./index.ts";
 
 describe("compileSchema", () => {
   test("gives the same compiled form for the same object", () => {
@@ -211,5 +211,60 @@ test("what is wrong deep inside of a union that holds itself is not looked for f
   expect(deep).toEqual({
     errors: [{ path: "", message: "is not valid, in more ways than can be told" }],
     total: 1,
+  });
+});
+
+describe("what alternatives that fit in part could make endless", () => {
+  const nest = (depth: number, leaf: unknown): unknown => (depth === 0 ? leaf : { child: nest(depth - 1, leaf) });
+  const withChild = (more: object) => ({
+    type: "object",
+    required: ["child"],
+    properties: { child: { $ref: "#/$defs/node" }, ...more },
+  });
+  const node = {
+    anyOf: [{ type: "string" }, withChild({ kind: { type: "string" } }), withChild({ n: { type: "number" } })],
+  };
+  const tree = compileSchema(FromSchema({ $defs: { node }, $ref: "#/$defs/node" }));
+
+  test("ends, when the schema leads back to itself and the value is deep", () => {
+    expect([tree.check(nest(60, "leaf")), tree.check(nest(10, 5)), tree.check(nest(60, 5))]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(tree.errors(nest(60, 5))).toEqual({
+      errors: [{ path: "", message: expect.stringContaining("could not be checked to the end") }],
+      total: 1,
+    });
+  });
+
+  test.each(["anyOf", "allOf", "oneOf"])("ends, with forty levels of a doubled %s", (keyword) => {
+    const $defs: Record<string, object> = { d0: { type: "string" } };
+    for (let level = 1; level <= 40; level++) {
+      const $ref = `#/$defs/d${level - 1}`;
+      $defs[`d${level}`] = { [keyword]: [{ $ref }, { $ref, minLength: 0 }] };
+    }
+    const bomb = compileSchema(FromSchema({ $defs, $ref: "#/$defs/d40" }));
+
+    expect(bomb.check(5)).toBe(false);
+    expect(bomb.errors(5).total).toBeGreaterThan(0);
+  });
+
+  test("is no hindrance for large values", () => {
+    const list = compileSchema(FromSchema({ $defs: { node }, type: "array", items: { $ref: "#/$defs/node" } }));
+    const items = Array.from({ length: 300_000 }, () => ({ child: { child: "leaf" } }));
+
+    expect(list.check(items)).toBe(true);
+    expect(list.check([...items, 5])).toBe(false);
+    expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/300000", message: "must be string" });
+  });
+
+  test("leaves data as it came, and says so", () => {
+    const value = nest(60, 5);
+
+    expect(createNormaliser(tree.schema).normalise(value)).toMatchObject({
+      data: value,
+      drift: [{ path: "", kind: "mismatch" }],
+    });
   });
 });

@@ -13,6 +13,7 @@ import { toExecutable } from "./executable.ts";
 import { FromSchema } from "./from-schema.ts";
 import { isRecord } from "./keywords.ts";
 import { assertsNothing, isMarked } from "./marks.ts";
+import { TooManySteps } from "./step-meter.ts";
 import { isStandardSchema, toSchema } from "./to-schema.ts";
 
 /** One thing that is wrong with a value. */
@@ -33,10 +34,10 @@ export interface CompiledSchema {
   readonly schema: TSchema;
   /** Whether every value is accepted, because the schema asserts nothing. */
   readonly isUnknown: boolean;
-  /** Tells whether a value fits. Compiles on the first call. Values that are nested too deeply do not fit. */
+  /** Tells whether a value fits. Compiles on the first call. Values that are nested too deeply, or take too many steps, do not fit. */
   check(value: unknown): boolean;
   /**
-   * The check as the engine made it, which throws for values that are nested too deeply. For those who call it often
+   * The check as the engine made it, which throws for values that are nested too deeply or take too many steps. For those who call it often
    * and ask {@link check} when it throws.
    */
   readonly unguarded: CheckFunction;
@@ -62,11 +63,10 @@ export function compileSchema(schema: TSchema): CompiledSchema {
 }
 
 const countingStopsAt = 1_000;
-/**
- * So many references are followed to say what is wrong, which takes some 100 ms. Where a check ends with the first thing
- * that does not fit, this looks at all of it: in unions that hold themselves, at more with every level.
- */
+/** So many references are followed to say what is wrong, and more for large values; this takes some 100 ms. */
 const mostFollowed = 20_000;
+const tooManyErrors = "is not valid, in more ways than can be told";
+const tooManySteps = "fits its schema in too many ways in part, and could not be checked to the end";
 const longestPath = 300;
 const longestMessage = 400;
 
@@ -85,11 +85,11 @@ class LazySchema implements CompiledSchema {
   }
 
   check(value: unknown): boolean {
-    const run = this.#run ?? this.#compile();
     try {
-      return run(value);
+      return this.#check(value);
     } catch (error) {
-      return checkInDepth(this.#prepare(), value, error);
+      if (error instanceof TooManySteps) return false;
+      throw error;
     }
   }
 
@@ -99,15 +99,34 @@ class LazySchema implements CompiledSchema {
   }
 
   errors(value: unknown, limit = 20): ValueErrors {
-    if (this.check(value)) return { errors: [], total: 0 };
-    const { context, schema } = this.#prepare();
-    const found = withoutEchoes(collect(() => Errors(meter(context), schema, value)[1]));
-    if (found.length === 0) found.push({ instancePath: "", message: "is not valid" });
+    const found = withoutEchoes(collect(() => this.#find(value)));
     const errors = found.slice(0, limit).map((error) => ({
       path: shorten(error.instancePath, longestPath),
       message: shorten(messageOf(error), longestMessage),
     }));
     return { errors, total: found.length };
+  }
+
+  #check(value: unknown): boolean {
+    const run = this.#run ?? this.#compile();
+    try {
+      return run(value);
+    } catch (error) {
+      return checkInDepth(this.#prepare(), value, error);
+    }
+  }
+
+  #find(value: unknown): FoundError[] {
+    if (this.#check(value)) return [];
+    const { context, schema, meter } = this.#prepare();
+    meter?.begin(value, mostFollowed);
+    try {
+      const found: FoundError[] = Errors(context, schema, value)[1];
+      return found.length > 0 ? found : [{ instancePath: "", message: "is not valid" }];
+    } catch (error) {
+      if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManyErrors }];
+      throw error;
+    }
   }
 
   #compile(): CheckFunction {
@@ -162,26 +181,12 @@ function collect(find: () => FoundError[]): FoundError[] {
     Settings.Set({ maxErrors: countingStopsAt });
     return find();
   } catch (error) {
+    if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManySteps }];
     if (isStackOverflow(error)) return [{ instancePath: "", message: "is nested too deeply" }];
-    if (error === tooMany) return [{ instancePath: "", message: "is not valid, in more ways than can be told" }];
     throw error;
   } finally {
     Settings.Set({ maxErrors });
   }
-}
-
-const tooMany = new Error("too many references were followed");
-
-/** The same definitions, which throw when they have been asked for too often. */
-function meter(context: Executable["context"]): Executable["context"] {
-  let left = mostFollowed;
-  return new Proxy(context, {
-    get(definitions, name) {
-      left -= 1;
-      if (left < 0) throw tooMany;
-      return Reflect.get(definitions, name);
-    },
-  });
 }
 
 function shorten(text: string, length: number): string {

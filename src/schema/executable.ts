@@ -8,6 +8,7 @@ import { assertions, hide } from "./marks.ts";
 import { createResolver, type ResolvedReference, type Resolver } from "./references.ts";
 import { guardInheritedNames, type Refinement } from "./refinements.ts";
 import { describe, joinPointer, pointerTo, SchemaError } from "./schema-error.ts";
+import { needsMeter, StepMeter } from "./step-meter.ts";
 import { toVerbatim } from "./verbatim.ts";
 
 /**
@@ -58,7 +59,14 @@ class ExecutableBuilder {
     if (this.#dependsOnTheWay) return undefined;
     // With `$schema` TypeBox does not look for changes of the base, which have no meaning any more.
     schema["$schema"] = "";
-    return { context: this.#context as Executable["context"], schema: schema as TSchema };
+    const executable = { context: this.#context as Executable["context"], schema: schema as TSchema };
+    return needsMeter(schema, this.#context) ? this.#metered(executable) : executable;
+  }
+
+  #metered(executable: Executable): Executable {
+    const meter = new StepMeter();
+    for (const name of Object.keys(this.#context)) this.#context[name] = meter.count(this.#context[name]);
+    return { ...executable, meter };
   }
 
   #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
