@@ -255,9 +255,11 @@ export class RedisEngine implements Engine {
 
   async #join(keys: readonly string[]): Promise<void> {
     await this.#sayAlive();
-    if (keys.length === 0) return;
+    // Nobody would leave a stream again that was stopped meanwhile.
+    const wanted = keys.filter((key) => this.#operations.has(key));
+    if (wanted.length === 0) return;
     const args = [group, this.address, this.#keys.alive];
-    await this.#commands.sendCommand(["EVAL", joinScript, String(keys.length), ...keys, ...args]);
+    await this.#commands.sendCommand(["EVAL", joinScript, String(wanted.length), ...wanted, ...args]);
   }
 
   /** Leaves the streams of what is served no more, now or when the server is back. */
