@@ -1,15 +1,7 @@
 import type { TSchema } from "typebox";
-import { Errors } from "typebox/schema";
-import { Settings } from "typebox/system";
-import {
-  type CheckFunction,
-  checkInDepth,
-  type Executable,
-  generateCheck,
-  interpretCheck,
-  isStackOverflow,
-} from "./check.ts";
+import { type CheckFunction, checkInDepth, type Executable, generateCheck, interpretCheck } from "./check.ts";
 import { toExecutable } from "./executable.ts";
+import { type FoundError, findErrors } from "./find-errors.ts";
 import { FromSchema } from "./from-schema.ts";
 import { isRecord } from "./keywords.ts";
 import { assertsNothing, isMarked } from "./marks.ts";
@@ -62,10 +54,6 @@ export function compileSchema(schema: TSchema): CompiledSchema {
   return compiled;
 }
 
-const countingStopsAt = 1_000;
-/** So many references are followed to say what is wrong, and more for large values; this takes some 100 ms. */
-const mostFollowed = 20_000;
-const tooManyErrors = "is not valid, in more ways than can be told";
 const tooManySteps = "fits its schema in too many ways in part, and could not be checked to the end";
 const longestPath = 300;
 const longestMessage = 400;
@@ -99,7 +87,7 @@ class LazySchema implements CompiledSchema {
   }
 
   errors(value: unknown, limit = 20): ValueErrors {
-    const found = withoutEchoes(collect(() => this.#find(value)));
+    const found = withoutEchoes(this.#find(value));
     const errors = found.slice(0, limit).map((error) => ({
       path: shorten(error.instancePath, longestPath),
       message: shorten(messageOf(error), longestMessage),
@@ -117,14 +105,10 @@ class LazySchema implements CompiledSchema {
   }
 
   #find(value: unknown): FoundError[] {
-    if (this.#check(value)) return [];
-    const { context, schema, meter } = this.#prepare();
-    meter?.begin(value, mostFollowed);
     try {
-      const found: FoundError[] = Errors(context, schema, value)[1];
-      return found.length > 0 ? found : [{ instancePath: "", message: "is not valid" }];
+      return this.#check(value) ? [] : findErrors(this.#prepare(), value);
     } catch (error) {
-      if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManyErrors }];
+      if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManySteps }];
       throw error;
     }
   }
@@ -153,13 +137,6 @@ function isUnknown(schema: unknown): boolean {
   return schema === true || (isRecord(schema) && assertsNothing(schema));
 }
 
-interface FoundError {
-  keyword?: string;
-  instancePath: string;
-  message: string;
-  params?: object;
-}
-
 /** A property that is not expected is told where it stands, and not once more at the object that has it. */
 function withoutEchoes(found: FoundError[]): FoundError[] {
   const isEcho = ({ keyword }: FoundError) => keyword === "additionalProperties" || keyword === "unevaluatedProperties";
@@ -173,20 +150,6 @@ function messageOf({ keyword, message, params = {} }: FoundError): string {
   const pattern = "pattern" in params ? params.pattern : undefined;
   const isNative = pattern instanceof RegExp && pattern.constructor === RegExp;
   return isNative ? `must match pattern "${pattern.source}"` : message;
-}
-
-function collect(find: () => FoundError[]): FoundError[] {
-  const { maxErrors } = Settings.Get();
-  try {
-    Settings.Set({ maxErrors: countingStopsAt });
-    return find();
-  } catch (error) {
-    if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManySteps }];
-    if (isStackOverflow(error)) return [{ instancePath: "", message: "is nested too deeply" }];
-    throw error;
-  } finally {
-    Settings.Set({ maxErrors });
-  }
 }
 
 function shorten(text: string, length: number): string {

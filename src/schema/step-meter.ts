@@ -44,21 +44,21 @@ export class StepMeter {
     const value = this.#value;
     this.#value = undefined;
     // Most values are small; only those that need it are counted.
-    this.#left = value === undefined ? 0 : countParts(value) * stepsPerPart;
+    this.#left = value === undefined ? 0 : countParts(value, mostParts) * stepsPerPart;
     if (this.#left === 0) throw new TooManySteps();
   }
 }
 
-function countParts(value: unknown): number {
+/** How many parts a value has, inside of one another too; counting ends at `most`. */
+export function countParts(value: unknown, most: number): number {
   const pending: unknown[] = [value];
   let parts = 0;
-  while (pending.length > 0 && parts < mostParts) {
+  while (pending.length > 0 && parts < most) {
     const next = pending.pop();
     if (typeof next !== "object" || next === null) continue;
-    for (const key of Object.keys(next)) {
-      parts += 1;
-      pending.push((next as Record<string, unknown>)[key]);
-    }
+    const held = Array.isArray(next) ? next : Object.values(next);
+    parts += held.length;
+    for (let index = 0; index < held.length && pending.length < most; index++) pending.push(held[index]);
   }
   return parts;
 }

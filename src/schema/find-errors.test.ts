@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { compileSchema, FromSchema } from "./index.ts";
+
+const compile = (schema: object) => compileSchema(FromSchema(schema));
+const row = {
+  type: "object",
+  required: ["id"],
+  properties: { id: { type: "integer" }, tags: { items: { type: "string" } } },
+};
+const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, tags: ["a"] }));
+const withBad = (...bad: unknown[]) => [...rows, ...bad];
+
+describe("what is wrong with a large value", () => {
+  test("is found where it is, in a list", () => {
+    const { errors, total } = compile({ type: "array", items: row }).errors(withBad({}, { id: "x", tags: ["b", 7] }));
+
+    expect(errors).toEqual([
+      { path: "/50000", message: "must have required properties id" },
+      { path: "/50001/id", message: "must be integer" },
+      { path: "/50001/tags/1", message: "must be string" },
+    ]);
+    expect(total).toBe(3);
+  });
+
+  test("is found behind references, properties and names that nobody knew", () => {
+    const schema = {
+      $defs: { row, table: { type: "object", additionalProperties: { $ref: "#/$defs/row" } } },
+      type: "object",
+      properties: { "a/b": { allOf: [{ $ref: "#/$defs/table" }, { minProperties: 1 }] } },
+    };
+    const table = Object.fromEntries(withBad({ id: null }).map((held, index) => [`r${index}`, held]));
+
+    expect(compile(schema).errors({ "a/b": table }).errors).toEqual([
+      { path: "/a~1b/r50000/id", message: "must be integer" },
+    ]);
+  });
+
+  test("is found at the value itself", () => {
+    expect(compile({ type: "array", items: row, maxItems: 5 }).errors(rows).errors).toEqual([
+      { path: "", message: "must not have more than 5 items" },
+    ]);
+    expect(compile({ type: "object", additionalProperties: false }).errors({ rows }).errors).toEqual([
+      { path: "/rows", message: "is not expected" },
+    ]);
+    expect(compile({ not: { type: "array" } }).errors(rows)).toEqual({
+      errors: [{ path: "", message: "is not valid" }],
+      total: 1,
+    });
+  });
+
+  test("is counted up to a thousand", () => {
+    const { errors, total } = compile({ type: "array", items: row }).errors(rows.map(() => 1));
+
+    expect(errors).toHaveLength(20);
+    expect(total).toBe(1_000);
+  });
+
+  test("is found in schemas that lead back to themselves", () => {
+    const child = (more: object) => ({
+      type: "object",
+      required: ["child"],
+      properties: { child: { $ref: "#/$defs/node" }, ...more },
+    });
+    const node = { anyOf: [{ type: "string" }, child({ kind: { type: "string" } }), child({ n: { type: "number" } })] };
+    const list = compile({ $defs: { node }, type: "array", items: { $ref: "#/$defs/node" } });
+    const items = Array.from({ length: 50_000 }, () => ({ child: { child: "leaf" } }));
+
+    expect(list.check(items)).toBe(true);
+    expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/50000", message: "must be string" });
+  });
+});
