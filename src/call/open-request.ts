@@ -12,6 +12,7 @@ import {
   type Identity,
   limitExceeded,
   mapError,
+  operationNotFound,
   timedOut,
   unavailable,
 } from "../operation/index.ts";
@@ -115,9 +116,10 @@ export abstract class OpenRequest extends LocalRequest {
       if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
       if (host.size > host.maxPending)
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
+      if (typeof this.operationId !== "string") throw operationNotFound("(not a string)");
       const frame: CallRequested = host.isInProcess ? this : toFrame(this);
       frame.input = input;
-      if (options !== undefined) describe(frame, options, host.claimsIdentity);
+      if (options !== undefined && options !== null) describe(frame, options, host.claimsIdentity);
       if (credit !== undefined) frame.credit = credit;
       this.#watch(frame, options, defaultTimeout);
       if (host.isInProcess || options?.identity === undefined || frame.token !== undefined) this.#transmit(frame);

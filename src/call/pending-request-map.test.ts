@@ -146,3 +146,47 @@ test("the default timeout is told where the giving up of a call could get lost, 
   expect(await run(new Bridge())).toEqual({ told: [30_000], outcome: "UNAVAILABLE" });
   expect(await run(new EventTarget(), { defaultTimeout: 20 })).toEqual({ told: [20], outcome: "TIMEOUT" });
 });
+
+test("a subscription that is answered by who listens to the events gets all its values", async () => {
+  const target = new EventTarget();
+  const answering = new PendingRequestMap(target);
+  target.addEventListener("call.requested", (event) => {
+    const { requestId, operationId } = (event as CustomEvent<CallRequested>).detail;
+    for (const n of [1, 2, 3]) answering.respond(requestId, localEnvelope(n, operationId));
+    answering.complete(requestId);
+  });
+  const asking = new PendingRequestMap(target);
+
+  for (const calls of [asking, answering]) {
+    const values: unknown[] = [];
+    for await (const { data } of calls.subscribe("test.ticks", {})) values.push(data);
+    expect(values).toEqual([1, 2, 3]);
+  }
+  await asking.close();
+  await answering.close();
+});
+
+test("a map says what it takes when it is given something else", () => {
+  const make = (transport: unknown) => () => new PendingRequestMap(transport as Transport);
+
+  expect(make(Promise.resolve(createInProcessTransport()))).toThrow("await the transport first");
+  expect(make({})).toThrow("takes a transport or an EventTarget");
+  expect(make(null)).toThrow("takes a transport or an EventTarget");
+});
+
+test.each([
+  ["in process", undefined],
+  ["over an EventTarget", new EventTarget()],
+])("odd arguments are told apart from what runs, %s", async (_, target) => {
+  const calls = new PendingRequestMap(target);
+  const registry = new OperationRegistry();
+  registry.register(operation("echo", (input) => input));
+  await calls.handle(buildCallHandler({ registry, callMap: calls })).ready;
+
+  for (const id of [7, undefined, null, {}]) {
+    const failed = calls.call(id as never, 1);
+    await expect(failed).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
+  }
+  expect((await calls.call("test.echo", 1, null as never)).data).toBe(1);
+  await calls.close();
+});

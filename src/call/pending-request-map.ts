@@ -72,13 +72,15 @@ export class PendingRequestMap implements AsyncDisposable {
   /** Requests whose handler answers by `respond()` and its like. */
   readonly #served = new Map<string, Served>();
   readonly #serving = new Set<Serving>();
+  readonly #eventTarget: EventTargetTransport | undefined;
   #closed: Promise<void> | undefined = undefined;
 
   /** @param transport an `EventTarget` carries each frame as a `CustomEvent`. @default in process */
   constructor(transport: Transport | EventTarget = createInProcessTransport(), options: PendingRequestMapOptions = {}) {
-    this.transport = transport instanceof EventTarget ? new EventTargetTransport(transport) : transport;
+    this.transport = transport instanceof EventTarget ? new EventTargetTransport(transport) : checked(transport);
     const isInProcess = this.transport instanceof InProcessTransport;
     const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
+    this.#eventTarget = eventTarget;
     const staysInProcess = isInProcess || eventTarget?.isPlain === true;
     this.#host = {
       transport: this.transport,
@@ -159,12 +161,8 @@ export class PendingRequestMap implements AsyncDisposable {
       const message = "respond() takes an envelope. Make one with localEnvelope(data, operationId).";
       throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
     }
-    const served = this.#served.get(requestId);
-    if (served?.frame.credit === undefined) this.#reply(requestId, { type: "call.responded", requestId, output });
-    else {
-      this.#reply(requestId, { type: "call.responded", requestId, output, seq: served.seq });
-      served.seq += 1;
-    }
+    const seq = this.#nextSeq(requestId);
+    this.#reply(requestId, { type: "call.responded", requestId, output, ...(seq !== undefined && { seq }) });
   }
 
   /** Answers a request with an error. What is no `CallError` becomes one. */
@@ -217,6 +215,15 @@ export class PendingRequestMap implements AsyncDisposable {
     for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
   }
 
+  /** The number of the next value of a subscription; answers to calls have none. */
+  #nextSeq(requestId: string): number | undefined {
+    const served = this.#served.get(requestId);
+    if (served === undefined) return this.#eventTarget?.nextSeq(requestId);
+    if (served.frame.credit === undefined) return undefined;
+    served.seq += 1;
+    return served.seq - 1;
+  }
+
   #open(): OpenRequest[] {
     const { transport } = this;
     if (!(transport instanceof InProcessTransport)) return [...this.#host.open];
@@ -257,4 +264,11 @@ export class PendingRequestMap implements AsyncDisposable {
     if (this.transport instanceof EventTargetTransport) return this.transport.publish(frame);
     this.#host.ignored += 1;
   }
+}
+
+/** Without this, a forgotten `await` would be told by the first call, and in no useful words. */
+function checked(transport: Transport): Transport {
+  if (typeof (transport as Partial<Transport> | null)?.request === "function") return transport;
+  const what = transport instanceof Promise ? "a promise: await the transport first" : "neither";
+  throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget, and this is ${what}.`);
 }

@@ -22,6 +22,9 @@ import { PeerBoard } from "./peer-board.ts";
 const replyTypes = ["call.responded", "call.progressed", "call.completed", "call.error"] as const;
 const followUpTypes = ["call.credited", "call.aborted"] as const;
 
+/** Subscriptions are forgotten when they end; what never ends is bounded by this. */
+const mostStreams = 10_000;
+
 /** What was announced at each target, so that who comes late still hears of it. */
 const boards = new WeakMap<EventTarget, PeerBoard>();
 
@@ -51,13 +54,17 @@ export class EventTargetTransport implements Transport {
   readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
+  /** Subscriptions that anybody at the target has asked for, and the number of the next value of each. */
+  readonly #streams = new Map<string, number>();
   #isClosed = false;
 
   constructor(target: EventTarget) {
     this.#target = target;
     this.isPlain = Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
     this.#board = boardOf(target);
+    target.addEventListener("call.requested", this.#onRequest);
     for (const type of replyTypes) target.addEventListener(type, this.#onReply);
+    for (const type of followUpTypes) target.addEventListener(type, this.#onFollowUp);
   }
 
   request(_operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
@@ -75,11 +82,9 @@ export class EventTargetTransport implements Transport {
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
-    if (this.#servers.size === 0) this.#listen();
     for (const id of operationIds) this.#servers.set(id, onRequest);
     return async (ids = operationIds) => {
       for (const id of ids) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
-      if (this.#servers.size === 0) this.#target.removeEventListener("call.requested", this.#onRequest);
     };
   }
 
@@ -96,6 +101,13 @@ export class EventTargetTransport implements Transport {
   publish(frame: Frame): void {
     const cancelable = frame.type === "call.requested";
     this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame, cancelable }));
+  }
+
+  /** The number of the next value of a subscription, for those who answer it by events. `undefined` for other requests. */
+  nextSeq(requestId: string): number | undefined {
+    const seq = this.#streams.get(requestId);
+    if (seq !== undefined) this.#streams.set(requestId, seq + 1);
+    return seq;
   }
 
   async close(reason?: Error): Promise<void> {
@@ -115,21 +127,19 @@ export class EventTargetTransport implements Transport {
       this.publish(toFailedFrame(requestId, error));
     }
     this.#servers.clear();
+    this.#streams.clear();
     this.#board.leave(this.#peerId);
     for (const type of replyTypes) this.#target.removeEventListener(type, this.#onReply);
     for (const type of followUpTypes) this.#target.removeEventListener(type, this.#onFollowUp);
     this.#target.removeEventListener("call.requested", this.#onRequest);
   }
 
-  #listen(): void {
-    this.#target.addEventListener("call.requested", this.#onRequest);
-    for (const type of followUpTypes) this.#target.addEventListener(type, this.#onFollowUp);
-  }
-
   readonly #onRequest = (event: Event): void => {
     const frame = frameOf<CallRequested>(event);
-    if (frame === undefined || event.defaultPrevented) return;
+    if (frame === undefined) return;
     const { requestId } = frame;
+    if (frame.credit !== undefined && this.#streams.size < mostStreams) this.#streams.set(requestId, 0);
+    if (event.defaultPrevented) return;
     const onRequest = this.#servers.get(frame.operationId);
     if (onRequest === undefined) return;
     event.preventDefault();
@@ -148,6 +158,7 @@ export class EventTargetTransport implements Transport {
 
   readonly #onFollowUp = (event: Event): void => {
     const frame = frameOf<FollowUp>(event);
+    if (frame?.type === "call.aborted") this.#streams.delete(frame.requestId);
     const toServer = frame === undefined ? undefined : this.#served.get(frame.requestId);
     if (frame === undefined || toServer === undefined) return;
     if (frame.type === "call.aborted") this.#served.delete(frame.requestId);
@@ -156,6 +167,7 @@ export class EventTargetTransport implements Transport {
 
   readonly #onReply = (event: Event): void => {
     const frame = frameOf<ReplyFrame>(event);
+    if (frame !== undefined && this.#streams.size > 0 && isLastReply(frame)) this.#streams.delete(frame.requestId);
     const onReply = frame === undefined ? undefined : this.#asked.get(frame.requestId);
     if (frame === undefined || onReply === undefined) return;
     if (isLastReply(frame)) this.#asked.delete(frame.requestId);
