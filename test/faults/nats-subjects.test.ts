@@ -15,6 +15,7 @@ authorization {
     { user: all, password: x }
     { user: ada, password: x, permissions: {
       publish: ["operations.>", "_INBOX_ada.>", "_INBOX.>"], subscribe: ["_INBOX_ada.>", "operations.peers"] } }
+    { user: bob, password: x, permissions: { publish: ["operations.peers", "_INBOX.>"], subscribe: ["_INBOX.>"] } }
     { user: eve, password: x, permissions: { publish: [">"], subscribe: ["_INBOX.>"] } }
   ]
 }`);
@@ -119,6 +120,18 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     const results = await Promise.allSettled(callers);
     expect(results).toEqual(callers.map((_, caller) => ({ status: "fulfilled", value: new Set([caller]) })));
+  });
+
+  test("who may not ask for an operation is told so at once", async () => {
+    const { map: serving } = await serve([operation("echo", (input) => input)]);
+    const calls = new PendingRequestMap(await join("bob"));
+
+    const answers = await Promise.all([1, 2].map((n) => outcome(calls.call("test.echo", n))));
+
+    expect(answers).toMatchObject(Array(2).fill({ code: "UPSTREAM_DENIED", retryable: false }));
+    expect(answers[0]?.message).toContain("call test.echo");
+    await calls.close();
+    await serving.close();
   });
 
   test("garbage on the bus is dropped and counted", async () => {

@@ -77,6 +77,13 @@ export class Asking {
     this.#calls.fail(requestId, error);
   }
 
+  onDenied(operationId: string, error: CallError): void {
+    for (const [requestId, call] of this.#calls.entries()) {
+      const isTaken = call.worker !== undefined;
+      if (call.operationId === operationId && !isTaken) this.#calls.fail(requestId, error);
+    }
+  }
+
   onGone(address: string): void {
     for (const [requestId, call] of this.#calls.entries()) {
       if (call.worker === address) void this.#loseWorker(requestId, call);

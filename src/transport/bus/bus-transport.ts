@@ -146,6 +146,10 @@ export class BusTransport implements Transport, EngineEvents {
     this.#asking.onRefused(requestId, error);
   }
 
+  onDenied(operationId: string, error: CallError): void {
+    this.#asking.onDenied(operationId, error);
+  }
+
   onPoison(message: string | Uint8Array, from: string): void {
     const frame = this.#decodeRequest(message);
     if (frame === undefined) return;

@@ -62,6 +62,8 @@ export interface EngineEvents {
   onUnserved(requestId: string): void;
   /** The request could not be sent, or whoever had taken it is gone. */
   onRefused(requestId: string, error: CallError): void;
+  /** The server does not take requests for this operation from here. */
+  onDenied(operationId: string, error: CallError): void;
   /** A request that was given up because several workers died with it. */
   onPoison(message: string | Uint8Array, from: string): void;
   onGone(address: string): void;

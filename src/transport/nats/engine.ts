@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, PermissionViolationError, Status, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
 import { CallError } from "../../operation/index.ts";
 import { atMost, type Engine, type EngineEvents, notConnected } from "../bus/index.ts";
@@ -193,9 +193,18 @@ export class NATSEngine implements Engine {
     for await (const status of this.#statuses) {
       if (status.type === "disconnect") this.#onLost(new Error("The server has closed the connection"));
       if (status.type === "reconnect") this.#onRestored();
-      if (status.type === "error") log.warn("The server says: {error}", { error: status.error });
+      if (status.type === "error") this.#onError(status.error);
     }
     this.#onLost(new Error("The connection was closed"));
+  }
+
+  #onError(error: Error): void {
+    log.warn("The server says: {error}", { error });
+    const { operation, subject = "" } = error as Partial<PermissionViolationError>;
+    const operationId = operation === "publish" ? this.#subjects.calledAt(subject) : undefined;
+    if (operationId === undefined) return;
+    // Those that were sent before it was forbidden may have arrived.
+    this.#events.onDenied(operationId, notAllowed(`call ${operationId}`, true));
   }
 
   #onLost(error: Error): void {
@@ -216,7 +225,7 @@ export class NATSEngine implements Engine {
   };
 }
 
-function notAllowed(what: string): CallError {
+function notAllowed(what: string, mayHaveRun = false): CallError {
   const message = `The NATS server does not allow this user to ${what}.`;
-  return new CallError("UPSTREAM_DENIED", message, undefined, { retryable: false, mayHaveRun: false });
+  return new CallError("UPSTREAM_DENIED", message, undefined, { retryable: false, mayHaveRun });
 }

@@ -30,6 +30,12 @@ export class Subjects {
     return subject;
   }
 
+  /** The operation that was called at a subject, if it is not long ago. */
+  calledAt(subject: string): string | undefined {
+    for (const [operationId, called] of this.#calls) if (called === subject) return operationId;
+    return undefined;
+  }
+
   /** What all who serve an operation hear. */
   abort(operationId: string): string {
     return `${this.#prefix}.abort.${encodeOperationId(operationId)}`;
