@@ -5,6 +5,10 @@ import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
 const log = logger("call");
 
+/** In ms: what changed while a broker was away is tried again after this, and twice as long each time. */
+const firstPause = 250;
+const longestPause = 30_000;
+
 /** Keeps a transport serving and announcing exactly what a handler can answer. */
 export class Serving {
   readonly #transport: Transport;
@@ -17,6 +21,8 @@ export class Serving {
   readonly #stopListening: () => void;
   #announcing: Promise<void> | undefined = undefined;
   #isOver = false;
+  #pause = firstPause;
+  #retrying: ReturnType<typeof setTimeout> | undefined = undefined;
   /** Resolves when what the handler had at first is served and announced. */
   readonly ready: Promise<void>;
 
@@ -32,6 +38,7 @@ export class Serving {
   /** Takes no further request. Those that run are not waited for. */
   async stop(): Promise<void> {
     this.#isOver = true;
+    clearTimeout(this.#retrying);
     this.#stopListening();
     const stops = new Set(this.#stops.values());
     this.#stops.clear();
@@ -68,8 +75,37 @@ export class Serving {
   #apply({ added }: HandlerChange): void {
     if (this.#isOver) return;
     const fresh = added.filter((id) => !this.#stops.has(id));
-    if (fresh.length > 0) this.#serve(fresh).catch((error) => this.#report(error));
-    this.#announceSoon().catch((error) => this.#report(error));
+    const changes: Promise<unknown>[] = [];
+    if (fresh.length > 0) changes.push(this.#serveLater(fresh));
+    changes.push(this.#announceSoon());
+    Promise.all(changes).then(
+      () => {
+        this.#pause = firstPause;
+      },
+      (error) => this.#retrySoon(error),
+    );
+  }
+
+  async #serveLater(ids: readonly string[]): Promise<void> {
+    const stop = this.#serve(ids);
+    try {
+      await stop;
+    } catch (error) {
+      for (const id of ids) if (this.#stops.get(id) === stop) this.#stops.delete(id);
+      throw error;
+    }
+  }
+
+  /** What was ready once stays so: a change that a lost link kept from being told is told when it is back. */
+  #retrySoon(error: unknown): void {
+    this.#report(error);
+    if (this.#isOver || this.#retrying !== undefined) return;
+    this.#retrying = setTimeout(() => {
+      this.#retrying = undefined;
+      this.#apply({ added: this.#handler.operations().map(toId), removed: [] });
+    }, this.#pause);
+    if (typeof this.#retrying === "object") this.#retrying.unref();
+    this.#pause = Math.min(2 * this.#pause, longestPause);
   }
 
   #withdraw(id: string, stop: Promise<StopServing>): void {
