@@ -11,7 +11,7 @@ const help = `npm run chaos -- [options]
 
   --minutes <n>        how long calls are made, such as 0.5                          [1]
   --seed <n>           which calls and faults are chosen                     [a new one]
-  --transports <list>  of ${transportNames.join(", ")}       [all of them]
+  --transports <list>  of ${transportNames.join(", ").padEnd(49)}[all of them]
   --patience <n>       how many times as long as promised a busy machine may take    [1]
   --log <file>         keeps everything that happened, as lines of JSON
   --check <file>       runs nothing, and checks what was kept
