@@ -11,7 +11,7 @@ export interface Executable {
 }
 
 /** So many references may a check follow, and more for large values; this takes some 10 ms. */
-const steps = 500_000;
+const generatedSteps = 500_000;
 /** The same for a check that is interpreted, which takes ten times as long for each. */
 const interpretedSteps = 50_000;
 
@@ -35,10 +35,8 @@ export function compileCheck(executable: Executable): CheckFunction {
 
 /** The check without code generation. Throws a stack overflow for values that are nested too deeply. */
 export function interpretCheck({ context, schema, meter }: Executable): CheckFunction {
-  return (value) => {
-    meter?.begin(value, interpretedSteps);
-    return Check(context, schema, value);
-  };
+  if (meter === undefined) return (value) => Check(context, schema, value);
+  return metered((value) => Check(context, schema, value), meter, interpretedSteps);
 }
 
 /** Answers after `error` was thrown by a check: `false` for values that are nested too deeply. */
@@ -66,17 +64,21 @@ export function generateCheck({ context, schema, meter }: Executable): CheckFunc
     const generated: unknown = result["check"];
     const run =
       typeof generated === "function" ? (generated as CheckFunction) : (value: unknown) => result.Check(value);
-    return meter === undefined ? run : metered(run, meter);
+    return meter === undefined ? run : metered(run, meter, generatedSteps);
   } catch (error) {
     if (isStackOverflow(error)) return undefined;
     throw error;
   }
 }
 
-function metered(run: CheckFunction, meter: StepMeter): CheckFunction {
+function metered(run: CheckFunction, meter: StepMeter, steps: number): CheckFunction {
   return (value) => {
     meter.begin(value, steps);
-    return run(value);
+    try {
+      return run(value);
+    } finally {
+      meter.end();
+    }
   };
 }
 

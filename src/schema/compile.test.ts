@@ -250,6 +250,32 @@ describe("what alternatives that fit in part could make endless", () => {
     expect(bomb.errors(5).total).toBeGreaterThan(0);
   });
 
+  test("is no hindrance for wide unions and large values", () => {
+    const kinds = Array.from({ length: 100 }, (_, n) => `k${n}`);
+    const $defs = Object.fromEntries(
+      kinds.map((kind) => [
+        kind,
+        { properties: { kind: { const: kind }, child: { $ref: "#/$defs/node" } }, required: ["kind"] },
+      ]),
+    );
+    const union = { oneOf: kinds.map((kind) => ({ $ref: `#/$defs/${kind}` })) };
+    const list = compileSchema(
+      FromSchema({ $defs: { ...$defs, node: union }, type: "array", items: { $ref: "#/$defs/node" } }),
+    );
+
+    expect(list.check(Array.from({ length: 20_000 }, () => ({ kind: "k99" })))).toBe(true);
+  });
+
+  test("ends, behind patterns of names too", () => {
+    const node = {
+      type: "object",
+      patternProperties: { "^(child|other)$": { anyOf: [{ $ref: "#/$defs/node" }, { $ref: "#/$defs/node" }] } },
+    };
+    const hidden = compileSchema(FromSchema({ $defs: { node }, $ref: "#/$defs/node" }));
+
+    expect([hidden.check(nest(60, {})), hidden.check(nest(60, 5))]).toEqual([true, false]);
+  });
+
   test("leaves data as it came, and says so", () => {
     const value = nest(60, 5);
 

@@ -41,6 +41,7 @@ class ExecutableBuilder {
   readonly #names = new Map<unknown, string>();
   readonly #pending: Array<{ name: string; schema: unknown; pointer: string }> = [];
   #dependsOnTheWay = false;
+  #hidesParts = false;
   #isTracked: boolean | undefined;
 
   constructor(root: SchemaObject, report: (report: SchemaReport) => void) {
@@ -60,11 +61,13 @@ class ExecutableBuilder {
     // With `$schema` TypeBox does not look for changes of the base, which have no meaning any more.
     schema["$schema"] = "";
     const executable = { context: this.#context as Executable["context"], schema: schema as TSchema };
-    return needsMeter(schema, this.#context) ? this.#metered(executable) : executable;
+    // What a refinement checks is not seen from outside.
+    const isMetered = this.#hidesParts || needsMeter(schema, this.#context);
+    return isMetered && this.#names.size > 0 ? this.#metered(executable) : executable;
   }
 
   #metered(executable: Executable): Executable {
-    const meter = new StepMeter();
+    const meter = new StepMeter(this.#names.size);
     for (const name of Object.keys(this.#context)) this.#context[name] = meter.count(this.#context[name]);
     return { ...executable, meter };
   }
@@ -100,7 +103,9 @@ class ExecutableBuilder {
       isTracked: this.#isTracked,
       toCheck: (schema) => this.#toCheck(schema),
     });
-    if (refinement) refinements.push(refinement);
+    if (refinement === undefined) return;
+    this.#hidesParts = true;
+    refinements.push(refinement);
   }
 
   #toCheck(schema: unknown): (value: unknown) => boolean {

@@ -1,3 +1,4 @@
+import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { compileSchema, FromSchema } from "./index.ts";
 
@@ -67,5 +68,39 @@ describe("what is wrong with a large value", () => {
 
     expect(list.check(items)).toBe(true);
     expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/50000", message: "must be string" });
+  });
+
+  test("is found in bytes and in what may be undefined, without a look at each of them", () => {
+    const schema = { type: "object", properties: { data: { type: "string" }, note: { type: "string" }, rows: {} } };
+
+    expect(compile(schema).errors({ data: new Uint8Array(1_000_000), note: undefined, rows }).errors).toEqual([
+      { path: "/data", message: "must be string" },
+    ]);
+  });
+
+  test("is found many levels inside", () => {
+    const node = {
+      type: "object",
+      required: ["values"],
+      properties: { values: { items: { type: "integer" } }, next: { $ref: "#/$defs/node" } },
+    };
+    const nodes = (left: number): unknown =>
+      left === 0 ? { values: ["x"] } : { values: Array(1_000).fill(1), next: nodes(left - 1) };
+
+    expect(compile({ $defs: { node }, $ref: "#/$defs/node" }).errors(nodes(40)).errors).toEqual([
+      { path: `${"/next".repeat(40)}/values/0`, message: "must be integer" },
+    ]);
+  });
+
+  test("is not looked for by what a program checks itself before all else fits", () => {
+    const Rows = Type.Refine(Type.Object({ rows: Type.Array(Type.Object({ id: Type.String() })) }), ({ rows }) =>
+      rows.every(({ id }) => id.trim() !== ""),
+    );
+    const good = rows.map(({ id }) => ({ id: `r${id}` }));
+
+    expect(compileSchema(Rows).errors({ rows: [...good, { id: 5 }] }).errors).toEqual([
+      { path: "/rows/50000/id", message: "must be string" },
+    ]);
+    expect(compileSchema(Rows).errors({ rows: [...good, { id: " " }] }).total).toBe(1);
   });
 });

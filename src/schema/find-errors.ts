@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { Errors } from "typebox/schema";
 import { Settings } from "typebox/system";
 import { escapeToken } from "../internal/json-pointer.ts";
-import { type CheckFunction, compileCheck, type Executable, isStackOverflow } from "./check.ts";
+import { type CheckFunction, type Executable, generateCheck, interpretCheck, isStackOverflow } from "./check.ts";
 import { applicators, isRecord, type SchemaObject } from "./keywords.ts";
 import { hide } from "./marks.ts";
 import { countParts, TooManySteps } from "./step-meter.ts";
@@ -20,48 +20,56 @@ const countingStopsAt = 1_000;
 const mostFollowed = 20_000;
 /** Larger values are taken apart: TypeBox looks at every part of a value, and takes its time for those that fit, too. */
 const largestWhole = 10_000;
-/** Values that are still large so far inside are made to be so. */
-const deepest = 64;
+/** How many levels of a large value are looked at, one by one. */
+const deepest = 200;
 
 /** Says what is wrong with a value that does not fit. */
 export function findErrors(executable: Executable, value: unknown): FoundError[] {
   const { maxErrors } = Settings.Get();
+  const finder = new ErrorFinder(executable);
   try {
     Settings.Set({ maxErrors: countingStopsAt });
     executable.meter?.begin(value, mostFollowed);
-    return new ErrorFinder(executable.context).find(executable.schema, value);
+    return finder.find(value);
   } catch (error) {
-    if (error instanceof TooManySteps) return [atRoot("is not valid, in more ways than can be told")];
-    if (isStackOverflow(error)) return [atRoot("is nested too deeply")];
+    if (error instanceof TooManySteps) return finder.foundOr("is not valid, in more ways than can be told");
+    if (isStackOverflow(error)) return finder.foundOr("is nested too deeply");
     throw error;
   } finally {
+    executable.meter?.end();
     Settings.Set({ maxErrors });
   }
 }
 
-function atRoot(message: string): FoundError {
-  return { instancePath: "", message };
-}
+/** What was compiled to find errors, by the definitions that it refers to. */
+const compiledParts = new WeakMap<object, Map<unknown, CheckFunction>>();
 
 class ErrorFinder {
   readonly #context: Executable["context"];
-  readonly #checks = new Map<unknown, CheckFunction>();
+  readonly #schema: TSchema;
+  readonly #checks: Map<unknown, CheckFunction>;
   readonly #found: FoundError[] = [];
 
-  constructor(context: Executable["context"]) {
+  constructor({ context, schema }: Executable) {
     this.#context = context;
+    this.#schema = schema;
+    this.#checks = compiledParts.get(context) ?? new Map();
+    compiledParts.set(context, this.#checks);
   }
 
-  find(schema: unknown, value: unknown): FoundError[] {
-    this.#look(schema, value, "", 0);
+  find(value: unknown): FoundError[] {
+    this.#look(this.#schema, value, "", 0);
     return this.#found.slice(0, countingStopsAt);
+  }
+
+  foundOr(message: string): FoundError[] {
+    return this.#found.length > 0 ? this.#found : [{ instancePath: "", message }];
   }
 
   #look(schema: unknown, value: unknown, path: string, depth: number): void {
     if (depth > deepest) throw new RangeError("too deep");
     const before = this.#found.length;
-    const isLarge = countParts(value, largestWhole) >= largestWhole;
-    if (isLarge && isRecord(schema)) this.#takeApart(schema, value, path, depth + 1);
+    if (isRecord(schema) && isLarge(value)) this.#takeApart(schema, value, path, depth);
     else this.#ask(schema, value, path);
     if (this.#found.length === before) this.#found.push({ instancePath: path, message: "is not valid" });
   }
@@ -73,27 +81,41 @@ class ErrorFinder {
 
   /** Looks for what is wrong where a check says that it is. */
   #takeApart(schema: SchemaObject, value: unknown, path: string, depth: number): void {
+    const before = this.#found.length;
     const { $ref, allOf } = schema;
     const inPlace = Array.isArray(allOf) ? [...allOf] : [];
     if (typeof $ref === "string") inPlace.push(this.#context[$ref]);
     for (const part of inPlace) if (!this.#fits(part, value)) this.#look(part, value, path, depth);
     this.#ask(withoutParts(schema), value, path);
-    for (const [key, part] of partsOf(schema, value)) {
+    for (const [key, part, isOneOfMany] of partsOf(schema, value)) {
       if (this.#found.length >= countingStopsAt) return;
       const held = (value as SchemaObject)[key];
-      if (!this.#fits(part, held)) this.#look(part, held, `${path}/${escapeToken(key)}`, depth);
+      const fits = isOneOfMany || isLarge(held) ? this.#fits(part, held) : this.#interpret(part, held);
+      if (!fits) this.#look(part, held, `${path}/${escapeToken(key)}`, depth + 1);
     }
+    // What a program checks itself may rely on all the rest.
+    if ("~refine" in schema && this.#found.length === before) this.#ask(refinementOf(schema), value, path);
   }
 
   #fits(schema: unknown, value: unknown): boolean {
     let check = this.#checks.get(schema);
     if (check === undefined) {
       // Without the meter, which goes on counting for all of them together.
-      check = compileCheck({ context: this.#context, schema: schema as TSchema });
+      const executable = { context: this.#context, schema: schema as TSchema };
+      check = generateCheck(executable) ?? interpretCheck(executable);
       this.#checks.set(schema, check);
     }
     return check(value);
   }
+
+  /** Compiling would take longer than it saves. */
+  #interpret(schema: unknown, value: unknown): boolean {
+    return interpretCheck({ context: this.#context, schema: schema as TSchema })(value);
+  }
+}
+
+function isLarge(value: unknown): boolean {
+  return countParts(value, largestWhole) >= largestWhole;
 }
 
 /** What a schema says of a value itself, and not of what is in it. */
@@ -102,22 +124,39 @@ function withoutParts(schema: SchemaObject): SchemaObject {
   for (const keyword of Object.keys(schema)) {
     if (keyword !== "$ref" && !applicators.has(keyword)) shallow[keyword] = schema[keyword];
   }
-  if ("~refine" in schema) hide(shallow, "~refine", schema["~refine"]);
   return shallow;
 }
 
+function refinementOf(schema: SchemaObject): SchemaObject {
+  const refinement = {};
+  hide(refinement, "~refine", schema["~refine"]);
+  return refinement;
+}
+
+/** Which items and properties are meant may depend on other keywords. */
+function isTakenApart(schema: SchemaObject, keyword: string): boolean {
+  if (keyword === "items") return !Array.isArray(schema["items"]) && schema["prefixItems"] === undefined;
+  return keyword !== "additionalProperties" || schema["patternProperties"] === undefined;
+}
+
 /** The parts of a value that a schema says something about by itself, and what it says. */
-function* partsOf(schema: SchemaObject, value: unknown): Iterable<[key: string, schema: unknown]> {
-  const { items, prefixItems, properties, patternProperties, additionalProperties } = schema;
+function* partsOf(
+  schema: SchemaObject,
+  value: unknown,
+): Iterable<[key: string, schema: unknown, isOneOfMany: boolean]> {
+  const { items, properties, additionalProperties, required } = schema;
   if (Array.isArray(value)) {
-    if (items === undefined || Array.isArray(items) || prefixItems !== undefined) return;
-    for (let index = 0; index < value.length; index++) yield [String(index), items];
-  } else if (isRecord(value)) {
+    if (items === undefined || !isTakenApart(schema, "items")) return;
+    for (let index = 0; index < value.length; index++) yield [String(index), items, true];
+  } else if (isRecord(value) && !ArrayBuffer.isView(value)) {
     const known = isRecord(properties) ? properties : {};
-    const others = patternProperties === undefined ? additionalProperties : undefined;
-    for (const key of Object.keys(value)) {
-      const part = Object.hasOwn(known, key) ? known[key] : others;
-      if (part !== undefined) yield [key, part];
+    const others = isTakenApart(schema, "additionalProperties") ? additionalProperties : undefined;
+    for (const key of Object.keys(others === undefined ? known : value)) {
+      if (!Object.hasOwn(value, key)) continue;
+      if (!Object.hasOwn(known, key)) yield [key, others, true];
+      else if (value[key] !== undefined || (Array.isArray(required) && required.includes(key))) {
+        yield [key, known[key], false];
+      }
     }
   }
 }

@@ -8,8 +8,9 @@ export class TooManySteps extends RangeError {
   }
 }
 
-/** With so many steps for each part of a value, everything is looked at often enough. */
-const stepsPerPart = 20;
+/** What each part of a value may cost, at least and at most: a union looks at all its alternatives. */
+const leastPerPart = 20;
+const mostPerPart = 1_000;
 const mostParts = 5_000_000;
 
 /**
@@ -17,14 +18,25 @@ const mostParts = 5_000_000;
  * double the work with every level of a value; small hostile values would keep a process busy for ever.
  */
 export class StepMeter {
+  readonly #stepsPerPart: number;
   #left = 0;
   /** What more may be had for, until it was. */
   #value: unknown = undefined;
+
+  /** @param definitions how many the schema has */
+  constructor(definitions: number) {
+    this.#stepsPerPart = Math.min(Math.max(2 * definitions, leastPerPart), mostPerPart);
+  }
 
   /** Allows `steps`, and as many more as a value of this size may need. */
   begin(value: unknown, steps: number): void {
     this.#left = steps;
     this.#value = value;
+  }
+
+  /** Lets go of the value. */
+  end(): void {
+    this.#value = undefined;
   }
 
   /** The same definition, with each use of it counted first. */
@@ -44,7 +56,7 @@ export class StepMeter {
     const value = this.#value;
     this.#value = undefined;
     // Most values are small; only those that need it are counted.
-    this.#left = value === undefined ? 0 : countParts(value, mostParts) * stepsPerPart;
+    this.#left = value === undefined ? 0 : countParts(value, mostParts) * this.#stepsPerPart;
     if (this.#left === 0) throw new TooManySteps();
   }
 }
@@ -55,12 +67,22 @@ export function countParts(value: unknown, most: number): number {
   let parts = 0;
   while (pending.length > 0 && parts < most) {
     const next = pending.pop();
-    if (typeof next !== "object" || next === null) continue;
-    const held = Array.isArray(next) ? next : Object.values(next);
+    const held = contentOf(next);
     parts += held.length;
     for (let index = 0; index < held.length && pending.length < most; index++) pending.push(held[index]);
   }
-  return parts;
+  return Math.min(parts, most);
+}
+
+/** What is in a value, at the first level. Of bytes nobody looks at each. */
+function contentOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  try {
+    return Object.values(value);
+  } catch {
+    return []; // a getter or a proxy; it is told where it is read for a reason
+  }
 }
 
 /** Fewer sub-schemas than this, with all references written out, cannot keep anybody waiting. */

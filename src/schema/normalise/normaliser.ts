@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
 import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
+import { TooManySteps } from "../step-meter.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
@@ -23,7 +24,7 @@ export interface Normaliser {
   clean(value: unknown): boolean;
   /**
    * The two halves of {@link clean}: whether data fits, and whether data that fits needs no change. They throw for data
-   * that is nested too deeply.
+   * that is nested too deeply or takes too many steps.
    */
   readonly unguarded: { fits: CheckFunction; isTidy: CheckFunction };
   /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
@@ -75,7 +76,9 @@ class SchemaNormaliser implements Normaliser {
     try {
       return this.#normalise(value);
     } catch (error) {
-      if (error instanceof RestlessError) return leave(value, "cannot be normalised in a bounded time");
+      if (error instanceof RestlessError || error instanceof TooManySteps) {
+        return leave(value, "cannot be normalised in a bounded time");
+      }
       // Data, or a cycle in it, deeper than a schema that refers to itself can follow.
       if (isStackOverflow(error)) return leave(value, "nested too deeply to be checked");
       throw error;
