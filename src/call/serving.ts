@@ -59,7 +59,7 @@ export class Serving {
   }
 
   async #begin(ids: readonly string[]): Promise<void> {
-    await this.#serve(ids);
+    await this.#serveLater(ids);
     await this.#announceSoon();
   }
 

@@ -16,6 +16,7 @@ authorization {
     { user: ada, password: x, permissions: {
       publish: ["operations.>", "_INBOX_ada.>", "_INBOX.>"], subscribe: ["_INBOX_ada.>", "operations.peers"] } }
     { user: bob, password: x, permissions: { publish: ["operations.peers", "_INBOX.>"], subscribe: ["_INBOX.>"] } }
+    { user: dan, password: x, permissions: { publish: [">"], subscribe: ["_INBOX.>", "operations.*.test.mine"] } }
     { user: eve, password: x, permissions: { publish: [">"], subscribe: ["_INBOX.>"] } }
   ]
 }`);
@@ -130,6 +131,22 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
 
     expect(answers).toMatchObject(Array(2).fill({ code: "UPSTREAM_DENIED", retryable: false }));
     expect(answers[0]?.message).toContain("call test.echo");
+    await calls.close();
+    await serving.close();
+  });
+
+  test("who may serve one of two operations serves none of them, and is told so", async () => {
+    const { map: serving } = await serve([operation("mine", () => "theirs"), operation("other", () => "theirs")]);
+    const transport = await join("dan");
+    const calls = new PendingRequestMap(await join());
+
+    const refused = await outcome(transport.serve(["test.mine", "test.other"], () => () => {}));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => calls.call("test.mine", {})));
+
+    expect(refused).toMatchObject({ code: "UPSTREAM_DENIED", mayHaveRun: false });
+    expect(refused.message).toContain("serve test.other");
+    expect(new Set(answers.map(({ data }) => data))).toEqual(new Set(["theirs"]));
+    await transport.close();
     await calls.close();
     await serving.close();
   });

@@ -62,6 +62,24 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     };
   };
 
+  test("operations that go all at once are left with a few commands each", async () => {
+    const transport = await createRedisTransport({ url });
+    using inspector = await inspect();
+    const ids = Array.from({ length: 50 }, (_, n) => `many.operation${n}`);
+    const stop = await transport.serve(ids, () => () => {});
+    const countScripts = async () => {
+      const stats = await inspector.send<string>("INFO", "commandstats");
+      return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    const before = await countScripts();
+
+    await Promise.all(ids.map((id) => stop([id])));
+
+    expect((await countScripts()) - before).toBeLessThan(4 * ids.length);
+    expect(await inspector.send("EXISTS", ...ids.map((id) => `operations:call:${id}`))).toBe(0);
+    await transport.close();
+  });
+
   test("a worker goes on after its streams were removed, emptied or taken by something else", async () => {
     using redis = await inspect();
     const again = { ...operation("again", () => 2), idempotent: true };

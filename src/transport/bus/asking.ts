@@ -7,8 +7,9 @@ import { notConnected, workerGone } from "./errors.ts";
 import { stamp } from "./message.ts";
 import type { Post } from "./post.ts";
 
-/** Ids are short, so that this many fit into a message of every engine. */
 const questionsPerMessage = 100;
+/** In bytes, and rather too large: a question with its id. */
+const questionSize = 400;
 
 /** The asking half of a peer: requests, what their workers say, and what is said to them. */
 export class Asking {
@@ -123,8 +124,9 @@ export class Asking {
   }
 
   #askWorker(worker: string, frames: Array<{ type: string }>): void {
-    for (let start = 0; start < frames.length; start += questionsPerMessage) {
-      this.#engine.send(worker, this.#post.sign(...frames.slice(start, start + questionsPerMessage)), true);
+    const most = Math.max(1, Math.min(questionsPerMessage, Math.floor(this.#post.maxMessage / questionSize)));
+    for (let start = 0; start < frames.length; start += most) {
+      this.#engine.send(worker, this.#post.sign(...frames.slice(start, start + most)), true);
     }
   }
 

@@ -19,6 +19,8 @@ const answerDelay = 50;
 
 interface KnownPeer {
   revision: number;
+  /** In how many parts it is told. */
+  count: number;
   parts: Map<number, OperationSpec[]>;
   /** What it serves, once all parts are there. */
   specs: OperationSpec[] | undefined;
@@ -138,12 +140,12 @@ export class PeerBook {
     let peer = this.#peers.get(peerId);
     if (peer === undefined) {
       if (this.#peers.size >= maxPeers) return false;
-      peer = { revision, parts: new Map(), specs: undefined, size: 0, heardAt: this.#beat };
+      peer = { revision, count: parts, parts: new Map(), specs: undefined, size: 0, heardAt: this.#beat };
       this.#peers.set(peerId, peer);
     }
     peer.heardAt = this.#beat;
     // One that is lower was never said by that peer after a higher one: somebody else has used its name.
-    if (revision !== peer.revision) this.#beginAnew(peer, revision);
+    if (revision !== peer.revision || parts !== peer.count) this.#beginAnew(peer, revision, parts);
     if (peer.specs !== undefined || part >= parts || peer.parts.has(part)) return true; // said once more for somebody else
     if (this.#kept + size > maxKept) return false;
     this.#kept += size;
@@ -157,9 +159,9 @@ export class PeerBook {
     return true;
   }
 
-  #beginAnew(peer: KnownPeer, revision: number): void {
+  #beginAnew(peer: KnownPeer, revision: number, count: number): void {
     this.#kept -= peer.size;
-    Object.assign(peer, { revision, parts: new Map(), specs: undefined, size: 0 });
+    Object.assign(peer, { revision, count, parts: new Map(), specs: undefined, size: 0 });
   }
 
   #forget(peerId: string): void {

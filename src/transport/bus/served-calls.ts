@@ -13,6 +13,7 @@ export interface ServedLimits {
 export class ServedCall {
   readonly from: string;
   readonly requestId: string;
+  readonly operationId: string;
   readonly isSubscription: boolean;
   /** What the engine wants to hear about when the call has ended. */
   readonly receipt: unknown;
@@ -23,9 +24,10 @@ export class ServedCall {
   #earlyCredit = 0;
   #earlyAbort: FollowUp | undefined = undefined;
 
-  constructor(from: string, { requestId, credit }: CallRequested, receipt: unknown) {
+  constructor(from: string, { requestId, operationId, credit }: CallRequested, receipt: unknown) {
     this.from = from;
     this.requestId = requestId;
+    this.operationId = operationId;
     this.isSubscription = credit !== undefined;
     this.receipt = receipt;
   }

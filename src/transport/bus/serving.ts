@@ -36,6 +36,7 @@ export class Serving {
   readonly #askers: Askers;
   /** Those who wait for subscriptions that ended with the link, and what they are told when it is back. */
   readonly #cut: Array<{ address: string; frame: ReplyFrame }> = [];
+  #lostWith: CallError | undefined = undefined;
   #isClosed = false;
 
   constructor(engine: Engine, post: Post, limits: ServedLimits) {
@@ -51,15 +52,23 @@ export class Serving {
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#seen ??= new SeenRequests();
     for (const id of operationIds) this.#servers.set(id, onRequest);
-    await this.#engine.serve(operationIds);
+    const forget = (ids: readonly string[]) => {
+      for (const id of ids) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
+    };
+    try {
+      await this.#engine.serve(operationIds);
+    } catch (error) {
+      forget(operationIds);
+      throw error;
+    }
     return async (ids = operationIds) => {
-      const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
-      if (stopped.length === 0) return;
-      await this.#engine.stop(stopped);
+      const stopped = new Set(ids.filter((id) => this.#servers.get(id) === onRequest));
+      if (stopped.size === 0) return;
+      await this.#engine.stop([...stopped]);
       await atMost(this.#askers.settled(), longestWait);
       // What is said to all who serve an operation is not heard here any more.
-      for (const call of this.#calls.list()) this.#introduceTo(call);
-      for (const id of stopped) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
+      for (const call of this.#calls.list()) if (stopped.has(call.operationId)) this.#introduceTo(call);
+      forget([...stopped]);
     };
   }
 
@@ -121,15 +130,23 @@ export class Serving {
 
   /** Ends subscriptions: values, and what their consumers said, may have been lost, and both would wait for the other. */
   onLinkLost(error: CallError): void {
+    this.#lostWith = error;
+    this.#cutSubscriptions(error);
+  }
+
+  onLinkRestored(): void {
+    // What came while only a part of the link was there has lost its first values.
+    if (this.#lostWith !== undefined) this.#cutSubscriptions(this.#lostWith);
+    this.#lostWith = undefined;
+    for (const { address, frame } of this.#cut.splice(0)) this.#post.push(address, frame);
+  }
+
+  #cutSubscriptions(error: CallError): void {
     for (const call of this.#calls.list()) {
       if (!call.isSubscription) continue;
       this.#cut.push({ address: call.from, frame: toFailedFrame(call.requestId, error) });
       this.#abort(call, error.message);
     }
-  }
-
-  onLinkRestored(): void {
-    for (const { address, frame } of this.#cut.splice(0)) this.#post.push(address, frame);
   }
 
   /** Asks about calls that take long: who waits for them may be gone without a word. */
@@ -159,7 +176,8 @@ export class Serving {
     if (call.hasEnded) return;
     const { operationId, timeout } = frame;
     if (age >= (timeout ?? maxAge)) {
-      void this.#reply(call, toFailedFrame(call.requestId, timedOut(operationId, false)));
+      // One with a receipt may have been begun by a worker that died.
+      void this.#reply(call, toFailedFrame(call.requestId, timedOut(operationId, call.receipt !== undefined)));
       return;
     }
     if (timeout !== undefined) frame.timeout = Math.floor(timeout - age);

@@ -138,7 +138,7 @@ export class EventTargetTransport implements Transport {
     const frame = frameOf<CallRequested>(event);
     if (frame === undefined) return;
     const { requestId } = frame;
-    if (frame.credit !== undefined && this.#streams.size < mostStreams) this.#streams.set(requestId, 0);
+    if (frame.credit !== undefined) this.#noteStream(requestId);
     if (event.defaultPrevented) return;
     const onRequest = this.#servers.get(frame.operationId);
     if (onRequest === undefined) return;
@@ -155,6 +155,11 @@ export class EventTargetTransport implements Transport {
     });
     if (!hasEnded) this.#served.set(requestId, toServer);
   };
+
+  #noteStream(requestId: string): void {
+    const isNew = !this.#streams.has(requestId); // the same may come once more
+    if (isNew && this.#streams.size < mostStreams) this.#streams.set(requestId, 0);
+  }
 
   readonly #onFollowUp = (event: Event): void => {
     const frame = frameOf<FollowUp>(event);

@@ -96,18 +96,22 @@ export class NATSEngine implements Engine {
   }
 
   async serve(operationIds: readonly string[]): Promise<void> {
-    for (const id of operationIds) {
-      if (this.#served.has(id)) continue;
+    const fresh = operationIds.filter((id) => !this.#served.has(id));
+    for (const id of fresh) {
       this.#served.set(id, {
         requests: this.#subscribe(this.#subjects.call(id), (message) => this.#onRequest(message), queue),
         aborts: this.#subscribe(this.#subjects.abort(id), ({ data }) => this.#events.onMessage(data)),
       });
     }
-    await this.#connection.flush();
-    const refused = operationIds.filter((id) => this.#served.get(id)?.requests.isClosed());
-    if (refused.length === 0 || this.#isClosed) return;
-    await this.stop(refused);
-    throw notAllowed(`serve ${refused.join(", ")}`);
+    try {
+      await this.#connection.flush();
+      const refused = fresh.filter((id) => this.#served.get(id)?.requests.isClosed());
+      if (refused.length > 0 && !this.#isClosed) throw notAllowed(`serve ${refused.join(", ")}`);
+    } catch (error) {
+      // All or nothing: who is told that it failed has nothing to stop it by.
+      await this.stop(fresh);
+      throw error;
+    }
   }
 
   async stop(operationIds: readonly string[]): Promise<void> {

@@ -8,6 +8,7 @@ const packageName = "@redis/client";
 /** What is used of a client of `@redis/client`. Clients made with `createClient` have it, whatever their settings. */
 export interface RedisClient {
   readonly isReady: boolean;
+  readonly isOpen: boolean;
   connect(): Promise<unknown>;
   /** Lets go at once. */
   destroy(): void;
@@ -15,7 +16,7 @@ export interface RedisClient {
   close(): Promise<unknown>;
   sendCommand(args: string[]): Promise<unknown>;
   subscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
-  unsubscribe(channels: string | string[]): Promise<unknown>;
+  unsubscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
   on(event: string, listener: (error: Error) => void): unknown;
 }
 

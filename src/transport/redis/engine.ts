@@ -50,8 +50,10 @@ export class RedisEngine implements Engine {
   readonly #removals: Removals;
   readonly #claims: Claims;
   readonly #timer: NodeJS.Timeout;
+  readonly #onAbort = (message: string) => this.#events.onMessage(message);
   #readClient: RedisClient | undefined;
   #reader: Reader | undefined;
+  #opening: Promise<Reader> | undefined;
   #wasConnected = true;
   #sending = 0;
   #lastSent: Promise<void> | undefined;
@@ -130,7 +132,9 @@ export class RedisEngine implements Engine {
     try {
       await this.#begin(fresh);
     } catch (error) {
-      for (const id of fresh) if (this.#operations.delete(this.#keys.call(id))) this.#left.add(id);
+      const begun = fresh.filter((id) => this.#operations.delete(this.#keys.call(id)));
+      for (const id of begun) this.#left.add(id);
+      this.#leaveAll(begun).catch(reportLeaving);
       throw denialOf(error) ?? error;
     }
   }
@@ -140,7 +144,8 @@ export class RedisEngine implements Engine {
     if (ids.length === 0) return;
     for (const id of ids) this.#left.add(id);
     const keys = ids.map((id) => this.#keys.call(id));
-    await atMost((this.#reader?.remove(keys) ?? Promise.resolve()).then(() => this.#leaveAll()));
+    await this.#reader?.remove(keys);
+    await atMost(this.#leaveAll(ids));
   }
 
   async setIdempotent(operationIds: readonly string[]): Promise<void> {
@@ -222,18 +227,23 @@ export class RedisEngine implements Engine {
 
   async #begin(operationIds: readonly string[]): Promise<void> {
     const aborts = operationIds.map((id) => this.#keys.abort(id));
-    await this.#subscriber.subscribe(aborts, (message) => this.#events.onMessage(message));
-    // Nobody would leave a stream again, or close a connection, that is made after the end.
-    if (this.#isClosed) throw notConnected(this.name);
+    await this.#subscriber.subscribe(aborts, this.#onAbort);
+    this.#assertOpen();
     const keys = operationIds.map((id) => this.#keys.call(id));
     await this.#join(keys);
-    if (this.#isClosed) throw notConnected(this.name);
-    const reader = await this.#openReader();
+    this.#assertOpen();
+    this.#opening ??= this.#openReader();
+    const reader = await this.#opening;
+    this.#assertOpen();
     await reader.add(keys);
   }
 
+  /** Nobody would leave a stream again, or close a connection, that is made after the end. */
+  #assertOpen(): void {
+    if (this.#isClosed) throw notConnected(this.name);
+  }
+
   async #openReader(): Promise<Reader> {
-    if (this.#reader !== undefined) return this.#reader;
     const engine = this;
     const client = this.#options.createClient();
     const reader = new Reader(client, this.#commands, {
@@ -246,10 +256,17 @@ export class RedisEngine implements Engine {
       rejoin: () => this.#join([...this.#operations.keys()]),
     });
     this.#readClient = client;
-    this.#reader = reader;
     client.on("error", (error) => log.debug("Reading failed: {error}", { error }));
     client.on("ready", () => reader.identify().catch((error) => log.debug("No client id: {error}", { error })));
-    await client.connect();
+    try {
+      await client.connect();
+      this.#assertOpen();
+    } catch (error) {
+      this.#opening = undefined;
+      if (client.isOpen) client.destroy();
+      throw error;
+    }
+    this.#reader = reader;
     return reader;
   }
 
@@ -263,13 +280,13 @@ export class RedisEngine implements Engine {
   }
 
   /** Leaves the streams of what is served no more, now or when the server is back. */
-  async #leaveAll(): Promise<void> {
-    if (this.#left.size === 0 || !this.isConnected) return;
+  async #leaveAll(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0 || !this.isConnected) return;
     await this.#removals.flush();
-    const ids = [...this.#left];
-    await Promise.all(ids.map((id) => this.#leave(id)));
+    await Promise.all(ids.map((id) => this.#leave(id).catch(reportLeaving)));
     const aborts = ids.filter((id) => !this.#operations.has(this.#keys.call(id))).map((id) => this.#keys.abort(id));
-    if (aborts.length > 0) await this.#subscriber.unsubscribe(aborts);
+    // With the listener, the client knows that a new subscription must not rely on the old one.
+    if (aborts.length > 0) await this.#subscriber.unsubscribe(aborts, this.#onAbort);
   }
 
   /** Leaves a stream. What nobody has taken is taken now when nobody else is left who could. */
@@ -325,9 +342,11 @@ export class RedisEngine implements Engine {
   #onReady(): void {
     if (this.#wasConnected || this.#isClosed || !this.isConnected) return;
     this.#wasConnected = true;
-    Promise.all([this.#removals.flush(), this.#leaveAll()]).catch((error) =>
-      log.debug("Leaving failed: {error}", { error }),
-    );
+    Promise.all([this.#removals.flush(), this.#leaveAll([...this.#left])]).catch(reportLeaving);
     this.#events.onLinkRestored();
   }
+}
+
+function reportLeaving(error: unknown): void {
+  log.debug("Leaving failed: {error}", { error });
 }

@@ -4,6 +4,8 @@ import { group } from "./keys.ts";
 
 const log = logger("transport", "redis");
 
+const mostAtOnce = 10_000;
+
 /** Removes requests from their streams, many at a time: they were taken, or nobody waits for them. */
 export class Removals {
   readonly #client: RedisClient;
@@ -28,16 +30,22 @@ export class Removals {
   }
 
   async flush(): Promise<void> {
-    if (!this.#client.isReady) return; // they stay until the server is back: no more can be taken meanwhile
+    if (!this.#client.isReady) return; // they stay until the server is back
     const commands: string[][] = [];
-    for (const [key, ids] of this.#acknowledged) commands.push(["XACK", key, group, ...ids]);
-    for (const [key, ids] of this.#gone) commands.push(["XDEL", key, ...ids]);
+    for (const [key, ids] of this.#acknowledged)
+      for (const some of slices(ids)) commands.push(["XACK", key, group, ...some]);
+    for (const [key, ids] of this.#gone) for (const some of slices(ids)) commands.push(["XDEL", key, ...some]);
     this.#acknowledged.clear();
     this.#gone.clear();
     await Promise.all(commands.map((command) => this.#client.sendCommand(command))).catch((error) =>
       log.debug("Requests could not be removed: {error}", { error }),
     );
   }
+}
+
+/** What has gathered while the server was away may be too much for one command. */
+function* slices(ids: readonly string[]): Iterable<readonly string[]> {
+  for (let start = 0; start < ids.length; start += mostAtOnce) yield ids.slice(start, start + mostAtOnce);
 }
 
 function push(map: Map<string, string[]>, key: string, id: string): void {

@@ -20,7 +20,7 @@ export function notOpened(url: string, status: number | undefined, cause: unknow
     const message = `The ${server} opened no WebSocket but answered HTTP ${status}. Is the path right?`;
     return new CallError("UNAVAILABLE", message, { status }, { retryable: status >= 500, mayHaveRun: false });
   }
-  const reason = cause === undefined ? "" : `: ${toReason(cause)}`; // browsers give none
+  const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers give none
   const message = `Cannot connect to the ${server}${reason}. Is it running, and is the address right?`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
