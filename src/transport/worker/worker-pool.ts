@@ -17,8 +17,8 @@ interface PoolOptions {
   size?: number | undefined;
   limits?: Limits | undefined;
   /**
-   * A worker whose event loop stands still for twice this, in ms, is ended and started again. 0 waits for ever, because
-   * handlers may compute for long. @default 0
+   * A worker whose event loop stands still for longer than this, in ms, is ended and started again; noticing it takes up
+   * to four times as long. 0 waits for ever, because handlers may compute for long. @default 0
    */
   heartbeat?: number | undefined;
   /** How long, in ms, a worker may take until it has announced what it serves. @default 60,000 */
@@ -126,7 +126,7 @@ class Pool extends LinkHub implements WorkerPool {
     if (place.isUp) return;
     clearTimeout(place.timer);
     // Not before: a worker that loads its modules is silent, too.
-    link.watch(this.#options.heartbeat ?? 0);
+    link.watch(2 * (this.#options.heartbeat ?? 0)); // who is asked has half of it to answer
     place.isUp = true;
     place.hasBeenUp = true;
     place.started.resolve();

@@ -213,7 +213,7 @@ describe("a pool", () => {
   });
 
   test("with a heartbeat, a thread that blocks for ever is ended and started again", { timeout: 60_000 }, async () => {
-    const { calls } = await startPool({ size: 1, heartbeat: 3_000 });
+    const { calls } = await startPool({ size: 1, heartbeat: 1_500 });
     const before = await whoAnswers(calls);
 
     await expect(calls.call("test.block", {})).rejects.toMatchObject({
