@@ -255,3 +255,33 @@ test("respond takes envelopes only, and late answers are ignored", async () => {
   expect((await call).data).toBe("answer");
   expect([calls.getPendingCount(), calls.getIgnoredCount()]).toEqual([0, 1]);
 });
+
+test.each([
+  ["a call", {}],
+  ["a subscription", { credit: 8 }],
+])("%s whose time ran out between its arrival and its start is not started", async (_, more) => {
+  const callMap = new PendingRequestMap();
+  const registry = new OperationRegistry();
+  let starts = 0;
+  registry.register(operation("echo", () => (starts += 1)));
+  registry.register(
+    subscription("ticks", async function* () {
+      starts += 1;
+      yield starts;
+    }),
+  );
+  const handler = buildCallHandler({ registry, callMap });
+  const operationId = "credit" in more ? "test.ticks" : "test.echo";
+  const request = { type: "call.requested", operationId, input: {}, timeout: 60_000, ...more } as const;
+  const ask = (expiresAt: number) =>
+    new Promise<ReplyFrame>(
+      (resolve) => void handler({ ...request, requestId: crypto.randomUUID(), expiresAt }, resolve),
+    );
+
+  expect(await ask(performance.now() - 1)).toMatchObject({ type: "call.error", code: "TIMEOUT", mayHaveRun: false });
+  expect(starts).toBe(0);
+  expect((await ask(performance.now() + 60_000)).type).not.toBe("call.error");
+  expect((await ask(Number.NaN)).type).not.toBe("call.error");
+  expect(starts).toBe(2);
+  await callMap.close();
+});

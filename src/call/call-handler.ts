@@ -12,7 +12,7 @@ import { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
 import { markBuilt, peerMapOf } from "./origins.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
-import { type RunningHost, sendError } from "./running.ts";
+import { type RunningHost, sendError, timeLeft } from "./running.ts";
 import { RunningCall } from "./running-call.ts";
 import { RunningSubscription } from "./running-subscription.ts";
 
@@ -90,7 +90,7 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
     const timeout = toTimeout(frame.timeout, maxTimeout);
     if (frame.credit !== undefined) {
       const running = new RunningSubscription(host, frame, reply);
-      void running.begin(asker, timeout === undefined ? undefined : Date.now() + timeout);
+      void running.begin(asker, timeout === undefined ? undefined : Date.now() + timeLeft(frame, timeout));
       return (followUp) => running.follow(followUp);
     }
     const running = new RunningCall(host, frame, reply);

@@ -3,7 +3,7 @@ import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
 import { toResponded } from "../transport/in-process/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
-import { type RunningHost, recordOrNothing, reportLate, send } from "./running.ts";
+import { type RunningHost, recordOrNothing, reportLate, send, timeLeft } from "./running.ts";
 import { RunningRequest } from "./running-request.ts";
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
@@ -29,7 +29,7 @@ export class RunningCall extends RunningRequest implements OwnedCall {
   begin(asker: Identity | undefined, timeout: number): void {
     if (timeout !== Number.POSITIVE_INFINITY) {
       const now = Date.now();
-      this.deadline = now + timeout;
+      this.deadline = now + timeLeft(this.frame, timeout);
       this.watch().arm(undefined, this.deadline, undefined, now);
     }
     if (!this.isOpen) return;

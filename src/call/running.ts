@@ -1,3 +1,4 @@
+import { monotonicNow } from "../internal/deadlines.ts";
 import { logger } from "../internal/log.ts";
 import { type CallError, isCallError, mapError, type Progress } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
@@ -78,4 +79,12 @@ export function textOrNothing(value: unknown): string | undefined {
 /** The same for what must be an object. */
 export function recordOrNothing(value: unknown): Record<string, unknown> | undefined {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+}
+
+/**
+ * How much of its time a request has left, in ms. To be asked after the wall clock: who stands still between the two must
+ * not gain time.
+ */
+export function timeLeft({ expiresAt }: CallRequested, timeout: number): number {
+  return Number.isFinite(expiresAt) ? Math.min(timeout, expiresAt! - monotonicNow()) : timeout;
 }

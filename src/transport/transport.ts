@@ -23,6 +23,11 @@ export interface CallRequested {
   depth?: number;
   /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
   timeout?: number | undefined;
+  /**
+   * When that time is up by `performance.now()` of the process that has received this, if its transport knows: between
+   * reading a request and running it, a process may stand still. Not sent.
+   */
+  expiresAt?: number | undefined;
   /** What `authenticate` of the serving side maps to an identity. */
   token?: string;
   /** A claim. Believed only by a serving side that was told to trust the bus. */

@@ -86,15 +86,15 @@ export class Serving {
     if (refusal !== undefined) return this.#refuse(frame, from, receipt, refusal);
     const call = this.#calls.add(from, frame, receipt);
     const { sentAt } = frame;
-    if (!isTime(sentAt)) return this.#begin(call, frame, onRequest, 0);
     const now = monotonicNow();
+    if (!isTime(sentAt)) return this.#begin(call, frame, onRequest, 0, now);
     const asker = this.#askers.at(from);
     const age = this.#askers.ageOf(asker, sentAt, now);
-    if (age !== undefined) return this.#begin(call, frame, onRequest, age);
+    if (age !== undefined) return this.#begin(call, frame, onRequest, age, now);
     const begin = (isAnswered: boolean) => {
       const later = monotonicNow();
       const latest = isAnswered ? (asker.clock.ageOf(sentAt, later) ?? later - now) : Number.POSITIVE_INFINITY;
-      this.#begin(call, frame, onRequest, latest);
+      this.#begin(call, frame, onRequest, latest, later);
     };
     this.#askers.hold(asker, { heldAt: now, until: now + Math.min(frame.timeout ?? maxAge, maxAge), begin });
   }
@@ -172,7 +172,8 @@ export class Serving {
     }
   }
 
-  #begin(call: ServedCall, frame: StampedRequest, onRequest: OnRequest, age: number): void {
+  /** @param age how long it had been on its way, `now` */
+  #begin(call: ServedCall, frame: StampedRequest, onRequest: OnRequest, age: number, now: number): void {
     if (call.hasEnded) return;
     const { operationId, timeout } = frame;
     if (age >= (timeout ?? maxAge)) {
@@ -180,7 +181,10 @@ export class Serving {
       void this.#reply(call, toFailedFrame(call.requestId, timedOut(operationId, call.receipt !== undefined)));
       return;
     }
-    if (timeout !== undefined) frame.timeout = Math.floor(timeout - age);
+    if (timeout !== undefined) {
+      frame.timeout = Math.floor(timeout - age);
+      frame.expiresAt = now + frame.timeout;
+    }
     if (call.isSubscription) this.#introduceTo(call);
     call.follow(onRequest(frame, (reply) => this.#reply(call, reply)));
   }

@@ -1,3 +1,4 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
@@ -316,19 +317,24 @@ export class Link implements Pulse {
     }
     if (!this.#options.passesIdentity) delete frame.identity;
     const call = this.#served.add(frame);
-    const age = this.#pings.ageOf(frame);
-    if (age !== undefined) this.#begin(call, frame, onRequest, age);
-    else this.#pings.hold(frame, (later) => this.#begin(call, frame, onRequest, later));
+    const now = monotonicNow();
+    const age = this.#pings.ageOf(frame, now);
+    if (age !== undefined) this.#begin(call, frame, onRequest, age, now);
+    else this.#pings.hold(frame, (age, now) => this.#begin(call, frame, onRequest, age, now));
   }
 
-  #begin(call: ServedCall, frame: CallRequested, onRequest: OnRequest, age: number): void {
+  /** @param age how long it had been on its way, `now` */
+  #begin(call: ServedCall, frame: CallRequested, onRequest: OnRequest, age: number, now: number): void {
     if (call.hasEnded) return;
     const { requestId, operationId, timeout } = frame;
     if (timeout !== undefined && age >= timeout) {
       this.#served.end(call);
       return this.send(toFailedFrame(requestId, timedOut(operationId, false)));
     }
-    if (timeout !== undefined) frame.timeout = Math.floor(timeout - age);
+    if (timeout !== undefined) {
+      frame.timeout = Math.floor(timeout - age);
+      frame.expiresAt = now + frame.timeout;
+    }
     const reply: Reply = (answer) => {
       if (call.hasEnded || this.#isClosed) return;
       this.send(answer);

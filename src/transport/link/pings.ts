@@ -55,10 +55,9 @@ export class Pings {
   }
 
   /** How long a request was on its way, in ms; `undefined` when nobody knows whether its asker still waits. */
-  ageOf({ sentAt }: StampedRequest): number | undefined {
+  ageOf({ sentAt }: StampedRequest, now: number): number | undefined {
     // Requests that tell no time are taken as they come.
     if (!Number.isFinite(sentAt)) return 0;
-    const now = monotonicNow();
     const age = this.#clock.ageOf(sentAt as number, now);
     if (age === undefined || age > late) return undefined;
     if (this.#clock.isDue(now)) this.ping();
@@ -66,8 +65,11 @@ export class Pings {
   }
 
   /** Keeps a request until everything has come that was sent behind it, such as an abort. See `askForHeld`. */
-  hold({ sentAt }: StampedRequest, begin: (age: number) => void): void {
-    this.#held.push(() => begin(this.#clock.ageOf(sentAt as number, monotonicNow()) ?? 0));
+  hold({ sentAt }: StampedRequest, begin: (age: number, now: number) => void): void {
+    this.#held.push(() => {
+      const now = monotonicNow();
+      begin(this.#clock.ageOf(sentAt as number, now) ?? 0, now);
+    });
   }
 
   /** To be called when a message was read: asks once for all that it made wait. */
