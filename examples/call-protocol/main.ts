@@ -60,7 +60,7 @@ import { createInProcessTransport, InProcessBus, importPeers, OperationRegistry 
 
 const network = new InProcessBus();
 const serving = new PendingRequestMap(createInProcessTransport(network));
-serving.handle(buildCallHandler({ registry, callMap: serving }));
+await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
 
 const asking = new PendingRequestMap(createInProcessTransport(network));
 const hub = new OperationRegistry();

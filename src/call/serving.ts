@@ -59,7 +59,7 @@ export class Serving {
   }
 
   async #begin(ids: readonly string[]): Promise<void> {
-    await this.#serveLater(ids);
+    await this.#serve(ids);
     await this.#announceSoon();
   }
 
@@ -69,6 +69,9 @@ export class Serving {
     // What comes back while it goes must not be stopped by its own end.
     const stop = left.length === 0 ? serve() : Promise.all(left).then(serve);
     for (const id of ids) this.#stops.set(id, stop);
+    stop.catch(() => {
+      for (const id of ids) if (this.#stops.get(id) === stop) this.#stops.delete(id);
+    });
     return stop;
   }
 
@@ -76,7 +79,7 @@ export class Serving {
     if (this.#isOver) return;
     const fresh = added.filter((id) => !this.#stops.has(id));
     const changes: Promise<unknown>[] = [];
-    if (fresh.length > 0) changes.push(this.#serveLater(fresh));
+    if (fresh.length > 0) changes.push(this.#serve(fresh));
     changes.push(this.#announceSoon());
     Promise.all(changes).then(
       () => {
@@ -84,16 +87,6 @@ export class Serving {
       },
       (error) => this.#retrySoon(error),
     );
-  }
-
-  async #serveLater(ids: readonly string[]): Promise<void> {
-    const stop = this.#serve(ids);
-    try {
-      await stop;
-    } catch (error) {
-      for (const id of ids) if (this.#stops.get(id) === stop) this.#stops.delete(id);
-      throw error;
-    }
   }
 
   /** What was ready once stays so: a change that a lost link kept from being told is told when it is back. */

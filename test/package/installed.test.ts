@@ -115,10 +115,17 @@ test("the tarball holds built modules, their types and the texts, and nothing el
     .trim()
     .split("\n");
   const wanted =
-    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|[A-Z-]+\.md|LICENSE-[A-Z]+|package\.json)$/;
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|(docs\/)?[A-Za-z-]+\.md|LICENSE-[A-Z]+|package\.json)$/;
 
   expect(files.filter((file) => !wanted.test(file))).toEqual([]);
-  expect(files).toEqual(expect.arrayContaining(["package/LICENSE-MIT", "package/LICENSE-APACHE", "package/README.md"]));
+  expect(files).toEqual(
+    expect.arrayContaining([
+      "package/LICENSE-MIT",
+      "package/LICENSE-APACHE",
+      "package/README.md",
+      "package/docs/README.md",
+    ]),
+  );
 });
 
 test("publint has nothing to say", async () => {
