@@ -108,13 +108,10 @@ export class PendingRequestMap implements AsyncDisposable {
   /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */
   call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
     const host = this.#host;
-    return new Promise<ResponseEnvelope>((resolve, reject) => {
-      new PendingCall(host, operationId, options?.onProgress, resolve, reject).send(
-        input,
-        options,
-        host.defaultTimeout,
-      );
-    }) as Promise<ResponseEnvelope<T>>;
+    const promise = new Promise<ResponseEnvelope>(takeSettlers);
+    const call = new PendingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
+    call.send(input, options, host.defaultTimeout);
+    return promise as Promise<ResponseEnvelope<T>>;
   }
 
   /**
@@ -264,6 +261,17 @@ export class PendingRequestMap implements AsyncDisposable {
     if (this.transport instanceof EventTargetTransport) return this.transport.publish(frame);
     this.#host.ignored += 1;
   }
+}
+
+/** What settles the promise that was made last: a closure for each call would be a good part of its price. */
+const settlers = {
+  resolve: (_envelope: ResponseEnvelope): void => {},
+  reject: (_error: CallError): void => {},
+};
+
+function takeSettlers(resolve: typeof settlers.resolve, reject: typeof settlers.reject): void {
+  settlers.resolve = resolve;
+  settlers.reject = reject;
 }
 
 /** Without this, a forgotten `await` would be told by the first call, and in no useful words. */
