@@ -1,6 +1,7 @@
 export { type Static, type TSchema, Type } from "typebox";
 export {
   type Authenticate,
+  type BuiltCallHandler,
   buildCallHandler,
   CallEventMap,
   CallEventSchema,
@@ -129,7 +130,12 @@ export {
   type ValueError,
   validateOrThrow,
 } from "./schema/index.ts";
-export { createEventTargetTransport, createInProcessTransport, InProcessBus } from "./transport/in-process/index.ts";
+export {
+  createEventTargetTransport,
+  createInProcessTransport,
+  type EventTargetLike,
+  InProcessBus,
+} from "./transport/in-process/index.ts";
 export type {
   CallAborted,
   CallCompleted,

@@ -18,16 +18,28 @@ import { RunningSubscription } from "./running-subscription.ts";
 
 /**
  * Answers requests. Without `reply` it answers through the map that it was built with, for those who listen to
- * `call.requested` themselves.
+ * `call.requested` themselves. A function alone is a handler too. It returns what takes the later frames of the call, if it
+ * wants them.
  */
 export interface CallHandler {
-  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp;
-  /** What it can answer. */
-  operations(): OperationSpec[];
-  /** Hears when that changes. */
-  onChange(listener: (change: HandlerChange) => void): Unsubscribe;
+  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp | void;
+  /**
+   * What it can answer. A handler without it receives every request that no other handler serves by name, in process and
+   * over event targets only.
+   */
+  operations?(): OperationSpec[];
+  /** Calls `listener` when that changes. */
+  onChange?(listener: (change: HandlerChange) => void): Unsubscribe;
   /** Resolves when no call runs. */
   settled?(): Promise<void>;
+}
+
+/** A handler that lists its operations and follows their changes, as `buildCallHandler` makes it. */
+export interface BuiltCallHandler extends CallHandler {
+  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp;
+  operations(): OperationSpec[];
+  onChange(listener: (change: HandlerChange) => void): Unsubscribe;
+  settled(): Promise<void>;
 }
 
 /** What became of the operations of a handler, by id. One whose spec is another now is in `added`. */
@@ -57,7 +69,7 @@ const ignoreFollowUps: SendFollowUp = () => {};
  * Makes a handler that runs the operations of a registry for whoever asks: it checks, runs, replies, and stops work
  * when the time is up, the asker gives up or is gone. Operations that came from peers of the same map are left out.
  */
-export function buildCallHandler(options: CallHandlerOptions): CallHandler {
+export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
   const {
     registry,
     callMap,
@@ -82,7 +94,9 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
     },
   };
 
-  const handle = (frame: CallRequested, reply: Reply = callMap.replyTo(frame), asker?: Identity): SendFollowUp => {
+  const handle = (frame: CallRequested, given?: Reply, asker?: Identity): SendFollowUp => {
+    if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;
+    const reply = given ?? callMap.replyTo(frame);
     if (host.running >= pendingCalls) {
       sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
       return ignoreFollowUps;
@@ -102,7 +116,7 @@ export function buildCallHandler(options: CallHandlerOptions): CallHandler {
     const handler = registry.getHandler(id);
     return handler !== undefined && peerMapOf(handler) !== callMap;
   };
-  const handler: CallHandler = Object.assign(handle, {
+  const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>
       registry.getAllSpecs().filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
     onChange: (listener: (change: HandlerChange) => void) =>

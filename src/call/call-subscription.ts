@@ -1,6 +1,13 @@
 import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
 import { Linked } from "../internal/linked-set.ts";
-import { CallError, isResponseEnvelope, type ResponseEnvelope, timedOut, validationError } from "../operation/index.ts";
+import {
+  CallError,
+  isResponseEnvelope,
+  type ResponseEnvelope,
+  restoreData,
+  timedOut,
+  validationError,
+} from "../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
 import { OpenRequest, type RequestHost } from "./open-request.ts";
 import { badReply } from "./pending-call.ts";
@@ -77,10 +84,27 @@ class IdleWatch extends Linked implements Expiring {
   }
 }
 
+/** Ends a subscription that no server has claimed within the default timeout. */
+class ClaimWatch extends Linked implements Expiring {
+  readonly #stream: Stream;
+
+  constructor(stream: Stream) {
+    super();
+    this.#stream = stream;
+  }
+
+  expire(): void {
+    const { operationId, requestId, host } = this.#stream;
+    if (host.transport.isClaimed?.(requestId) !== false) return;
+    this.#stream.giveUp(notClaimed(operationId, host.defaultTimeout));
+  }
+}
+
 class Stream extends OpenRequest {
   readonly #options: SubscribeRequestOptions | undefined;
   readonly #credit: number;
   readonly #idle: IdleWatch | undefined;
+  #claim: ClaimWatch | undefined = undefined;
   #values: ResponseEnvelope[] = [];
   #waiters: Waiter[] = [];
   /** An error that nobody was waiting for; comes after the values that came before it. */
@@ -104,6 +128,16 @@ class Stream extends OpenRequest {
       return this.close(validationError(`options of "${this.operationId}"`, [problem]));
     }
     this.send(input, this.#options, Number.POSITIVE_INFINITY, this.#credit);
+    this.#awaitClaim();
+  }
+
+  /** A transport that knows which requests are claimed cannot know of an operation that no server has. */
+  #awaitClaim(): void {
+    const { transport, defaultTimeout } = this.host;
+    if (!this.isOpen || transport.isClaimed?.(this.requestId) !== false) return;
+    if (defaultTimeout === Number.POSITIVE_INFINITY) return;
+    this.#claim = new ClaimWatch(this);
+    expireAt(this.#claim, monotonicNow() + defaultTimeout);
   }
 
   pull(): Promise<Result> {
@@ -144,10 +178,11 @@ class Stream extends OpenRequest {
     }
   }
 
-  #takeValue({ output, seq }: CallResponded): void {
-    if (!this.host.isInProcess && !isResponseEnvelope(output)) {
+  #takeValue({ output: given, seq }: CallResponded): void {
+    if (!this.host.isInProcess && !isResponseEnvelope(given)) {
       return this.giveUp(badReply(this.operationId, "a value that is no envelope"));
     }
+    const output = this.host.isInProcess ? given : restoreData(given);
     if (seq !== undefined && seq !== this.#nextSeq) return this.giveUp(gap(this.operationId, this.#nextSeq, seq));
     this.#nextSeq += 1;
     this.#idle?.unlink();
@@ -179,6 +214,7 @@ class Stream extends OpenRequest {
 
   #finish(): void {
     this.#idle?.unlink();
+    this.#claim?.unlink();
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.resolve(done);
@@ -199,6 +235,11 @@ class Stream extends OpenRequest {
     if (!this.isOpen || this.#taken * 2 < this.#credit) return;
     if (this.creditMore(this.#taken)) this.#taken = 0;
   }
+}
+
+function notClaimed(operationId: string, milliseconds: number): CallError {
+  const message = `No server took the subscription to "${operationId}" within ${milliseconds} ms.`;
+  return new CallError("TIMEOUT", message, { operationId }, { retryable: true, mayHaveRun: false });
 }
 
 function gap(operationId: string, expected: number, came: number): CallError {

@@ -20,7 +20,7 @@ export const CallEventMap = {
   "call.requested": Type.Object({
     requestId,
     operationId: Type.String(),
-    input: Type.Unknown(),
+    input: Type.Optional(Type.Unknown()),
     parentRequestId: Type.Optional(Type.String()),
     rootRequestId: Type.Optional(Type.String({ description: "The first request that led to this one" })),
     depth: Type.Optional(Type.Integer({ minimum: 0, description: "How many calls stand above this one" })),

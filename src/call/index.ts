@@ -1,4 +1,10 @@
-export { buildCallHandler, type CallHandler, type CallHandlerOptions, type HandlerChange } from "./call-handler.ts";
+export {
+  type BuiltCallHandler,
+  buildCallHandler,
+  type CallHandler,
+  type CallHandlerOptions,
+  type HandlerChange,
+} from "./call-handler.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
 export type { Authenticate, IdentityRules } from "./identify.ts";
 export { type ImportPeersOptions, importPeers } from "./peers.ts";

@@ -1,4 +1,4 @@
-import { CallError, isResponseEnvelope, type ResponseEnvelope } from "../operation/index.ts";
+import { CallError, isResponseEnvelope, type ResponseEnvelope, restoreData } from "../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
 import { OpenRequest, type RequestHost } from "./open-request.ts";
 import type { CallRequestOptions } from "./request-options.ts";
@@ -29,7 +29,7 @@ export class PendingCall extends OpenRequest {
         this.end();
         // One of many: nobody will read the others.
         if (frame.seq !== undefined) this.abandon("one answer was asked for");
-        this.resolve(frame.output);
+        this.resolve(this.host.isInProcess ? frame.output : restoreData(frame.output));
         return;
       case "call.error":
         return this.close(CallError.fromJSON(frame));

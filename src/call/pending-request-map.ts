@@ -9,7 +9,13 @@ import {
   type ResponseEnvelope,
   unavailable,
 } from "../operation/index.ts";
-import { createInProcessTransport, EventTargetTransport, InProcessTransport } from "../transport/in-process/index.ts";
+import {
+  createInProcessTransport,
+  type EventTargetLike,
+  EventTargetTransport,
+  InProcessTransport,
+  isEventTargetLike,
+} from "../transport/in-process/index.ts";
 import {
   type CallRequested,
   isLastReply,
@@ -24,7 +30,7 @@ import { OpenRequest, type RequestHost } from "./open-request.ts";
 import { isBuilt } from "./origins.ts";
 import { PendingCall } from "./pending-call.ts";
 import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
-import { Serving } from "./serving.ts";
+import { isListed, Serving, UnlistedServing } from "./serving.ts";
 import type { SignIdentity } from "./sign-request.ts";
 
 /** How a map treats its calls. */
@@ -71,13 +77,16 @@ export class PendingRequestMap implements AsyncDisposable {
   readonly #host: RequestHost;
   /** Requests whose handler answers by `respond()` and its like. */
   readonly #served = new Map<string, Served>();
-  readonly #serving = new Set<Serving>();
+  readonly #serving = new Set<Serving | UnlistedServing>();
   readonly #eventTarget: EventTargetTransport | undefined;
   #closed: Promise<void> | undefined = undefined;
 
-  /** @param transport an `EventTarget` carries each frame as a `CustomEvent`. @default in process */
-  constructor(transport: Transport | EventTarget = createInProcessTransport(), options: PendingRequestMapOptions = {}) {
-    this.transport = transport instanceof EventTarget ? new EventTargetTransport(transport) : checked(transport);
+  /** @param transport an event target carries each frame as a `CustomEvent`. @default in process */
+  constructor(
+    transport: Transport | EventTargetLike = createInProcessTransport(),
+    options: PendingRequestMapOptions = {},
+  ) {
+    this.transport = toTransport(transport);
     const isInProcess = this.transport instanceof InProcessTransport;
     const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
     this.#eventTarget = eventTarget;
@@ -141,7 +150,10 @@ export class PendingRequestMap implements AsyncDisposable {
    * `stop` resolves when the running ones have been answered.
    */
   handle(handler: CallHandler): StopHandling {
-    const serving = new Serving(this.transport, handler, isBuilt(handler) ? handler : this.#recorded(handler));
+    const onRequest = isBuilt(handler) ? (handler as OnRequest) : this.#recorded(handler);
+    const serving = isListed(handler)
+      ? new Serving(this.transport, handler, onRequest)
+      : new UnlistedServing(this.transport, onRequest);
     this.#serving.add(serving);
     let stopping: Promise<void> | undefined;
     const stop = async () => {
@@ -179,6 +191,14 @@ export class PendingRequestMap implements AsyncDisposable {
     }
     const served = this.#served.get(requestId);
     if (served !== undefined) this.emitError(requestId, aborted(served.frame.operationId, reason, true));
+  }
+
+  /**
+   * Claims a request that came by another way than `handle()`, such as an event that you listen to yourself. False when
+   * another server at the same event target has claimed it: do not run it then.
+   */
+  claim({ requestId }: CallRequested): boolean {
+    return this.#eventTarget?.claim(requestId) ?? true;
   }
 
   /** What answers a request that came by another way than `handle()`. */
@@ -274,9 +294,10 @@ function takeSettlers(resolve: typeof settlers.resolve, reject: typeof settlers.
   settlers.reject = reject;
 }
 
-/** Without this, a forgotten `await` would be told by the first call, and in no useful words. */
-function checked(transport: Transport): Transport {
-  if (typeof (transport as Partial<Transport> | null)?.request === "function") return transport;
-  const what = transport instanceof Promise ? "a promise: await the transport first" : "neither";
+/** Without the check, a forgotten `await` would be reported by the first call, as something else. */
+function toTransport(given: Transport | EventTargetLike): Transport {
+  if (typeof (given as Partial<Transport> | null)?.request === "function") return given as Transport;
+  if (isEventTargetLike(given)) return new EventTargetTransport(given);
+  const what = (given as unknown) instanceof Promise ? "a promise: await the transport first" : "neither";
   throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget, and this is ${what}.`);
 }

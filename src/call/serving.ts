@@ -9,10 +9,39 @@ const log = logger("call");
 const firstPause = 250;
 const longestPause = 30_000;
 
+/** A handler that lists its operations. */
+export type ListedHandler = CallHandler & Required<Pick<CallHandler, "operations">>;
+
+/** Whether a handler lists its operations. */
+export function isListed(handler: CallHandler): handler is ListedHandler {
+  return handler.operations !== undefined;
+}
+
+/** Serves a handler that does not list its operations. Throws a `TypeError` where a transport cannot do that. */
+export class UnlistedServing {
+  readonly #stopping: Promise<StopServing>;
+  readonly ready: Promise<void>;
+
+  constructor(transport: Transport, onRequest: OnRequest) {
+    if (transport.serveUnlisted === undefined) {
+      const message = `The ${transport.name} transport serves operations by name. Give the handler an operations() method that lists them.`;
+      throw new TypeError(message);
+    }
+    this.#stopping = transport.serveUnlisted(onRequest);
+    this.ready = this.#stopping.then(() => {});
+    this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
+  }
+
+  async stop(): Promise<void> {
+    const stop = await this.#stopping.catch(() => undefined);
+    await stop?.();
+  }
+}
+
 /** Keeps a transport serving and announcing exactly what a handler can answer. */
 export class Serving {
   readonly #transport: Transport;
-  readonly #handler: CallHandler;
+  readonly #handler: ListedHandler;
   readonly #onRequest: OnRequest;
   /** What stops each operation; several may share one. */
   readonly #stops = new Map<string, Promise<StopServing>>();
@@ -26,11 +55,11 @@ export class Serving {
   /** Resolves when what the handler had at first is served and announced. */
   readonly ready: Promise<void>;
 
-  constructor(transport: Transport, handler: CallHandler, onRequest: OnRequest) {
+  constructor(transport: Transport, handler: ListedHandler, onRequest: OnRequest) {
     this.#transport = transport;
     this.#handler = handler;
     this.#onRequest = onRequest;
-    this.#stopListening = handler.onChange((change) => this.#apply(change));
+    this.#stopListening = handler.onChange?.((change) => this.#apply(change)) ?? (() => {});
     this.ready = this.#begin(handler.operations().map(toId));
     this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
   }

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import type { ResponseEnvelope } from "./envelope.ts";
 
 const AnnotationsSchema = Type.Object({
   audience: Type.Optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
@@ -99,8 +100,13 @@ export const MCPResponseMetaSchema = Type.Object({
 /** Facts of any wire, as {@link ResponseMeta}. */
 export const ResponseMetaSchema = Type.Union([LocalResponseMetaSchema, HTTPResponseMetaSchema, MCPResponseMetaSchema]);
 
-/** The envelope around any output, as {@link ResponseEnvelope}. Says nothing about `data`; `outputSchema` does. */
-export const ResponseEnvelopeSchema = Type.Object({
-  data: Type.Unknown({ description: "Operation output" }),
-  meta: ResponseMetaSchema,
-});
+/**
+ * The envelope around any output, as {@link ResponseEnvelope}. Says nothing about `data`; `outputSchema` does. JSON drops
+ * `data: undefined`, so `data` may be missing.
+ */
+export const ResponseEnvelopeSchema = Type.Unsafe<ResponseEnvelope>(
+  Type.Object({
+    data: Type.Optional(Type.Unknown({ description: "Operation output" })),
+    meta: ResponseMetaSchema,
+  }),
+);

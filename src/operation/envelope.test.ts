@@ -72,6 +72,15 @@ describe("telling envelopes", () => {
     expect(isResponseEnvelope(JSON.parse(JSON.stringify({ data: 1, meta })))).toBe(true);
   });
 
+  test.each(Object.keys(metas))("a %s envelope that lost `data: undefined` to JSON is one", (source) => {
+    const meta = metas[source as keyof typeof metas];
+    const lost = JSON.parse(JSON.stringify({ data: undefined, meta }));
+
+    expect(lost).toEqual({ meta });
+    expect(isResponseEnvelope(lost)).toBe(true);
+    expect(Value.Check(ResponseEnvelopeSchema, lost)).toBe(true);
+  });
+
   test("every source has its meta", () => {
     expect(Object.keys(metas)).toEqual([...RESPONSE_SOURCES]);
   });
@@ -96,7 +105,6 @@ describe("telling envelopes", () => {
     ["a meta of another kind", { data: [], meta: { source: "database" } }],
     ["a meta that is text", { data: 1, meta: "local" }],
     ["a meta that is a list", { data: 1, meta: ["local"] }],
-    ["no data", { meta: local }],
     ["inherited data", Object.assign(Object.create({ data: 1 }), { meta: local })],
     ["inherited meta", Object.assign(Object.create({ meta: local }), { data: 1 })],
     ["a prototype written in JSON", JSON.parse(`{"data":1,"__proto__":{"meta":${JSON.stringify(local)}}}`)],
@@ -190,7 +198,7 @@ describe("schemas", () => {
   test("the schemas are plain JSON", () => {
     expect(JSON.parse(JSON.stringify(ResponseEnvelopeSchema))).toMatchObject({
       type: "object",
-      required: ["data", "meta"],
+      required: ["meta"],
     });
   });
 });

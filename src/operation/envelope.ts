@@ -89,8 +89,9 @@ export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
 }
 
 /**
- * Tells whether a value is an envelope: own `data` and `meta`, a known source, and that source's required
- * fields. Structural, so that it holds after JSON and across copies of this package. Never throws.
+ * Tells whether a value is an envelope: an own `meta` with a known source and that source's required fields, and `data`
+ * that is its own or missing, because JSON drops `data: undefined`. Structural, so that it holds after JSON and across
+ * copies of this package. Never throws.
  */
 export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   if (typeof value !== "object" || value === null) return false;
@@ -99,11 +100,18 @@ export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
     const meta = (value as { meta?: unknown }).meta;
     if (typeof meta !== "object" || meta === null) return false;
     return (
-      Object.hasOwn(value, "meta") && Object.hasOwn(value, "data") && hasRequiredFields(meta as Record<string, unknown>)
+      Object.hasOwn(value, "meta") &&
+      (Object.hasOwn(value, "data") || !("data" in value)) &&
+      hasRequiredFields(meta as Record<string, unknown>)
     );
   } catch {
     return false; // a getter or a proxy trap that throws belongs to something else
   }
+}
+
+/** The envelope with an own `data`, which JSON drops when it is `undefined`: remote callers get what local ones get. */
+export function restoreData<T>(envelope: ResponseEnvelope<T>): ResponseEnvelope<T> {
+  return Object.hasOwn(envelope, "data") ? envelope : { ...envelope, data: undefined as T };
 }
 
 function hasRequiredFields(meta: Readonly<Record<string, unknown>>): boolean {

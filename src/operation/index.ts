@@ -16,7 +16,15 @@ export type {
   ResponseMeta,
   ResponseSource,
 } from "./envelope.ts";
-export { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, RESPONSE_SOURCES, unwrap } from "./envelope.ts";
+export {
+  httpEnvelope,
+  isResponseEnvelope,
+  localEnvelope,
+  mcpEnvelope,
+  RESPONSE_SOURCES,
+  restoreData,
+  unwrap,
+} from "./envelope.ts";
 export {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,

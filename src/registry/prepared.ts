@@ -10,6 +10,7 @@ import {
   type OutputPolicy,
   outputInvalid,
   type ResponseEnvelope,
+  restoreData,
   type SubscriptionHandler,
   validationError,
 } from "../operation/index.ts";
@@ -156,7 +157,8 @@ function createEnveloper(entry: Entry, { fits, isTidy, repair }: OutputStep): (v
   return (value) => {
     try {
       if (isResponseEnvelope(value)) {
-        return isExempt(value) || isClean(value.data) ? value : finishEnvelope(entry, repair, value);
+        const envelope = restoreData(value);
+        return isExempt(envelope) || isClean(envelope.data) ? envelope : finishEnvelope(entry, repair, envelope);
       }
       if (isClean(value)) return localEnvelope(value, id);
       const { data, drift, driftTotal } = repair(value);

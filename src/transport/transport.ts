@@ -147,6 +147,18 @@ export interface Transport {
   /** Takes requests for these operations: each request reaches one of all the peers that serve it, once. */
   serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing>;
 
+  /**
+   * Takes requests for every operation that no server names, for handlers that do not list their operations. Absent where
+   * requests reach servers by the names that they serve.
+   */
+  serveUnlisted?(onRequest: OnRequest): Promise<StopServing>;
+
+  /**
+   * Whether a server is known to have taken a request. Present where a request for an operation that is not served
+   * anywhere stays without a reply: a subscription that is still not claimed after the default timeout fails with `TIMEOUT`.
+   */
+  isClaimed?(requestId: string): boolean;
+
   /** Tells other peers what this one serves, in place of what it announced before. `[]` withdraws. */
   announce(specs: readonly OperationSpec[]): Promise<void>;
 

@@ -17,7 +17,9 @@ import {
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
-import { PeerBoard } from "./peer-board.ts";
+import { type Claims, claimsOf } from "./claims.ts";
+import type { EventTargetLike } from "./event-target-like.ts";
+import { TargetPeers } from "./target-peers.ts";
 
 const replyTypes = ["call.responded", "call.progressed", "call.completed", "call.error"] as const;
 const followUpTypes = ["call.credited", "call.aborted"] as const;
@@ -25,22 +27,10 @@ const followUpTypes = ["call.credited", "call.aborted"] as const;
 /** Subscriptions are forgotten when they end; what never ends is bounded by this. */
 const mostStreams = 10_000;
 
-/** What was announced at each target, so that who comes late still hears of it. */
-const boards = new WeakMap<EventTarget, PeerBoard>();
-
-function boardOf(target: EventTarget): PeerBoard {
-  let board = boards.get(target);
-  if (board === undefined) {
-    board = new PeerBoard();
-    boards.set(target, board);
-  }
-  return board;
-}
-
 /**
- * Speaks the call events over a plain `EventTarget`: each frame is a `CustomEvent` of its type with the frame as
- * `detail`. A server takes a request by `preventDefault()`, so that no second one does. Everybody at the target sees
- * everything; what is not for this transport is ignored.
+ * Speaks the call events over an event target: each frame is a `CustomEvent` of its type with the frame as `detail`.
+ * Everybody at the target sees everything; what is not for this transport is ignored. The first server to claim the id
+ * of a request runs it.
  */
 export class EventTargetTransport implements Transport {
   readonly name = "event-target";
@@ -48,20 +38,24 @@ export class EventTargetTransport implements Transport {
   readonly isPrivate = true;
   /** Whether events stay in this process and cannot get lost. An event target of another kind may be a bridge. */
   readonly isPlain: boolean;
-  readonly #target: EventTarget;
-  readonly #board: PeerBoard;
+  readonly #target: EventTargetLike;
+  readonly #claims: Claims;
+  readonly #peers: TargetPeers;
   readonly #peerId = nextRequestId();
   readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
+  /** Takes requests that no server at the target claims by name. */
+  #unlisted: OnRequest | undefined = undefined;
   /** Subscriptions that anybody at the target has asked for, and the number of the next value of each. */
   readonly #streams = new Map<string, number>();
   #isClosed = false;
 
-  constructor(target: EventTarget) {
+  constructor(target: EventTargetLike) {
     this.#target = target;
     this.isPlain = Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
-    this.#board = boardOf(target);
+    this.#claims = claimsOf(target);
+    this.#peers = TargetPeers.join(target, this.#peerId);
     target.addEventListener("call.requested", this.#onRequest);
     for (const type of replyTypes) target.addEventListener(type, this.#onReply);
     for (const type of followUpTypes) target.addEventListener(type, this.#onFollowUp);
@@ -88,19 +82,36 @@ export class EventTargetTransport implements Transport {
     };
   }
 
+  async serveUnlisted(onRequest: OnRequest): Promise<StopServing> {
+    this.#assertOpen();
+    this.#unlisted = onRequest;
+    return async () => {
+      if (this.#unlisted === onRequest) this.#unlisted = undefined;
+    };
+  }
+
+  /** Claims a request for this server. True for the first at the target. */
+  claim(requestId: string): boolean {
+    return this.#claims.add(requestId);
+  }
+
+  /** A bridge may have carried the request to a server of which nothing is known here. */
+  isClaimed(requestId: string): boolean {
+    return !this.isPlain || this.#claims.has(requestId);
+  }
+
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
-    this.#board.announce(this.#peerId, specs);
+    this.#peers.announce(this.#peerId, specs);
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
-    return this.#board.watch(this.#peerId, listener);
+    return this.#peers.watch(this.#peerId, listener);
   }
 
   /** Sends a frame to everybody at the target. */
   publish(frame: Frame): void {
-    const cancelable = frame.type === "call.requested";
-    this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame, cancelable }));
+    this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame }));
   }
 
   /** The number of the next value of a subscription, for those who answer it by events. `undefined` for other requests. */
@@ -128,7 +139,7 @@ export class EventTargetTransport implements Transport {
     }
     this.#servers.clear();
     this.#streams.clear();
-    this.#board.leave(this.#peerId);
+    this.#peers.leave(this.#peerId);
     for (const type of replyTypes) this.#target.removeEventListener(type, this.#onReply);
     for (const type of followUpTypes) this.#target.removeEventListener(type, this.#onFollowUp);
     this.#target.removeEventListener("call.requested", this.#onRequest);
@@ -137,13 +148,16 @@ export class EventTargetTransport implements Transport {
   readonly #onRequest = (event: Event): void => {
     const frame = frameOf<CallRequested>(event);
     if (frame === undefined) return;
-    const { requestId } = frame;
-    if (frame.credit !== undefined) this.#noteStream(requestId);
-    if (event.defaultPrevented) return;
+    if (frame.credit !== undefined) this.#noteStream(frame.requestId);
     const onRequest = this.#servers.get(frame.operationId);
-    if (onRequest === undefined) return;
-    event.preventDefault();
-    if (this.#served.has(requestId)) return; // the same once more
+    if (onRequest !== undefined) this.#serve(frame, onRequest);
+    // After all servers at the target have seen the event.
+    else if (this.#unlisted !== undefined) queueMicrotask(() => this.#unlisted && this.#serve(frame, this.#unlisted));
+  };
+
+  #serve(frame: CallRequested, onRequest: OnRequest): void {
+    const { requestId } = frame;
+    if (!this.#claims.add(requestId)) return;
     let hasEnded = false;
     const toServer = onRequest(frame, (reply) => {
       if (hasEnded || this.#isClosed) return;
@@ -154,16 +168,21 @@ export class EventTargetTransport implements Transport {
       this.publish(reply);
     });
     if (!hasEnded) this.#served.set(requestId, toServer);
-  };
+  }
 
   #noteStream(requestId: string): void {
     const isNew = !this.#streams.has(requestId); // the same may come once more
     if (isNew && this.#streams.size < mostStreams) this.#streams.set(requestId, 0);
   }
 
+  #onEnded(requestId: string): void {
+    this.#claims.end(requestId);
+    if (this.#streams.size > 0) this.#streams.delete(requestId);
+  }
+
   readonly #onFollowUp = (event: Event): void => {
     const frame = frameOf<FollowUp>(event);
-    if (frame?.type === "call.aborted") this.#streams.delete(frame.requestId);
+    if (frame?.type === "call.aborted") this.#onEnded(frame.requestId);
     const toServer = frame === undefined ? undefined : this.#served.get(frame.requestId);
     if (frame === undefined || toServer === undefined) return;
     if (frame.type === "call.aborted") this.#served.delete(frame.requestId);
@@ -172,10 +191,14 @@ export class EventTargetTransport implements Transport {
 
   readonly #onReply = (event: Event): void => {
     const frame = frameOf<ReplyFrame>(event);
-    if (frame !== undefined && this.#streams.size > 0 && isLastReply(frame)) this.#streams.delete(frame.requestId);
-    const onReply = frame === undefined ? undefined : this.#asked.get(frame.requestId);
-    if (frame === undefined || onReply === undefined) return;
-    if (isLastReply(frame)) this.#asked.delete(frame.requestId);
+    if (frame === undefined) return;
+    const { requestId } = frame;
+    const isLast = isLastReply(frame);
+    if (isLast) this.#onEnded(requestId);
+    else this.#claims.add(requestId);
+    const onReply = this.#asked.get(requestId);
+    if (onReply === undefined) return;
+    if (isLast) this.#asked.delete(requestId);
     onReply(frame);
   };
 
@@ -193,7 +216,7 @@ function frameOf<F extends Frame>(event: Event): F | undefined {
   return frame.type === event.type ? frame : { ...frame, type: event.type };
 }
 
-/** A transport over an `EventTarget`. All that are made of one target reach each other. */
-export function createEventTargetTransport(target: EventTarget): Transport {
+/** A transport over an event target. All that are made of one target reach each other. */
+export function createEventTargetTransport(target: EventTargetLike): Transport {
   return new EventTargetTransport(target);
 }

@@ -26,6 +26,8 @@ interface Server {
 export class InProcessBus {
   /** @internal */
   readonly servers = new Map<string, readonly Server[]>();
+  /** Servers of every operation that no other server names. @internal */
+  unlisted: readonly Server[] = [];
   /** @internal */
   readonly peers = new PeerBoard();
   /** Calls that have not ended. @internal */
@@ -34,8 +36,8 @@ export class InProcessBus {
 
   /** One of those who serve an operation, in turn. @internal */
   pick(operationId: string): Server | undefined {
-    const servers = this.servers.get(operationId);
-    if (servers === undefined || servers.length === 1) return servers?.[0];
+    const servers = this.servers.get(operationId) ?? this.unlisted;
+    if (servers.length <= 1) return servers[0];
     this.#turn = (this.#turn + 1) % servers.length;
     return servers[this.#turn];
   }
@@ -75,6 +77,16 @@ export class InProcessTransport implements Transport {
     };
   }
 
+  async serveUnlisted(onRequest: OnRequest): Promise<StopServing> {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    const own = { owner: this, onRequest };
+    const bus = this.#bus;
+    bus.unlisted = [...bus.unlisted, own];
+    return async () => {
+      bus.unlisted = bus.unlisted.filter((server) => server !== own);
+    };
+  }
+
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
     this.#bus.peers.announce(this.#peerId, specs);
@@ -89,6 +101,7 @@ export class InProcessTransport implements Transport {
     this.#isClosed = true;
     const bus = this.#bus;
     for (const id of [...bus.servers.keys()]) this.#withdraw(id, ({ owner }) => owner === this);
+    bus.unlisted = bus.unlisted.filter(({ owner }) => owner !== this);
     bus.peers.leave(this.#peerId);
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
     const own = [...bus.open].filter(({ asker, server }) => asker === this || server === this);
