@@ -1,13 +1,20 @@
 import { expect, test } from "vitest";
 import { LineReader } from "./line-reader.ts";
 
-function read(chunks: Buffer[], limit: number): unknown[] {
+function read(chunks: Buffer[], limit: number, marker?: string): unknown[] {
   const told: unknown[] = [];
-  const reader = new LineReader(limit, {
-    onLine: (line) => told.push(line),
-    onTooLong: (head, tail) => told.push({ head, tail }),
-    onEndless: () => told.push("endless"),
-  });
+  const reader = new LineReader(
+    limit,
+    {
+      onLine: (line) => {
+        told.push(line);
+        return !line.includes("malformed");
+      },
+      onTooLong: (head, tail) => told.push({ head, tail }),
+      onEndless: () => told.push("endless"),
+    },
+    marker,
+  );
   for (const chunk of chunks) reader.push(chunk);
   return told;
 }
@@ -38,4 +45,32 @@ test("a line that does not end is told once, and nothing after it", () => {
   const chunks = Array.from({ length: 100 }, () => Buffer.from("xxxx"));
 
   expect(read([...chunks, Buffer.from("\nline\n")], 10)).toEqual(["endless"]);
+});
+
+test("with a marker, only lines that contain it come out, however the bytes are cut", () => {
+  const bytes = Buffer.from("noise\n\na <m> line\nmore\nnoise <m\n<m>\n> open\nlast <m>\nopen <m>");
+
+  for (let first = 0; first <= bytes.length; first++) {
+    for (let second = first; second <= bytes.length; second++) {
+      const chunks = [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)];
+      expect(read(chunks, 15, "<m>")).toEqual(["a <m> line", "<m>", "last <m>"]);
+    }
+  }
+});
+
+test("too much noise without a message in between is endless", () => {
+  const noise = Buffer.from("noise\n".repeat(10));
+  const message = Buffer.from("<m>\n");
+
+  expect(read([noise, message, noise, message], 10, "<m>")).toEqual(["<m>", "<m>"]);
+  expect(read([message, noise, noise, message], 10, "<m>")).toEqual(["<m>", "endless"]);
+});
+
+test("a line that is refused counts as much noise", () => {
+  const refused = Buffer.from("<m> malformed\n".repeat(1_000));
+
+  const told = read([refused], 100_000, "<m>");
+
+  expect(told.at(-1)).toBe("endless");
+  expect(told.length).toBeLessThan(60);
 });

@@ -1,9 +1,10 @@
 /** What a {@link LineReader} tells. */
 export interface LineListener {
-  onLine(line: string): void;
+  /** With `false` the line was not what it should be, and counts as noise. */
+  onLine(line: string): boolean | void;
   /** A line was too long and has been thrown away. `head` and `tail` are its first and last characters. */
   onTooLong(head: string, tail: string): void;
-  /** A line does not end at all. Nothing comes after it. */
+  /** A line does not end at all, or noise does not. Nothing comes after it. */
   onEndless(): void;
 }
 
@@ -12,11 +13,19 @@ const newline = 0x0a;
 const shownLength = 256;
 /** A line that is this many times too long is no line. */
 const endless = 8;
+/** Reading a line that is then refused costs far more than skipping one: it counts as this many bytes of noise. */
+const refusedLineBytes = 16 * 1024;
 
-/** Cuts a stream of bytes into lines without keeping more than `limit` bytes of any. Empty lines are left out. */
+/**
+ * Cuts a stream of bytes into lines without keeping more than `limit` bytes of any. Empty lines are left out. With a
+ * `marker`, lines that do not contain it are noise: they are skipped without being decoded.
+ */
 export class LineReader {
   readonly #limit: number;
   readonly #listener: LineListener;
+  readonly #marker: string | undefined;
+  /** Bytes of noise since the last line that was accepted. */
+  #noise = 0;
   #parts: Buffer[] = [];
   /** Bytes of the line so far, also of one that is thrown away. */
   #size = 0;
@@ -24,14 +33,16 @@ export class LineReader {
   #tail: Buffer = nothing();
   #stopped = false;
 
-  constructor(limit: number, listener: LineListener) {
+  constructor(limit: number, listener: LineListener, marker?: string) {
     this.#limit = limit;
     this.#listener = listener;
+    this.#marker = marker;
   }
 
   push(chunk: Buffer): void {
     let start = 0;
     while (!this.#stopped) {
+      if (this.#size === 0) start = this.#skipNoise(chunk, start);
       const end = chunk.indexOf(newline, start);
       if (end === -1) {
         if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
@@ -40,6 +51,32 @@ export class LineReader {
       this.#finish(chunk.subarray(start, end));
       start = end + 1;
     }
+  }
+
+  /** Skips all lines before the next one with the marker at once. Returns where to go on. */
+  #skipNoise(chunk: Buffer, start: number): number {
+    if (this.#marker === undefined) return start;
+    const marked = chunk.indexOf(this.#marker, start);
+    const next = chunk.lastIndexOf(newline, marked === -1 ? chunk.length : marked) + 1;
+    if (next <= start) return start;
+    this.#count(next - start);
+    return next;
+  }
+
+  #accept(line: Buffer): void {
+    if (this.#listener.onLine(line.toString("utf8")) === false) this.#count(refusedLineBytes);
+    else this.#noise = 0;
+  }
+
+  #count(noise: number): void {
+    this.#noise += noise;
+    if (this.#noise > this.#limit * endless) this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#listener.onEndless();
   }
 
   #keep(part: Buffer): void {
@@ -53,10 +90,7 @@ export class LineReader {
     this.#parts = [];
     if (this.#head.length < shownLength) this.#head = Buffer.concat([this.#head, more]).subarray(0, shownLength);
     this.#tail = Buffer.concat([this.#tail, more.subarray(-shownLength)]).subarray(-shownLength);
-    if (this.#size > this.#limit * endless) {
-      this.#stopped = true;
-      this.#listener.onEndless();
-    }
+    if (this.#size > this.#limit * endless) this.#stop();
   }
 
   #finish(last: Buffer): void {
@@ -67,7 +101,8 @@ export class LineReader {
     this.#parts = [];
     this.#size = 0;
     if (!tooLong) {
-      if (whole.length > 0) this.#listener.onLine(whole.toString("utf8"));
+      if (this.#marker !== undefined && !whole.includes(this.#marker)) this.#count(whole.length);
+      else if (whole.length > 0) this.#accept(whole);
       return;
     }
     const head = this.#head.toString("utf8");

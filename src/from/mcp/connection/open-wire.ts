@@ -20,6 +20,7 @@ export function stdioWire(setup: Setup): Wire & { transport: StdioTransport } {
     cwd: config.cwd,
     lines,
     maxLine: setup.lineBytes,
+    maxQueued: config.limits?.bufferedBytes ?? defaultLimits.bufferedBytes,
     timeouts,
   });
   return { transport, tap: tapOf(setup, transport), kind: "stdio" };

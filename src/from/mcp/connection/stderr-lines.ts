@@ -17,7 +17,7 @@ export class StderrLines {
     const parts = text.split(/\r\n|\n|\r/);
     parts[0] = this.#open + parts[0];
     this.#open = parts.pop()!.slice(0, longestLine * 2);
-    for (const line of parts) this.#add(line);
+    this.#add(parts);
   }
 
   /** The lines so far, an unfinished one included. */
@@ -26,14 +26,19 @@ export class StderrLines {
     return open === "" ? [...this.#lines] : [...this.#lines, open].slice(-mostLines);
   }
 
-  #add(line: string): void {
-    const clean = this.#clean(line);
-    if (clean === "") return;
-    this.#lines.push(clean);
-    if (this.#lines.length > mostLines) this.#lines.shift();
+  /** Cleans the last lines only: a program can write faster than lines are cleaned. */
+  #add(lines: readonly string[]): void {
+    const added: string[] = [];
+    for (let index = lines.length - 1; index >= 0 && added.length < mostLines; index--) {
+      const clean = this.#clean(lines[index]!);
+      if (clean !== "") added.unshift(clean);
+    }
+    this.#lines.push(...added);
+    this.#lines.splice(0, this.#lines.length - mostLines);
   }
 
   #clean(line: string): string {
+    if (line === "") return "";
     const plain = line
       .slice(0, longestLine * 2)
       // Colours and the like, whole, so that nothing of them stays as text.

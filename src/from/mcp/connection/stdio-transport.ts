@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { quote } from "../../../internal/text.ts";
-import { CallError } from "../../../operation/index.ts";
+import { CallError, limitExceeded } from "../../../operation/index.ts";
 import type { MCPTimeouts } from "../config.ts";
 import { isObject } from "../values.ts";
 import { LineReader } from "./line-reader.ts";
@@ -18,8 +19,16 @@ export interface StdioOptions {
   lines: StderrLines;
   /** Longest message, in bytes. */
   maxLine: number;
+  /** How many bytes may wait for the program to read them. */
+  maxQueued: number;
   timeouts: Required<Pick<MCPTimeouts, "stop" | "kill">>;
 }
+
+/** Every message contains this. A line without it is noise and is never parsed. */
+const messageMarker = '"jsonrpc"';
+
+/** A program that prints faster than it is read fills whole chunks of this many bytes. */
+const floodedChunk = 64 * 1024;
 
 /** What a program's pipes may still hold after it ended is read for this long. */
 const drainAfterExit = 100;
@@ -64,15 +73,22 @@ export class StdioTransport implements Transport {
       }),
     );
     this.#child = child;
-    const reader = new LineReader(maxLine, {
-      onLine: (line) => this.#receive(line),
-      onTooLong: (head, tail) => this.#refuse(head, tail),
-      onEndless: () => {
-        this.onerror?.(tooLong(maxLine));
-        this.#group?.kill();
+    const reader = new LineReader(
+      maxLine,
+      {
+        onLine: (line) => this.#receive(line),
+        onTooLong: (head, tail) => this.#refuse(head, tail),
+        onEndless: () => {
+          this.onerror?.(tooLong(maxLine));
+          this.#group?.kill();
+        },
       },
+      messageMarker,
+    );
+    child.stdout?.on("data", (chunk: Buffer) => {
+      reader.push(chunk);
+      if (chunk.length >= floodedChunk) letOthersRun(child.stdout!);
     });
-    child.stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => lines.push(text));
     // A program that is gone cannot be written to; that it is gone is told by its end.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
@@ -90,17 +106,10 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable || this.#closed) throw new Error("Not connected");
-    if (!stdin.write(`${JSON.stringify(message)}\n`)) {
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          stdin.off("drain", done);
-          stdin.off("close", done);
-          resolve();
-        };
-        stdin.once("drain", done);
-        stdin.once("close", done);
-      });
-    }
+    // As bytes, because a pipe counts strings by their characters.
+    const line = Buffer.from(`${JSON.stringify(message)}\n`);
+    if (stdin.writableLength + line.length > this.#options.maxQueued) throw tooMuchQueued(this.#options.maxQueued);
+    stdin.write(line);
   }
 
   /** Resolves when the program and all that it started are gone. */
@@ -136,14 +145,19 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  #receive(line: string): void {
-    if (this.#closed) return;
+  /** Returns whether the line holds a message. */
+  #receive(line: string): boolean {
+    if (this.#closed) return true;
     const value = parseLine(line);
+    let isMessage = false;
     // Servers of 2025-03-26 may answer several requests at once.
     for (const message of Array.isArray(value) ? value : [value]) {
       // Banners and other noise on stdout; programs do that.
-      if (isObject(message) && message["jsonrpc"] === "2.0") this.#tell(message as JSONRPCMessage);
+      if (!isObject(message) || message["jsonrpc"] !== "2.0") continue;
+      isMessage = true;
+      this.#tell(message as JSONRPCMessage);
     }
+    return isMessage;
   }
 
   /** One after the other: the SDK looks at progress a moment later, and forgets who wants it when the answer is there. */
@@ -168,6 +182,12 @@ export class StdioTransport implements Transport {
       error: { code: -31008, message: error.message, data: error },
     });
   }
+}
+
+/** Node would go on reading for up to 32 chunks before anything else in this process has its turn. */
+function letOthersRun(stream: Readable): void {
+  stream.pause();
+  setImmediate(() => stream.resume());
 }
 
 function parseLine(line: string): unknown {
@@ -199,6 +219,11 @@ function tooLong(limit: number): CallError {
     limit: "lineBytes",
     allowed: limit,
   });
+}
+
+function tooMuchQueued(limit: number): CallError {
+  const what = "The program does not read its input, and too many bytes wait for it";
+  return limitExceeded(what, "bufferedBytes", limit);
 }
 
 /** Spawning throws at once for arguments that no program can get, and shows them; they may be secret. */
