@@ -1,4 +1,4 @@
-import { type Linked, LinkedSet } from "./linked-set.ts";
+import { Linked, LinkedSet } from "./linked-set.ts";
 
 /** Something that wants to hear when a signal is aborted. */
 export interface AbortListener extends Linked {
@@ -22,14 +22,31 @@ export function listenForAbort(signal: AbortSignal, listener: AbortListener): vo
   if (members === undefined) {
     if (listenedTo.length >= sweepAt) sweep();
     members = new LinkedSet();
-    signal.addEventListener("abort", onAbort, { once: true });
+    signal.addEventListener("abort", fire, { once: true });
     listeners.set(signal, members);
     listenedTo.push(signal);
   }
   members.add(listener);
 }
 
-function onAbort(this: unknown, event: Event): void {
+/** Calls `listener` when the signal fires, as {@link listenForAbort} does. Returns a function that removes it again. */
+export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
+  if (signal === undefined) return () => {};
+  const member = new FunctionListener(listener);
+  listenForAbort(signal, member);
+  return () => member.unlink();
+}
+
+class FunctionListener extends Linked implements AbortListener {
+  readonly abort: (reason: unknown) => void;
+
+  constructor(abort: (reason: unknown) => void) {
+    super();
+    this.abort = abort;
+  }
+}
+
+function fire(this: unknown, event: Event): void {
   const signal = event.target as AbortSignal;
   const members = listeners.get(signal);
   if (members === undefined) return;
@@ -47,7 +64,7 @@ function sweep(): void {
     const members = listeners.get(signal);
     if (members === undefined) return false;
     if (!members.isEmpty) return true;
-    signal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", fire);
     listeners.delete(signal);
     return false;
   });

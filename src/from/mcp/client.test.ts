@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { OperationRegistry } from "../../registry/index.ts";
 import type { SourceChange } from "../source.ts";
-import { context, FakeConnection, rawTool, wrap } from "./testing.ts";
+import { context, FakeConnection, rawTool, sdkError, wrap } from "./testing.ts";
 
 /** Waits until the wrapper has told a change. */
 function nextChange(wrapper: { onChange(listener: (change: SourceChange) => void): () => void }) {
@@ -63,6 +63,65 @@ describe("changes of the list", () => {
 
     expect(wrapper.tools.map(({ name }) => name)).toEqual(["tool99"]);
     expect(connection.lists).toBe(2);
+  });
+
+  test("are read at most once a second, however often they are announced", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const connection = new FakeConnection();
+    const wrapper = await wrap(connection);
+    connection.lists = 0;
+
+    for (let time = 0; time < 300; time++) {
+      connection.announce(rawTool({ name: `tool${time}` }));
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    await vi.advanceTimersByTimeAsync(1_000);
+
+    expect(connection.lists).toBe(4);
+    expect(wrapper.tools.map(({ name }) => name)).toEqual(["tool299"]);
+  });
+
+  test("are read at most once a second, however many calls are refused", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const connection = new FakeConnection();
+    connection.call = () => {
+      throw sdkError(-32602, "Unknown tool: echo");
+    };
+    const wrapper = await wrap(connection);
+    const { handler } = wrapper.tools[0]!;
+    const codeOf = (error: { code: string }) => error.code;
+    connection.lists = 0;
+
+    const first = await (handler({}, context()) as Promise<never>).catch(codeOf);
+    connection.tools = [];
+    const later = Array.from({ length: 50 }, () => (handler({}, context()) as Promise<never>).catch(codeOf));
+    await vi.advanceTimersByTimeAsync(1_000);
+
+    expect([first, ...(await Promise.all(later))]).toEqual([
+      "VALIDATION_ERROR",
+      ...Array(50).fill("OPERATION_NOT_FOUND"),
+    ]);
+    expect(connection.lists).toBe(2);
+  });
+
+  test("that wait to be read are forgotten when the server is closed", async () => {
+    const connection = new FakeConnection();
+    const wrapper = await wrap(connection);
+    const changed = nextChange(wrapper);
+    connection.announce(rawTool({ name: "first" }));
+    await changed;
+    connection.call = () => {
+      throw sdkError(-32602, "Unknown tool: first");
+    };
+    connection.tools = async () => {
+      if (connection.state.status === "closed") throw new Error("closed");
+      return [];
+    };
+
+    const refused = wrapper.tools[0]!.handler({}, context()) as Promise<never>;
+    await Promise.all([expect(refused).rejects.toMatchObject({ code: "VALIDATION_ERROR" }), wrapper.close()]);
   });
 
   test("that cannot be read leave everything as it was", async () => {

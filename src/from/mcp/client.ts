@@ -1,3 +1,4 @@
+import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
 import type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "../source.ts";
@@ -22,8 +23,7 @@ export async function createMCPClient(
 ): Promise<MCPClientWrapper> {
   const { signal } = options;
   const connection = await openConnection(name, config, options);
-  const abort = () => void connection.close();
-  signal?.addEventListener("abort", abort, { once: true });
+  const stopListening = onAbort(signal, () => void connection.close());
   try {
     const wrapper = new MCPClientWrapper(connection, config);
     await wrapper.refresh();
@@ -33,7 +33,7 @@ export async function createMCPClient(
     await connection.close();
     throw error;
   } finally {
-    signal?.removeEventListener("abort", abort);
+    stopListening();
   }
 }
 
@@ -41,6 +41,9 @@ export async function createMCPClient(
 export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   await wrapper.close();
 }
+
+/** Least time between two reads of the list of tools that were not asked for by {@link MCPClientWrapper.refresh}, in ms. */
+const minReadInterval = 1_000;
 
 /** One connected server and its operations. A source that a registry can follow: `registry.follow(wrapper)`. */
 export class MCPClientWrapper implements OperationSource, AsyncDisposable {
@@ -61,6 +64,9 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   #isLoaded = false;
   #refreshing: Promise<void> | undefined;
   #isStale = false;
+  /** The next read of the list that waits for its time, shared by everything that needs one. */
+  #waiting: { read: Promise<void>; start: () => void; timer: ReturnType<typeof setTimeout> } | undefined;
+  #nextReadAt = 0;
 
   constructor(connection: MCPConnection, config: MCPClientConfig) {
     this.name = connection.name;
@@ -127,6 +133,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   async close(): Promise<void> {
     this.#stopListening();
     await this.connection.close();
+    this.#waiting?.start(); // it fails now, and nothing waits for it any longer
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -152,8 +159,30 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     this.#isLoaded = true;
   }
 
+  /** Reads the list again, at most once in {@link minReadInterval}, however often a server gives reason to. */
+  #refreshSoon(): Promise<void> {
+    if (this.#waiting !== undefined) return this.#waiting.read;
+    const wait = this.#nextReadAt - performance.now();
+    if (wait <= 0) return this.#readNow();
+    let start = () => {};
+    const read = new Promise<void>((resolve) => {
+      start = () => {
+        clearTimeout(this.#waiting?.timer);
+        this.#waiting = undefined;
+        resolve(this.#readNow());
+      };
+    });
+    this.#waiting = { read, start, timer: setTimeout(start, wait) };
+    return read;
+  }
+
+  #readNow(): Promise<void> {
+    this.#nextReadAt = performance.now() + minReadInterval;
+    return this.refresh();
+  }
+
   #refreshQuietly(): void {
-    this.refresh().catch((error: unknown) => {
+    this.#refreshSoon().catch((error: unknown) => {
       if (this.state.status === "closed") return;
       log.warn("{server}: its tools could not be read again: {error}", { server: this.name, error });
     });
@@ -184,7 +213,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
 
   async #hasTool(name: string): Promise<boolean> {
     try {
-      await this.refresh();
+      await this.#refreshSoon();
       return this.#listed.has(name);
     } catch {
       return true; // no telling

@@ -54,6 +54,20 @@ const broken: MCPClientConfig = {
 };
 
 describe("load", () => {
+  test("of many servers prints no warning about listeners", async () => {
+    const warnings: Error[] = [];
+    const listener = (warning: Error) => warnings.push(warning);
+    process.on("warning", listener);
+    const servers = Array.from({ length: 30 }, (_, index) => [`s${index}`, server(["one"]).config] as const);
+
+    const wrappers = await loader.load(Object.fromEntries(servers));
+    await new Promise(setImmediate); // warnings are emitted on a later turn
+
+    process.off("warning", listener);
+    expect(wrappers).toHaveLength(30);
+    expect(warnings).toEqual([]);
+  });
+
   test("gives what worked, in order, and tells what did not", async () => {
     const wrappers = await loader.load({ a: server(["one"]).config, b: broken, c: server(["two", "three"]).config });
 

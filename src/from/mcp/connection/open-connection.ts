@@ -1,3 +1,4 @@
+import { onAbort } from "../../../internal/abort-listeners.ts";
 import { quote } from "../../../internal/text.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
@@ -18,12 +19,12 @@ export async function openConnection(
   assertUsable(name, config);
   const connection = new ServerConnection(createSetup(await loadSDK(), name, config));
   const abort = () => void connection.close();
-  signal?.addEventListener("abort", abort, { once: true });
+  const stopListening = onAbort(signal, abort);
   try {
     if (signal?.aborted) abort();
     await connection.start();
   } finally {
-    signal?.removeEventListener("abort", abort);
+    stopListening();
   }
   return connection;
 }

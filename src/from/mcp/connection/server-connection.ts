@@ -18,6 +18,8 @@ const log = logger("from", "mcp");
 
 /** What servers of 2026-07-28 answer when headers and body do not agree. */
 const headerMismatch = -32020;
+/** How long a list that was read because of that is good for other calls, in ms. */
+const relistInterval = 1_000;
 
 type Asking = (link: Link, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
 
@@ -35,6 +37,7 @@ export class ServerConnection implements MCPConnection {
   /** The next link, while there is none. */
   #opening: Promise<Link> | undefined;
   #closed: Promise<void> | undefined;
+  #relisted: { at: number; tools: Promise<RawTool[]> } | undefined;
   /** Links that were lost and are not gone yet. */
   readonly #leaving = new Set<{ link: Link; gone: Promise<void> }>();
 
@@ -91,11 +94,20 @@ export class ServerConnection implements MCPConnection {
     } catch (error) {
       if ((error as { code?: unknown }).code !== headerMismatch) throw error;
       // The server wants other arguments in headers than it said before, and has not run the call.
-      const tool = (await this.listTools(options)).find(({ name }) => name === params.name);
+      const tool = (await this.#relist()).find(({ name }) => name === params.name);
       if (tool === undefined) throw error;
       this.#watch.changed();
       return this.#callTool(params, tool, options);
     }
+  }
+
+  /** The list of tools for calls whose headers did not agree. Calls share it, because a server can refuse every one. */
+  #relist(): Promise<RawTool[]> {
+    const now = performance.now();
+    if (this.#relisted === undefined || now - this.#relisted.at > relistInterval) {
+      this.#relisted = { at: now, tools: this.listTools() };
+    }
+    return this.#relisted.tools;
   }
 
   #callTool(

@@ -1,3 +1,5 @@
+import { onAbort } from "../../../internal/abort-listeners.ts";
+
 /** Waits for a promise, but no longer than the signal and the timeout allow. `fail` makes the error. */
 export function waitFor<T>(
   promise: Promise<T>,
@@ -5,14 +7,13 @@ export function waitFor<T>(
   fail: (code: "ABORTED" | "TIMEOUT") => Error,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const abort = () => finish(() => reject(fail("ABORTED")));
+    const stopListening = onAbort(signal, () => finish(() => reject(fail("ABORTED"))));
     const timer = setTimeout(() => finish(() => reject(fail("TIMEOUT"))), timeout);
     function finish(settle: () => void): void {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+      stopListening();
       settle();
     }
-    signal?.addEventListener("abort", abort, { once: true });
     promise.then(
       (value) => finish(() => resolve(value)),
       (error) => finish(() => reject(error)),
