@@ -14,6 +14,7 @@ import {
   mapError,
   operationNotFound,
   timedOut,
+  toIdentity,
   unavailable,
 } from "../operation/index.ts";
 import { LocalRequest } from "../transport/in-process/index.ts";
@@ -119,11 +120,13 @@ export abstract class OpenRequest extends LocalRequest {
       if (typeof this.operationId !== "string") throw operationNotFound("(not a string)");
       const frame: CallRequested = host.isInProcess ? this : toFrame(this);
       frame.input = input;
-      if (options !== undefined && options !== null) describe(frame, options, host.claimsIdentity);
+      const identity = toIdentity(options?.identity);
+      if (options !== undefined && options !== null)
+        describe(frame, options, host.claimsIdentity ? identity : undefined);
       if (credit !== undefined) frame.credit = credit;
       this.#watch(frame, options, defaultTimeout);
-      if (host.isInProcess || options?.identity === undefined || frame.token !== undefined) this.#transmit(frame);
-      else this.#introduce(frame, options.identity);
+      if (host.isInProcess || identity === undefined || frame.token !== undefined) this.#transmit(frame);
+      else this.#introduce(frame, identity);
     } catch (error) {
       this.close(mapError(error));
     }
@@ -247,13 +250,13 @@ function toFrame({ requestId, operationId }: OpenRequest): CallRequested {
   return { type: "call.requested", requestId, operationId, input: undefined };
 }
 
-function describe(frame: CallRequested, options: PassedOnOptions, claimsIdentity: boolean): void {
-  const { parentRequestId, rootRequestId, depth, token, identity, metadata } = options;
+function describe(frame: CallRequested, options: PassedOnOptions, claim: Identity | undefined): void {
+  const { parentRequestId, rootRequestId, depth, token, metadata } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
   if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
   if (depth !== undefined) frame.depth = depth;
   if (token !== undefined) frame.token = token;
-  if (identity !== undefined && claimsIdentity) frame.identity = identity;
+  if (claim !== undefined) frame.identity = claim;
   if (metadata !== undefined) frame.metadata = metadata;
 }
 

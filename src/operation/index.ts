@@ -1,7 +1,7 @@
 export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
 export { checkCallOptions, checkPastDeadline } from "./call-options.ts";
-export { checkAccess, checkResource, checkScopes, enforceAccess, isIdentity } from "./check-access.ts";
+export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
 export type { KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
@@ -49,6 +49,7 @@ export {
   validationError,
   wrongOperationType,
 } from "./errors.ts";
+export { toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
   CallsOf,

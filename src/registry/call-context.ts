@@ -1,12 +1,13 @@
 import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
-import type {
-  CallOptions,
-  Identity,
-  OperationContext,
-  OperationEnv,
-  Progress,
-  RegisteredEnv,
+import {
+  type CallOptions,
+  type Identity,
+  type OperationContext,
+  type OperationEnv,
+  type Progress,
+  type RegisteredEnv,
+  toIdentity,
 } from "../operation/index.ts";
 import type { Guard } from "./guard.ts";
 import { reportListener } from "./reports.ts";
@@ -96,7 +97,7 @@ export class CallContext implements OperationContext {
     // Progress that comes after the end reaches nobody, so the end must be known.
     if (options?.onProgress !== undefined) this.#phase = Phase.startingAsked;
     if (parent === undefined) {
-      this.identity = options?.identity;
+      this.identity = toIdentity(options?.identity);
       this.deadline = options?.deadline;
       this.metadata = options?.metadata ?? noMetadata;
       this.parentRequestId = arrival?.parentRequestId;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer as WSServer } from "ws";
 import { logger } from "../../internal/log.ts";
-import { checkScopes, defaultLimits, type Identity, isIdentity, type Limits } from "../../operation/index.ts";
+import { checkScopes, defaultLimits, type Identity, type Limits, toIdentity } from "../../operation/index.ts";
 import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
@@ -128,8 +128,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
 
   async #identify(token: string, request: UpgradeRequest): Promise<Identity | undefined> {
     try {
-      const identity: unknown = await within(this.#options.authenticate?.(token, request), authenticateTimeout);
-      return isIdentity(identity) ? identity : undefined;
+      return toIdentity(await within(this.#options.authenticate?.(token, request), authenticateTimeout));
     } catch (error) {
       log.warn("websocket: authenticate failed: {error}", { error });
       return undefined;

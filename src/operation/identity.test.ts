@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { toIdentity } from "./identity.ts";
+
+describe("an identity", () => {
+  test("is a frozen copy in every part", () => {
+    const given = { id: "ann", scopes: ["read"], resources: { "task:1": ["edit"] }, tenant: "acme" };
+
+    const identity = toIdentity(given);
+    given.scopes.push("admin");
+    given.resources["task:1"].push("delete");
+
+    expect(identity).toEqual({ id: "ann", scopes: ["read"], resources: { "task:1": ["edit"] } });
+    const parts = [identity, identity?.scopes, identity?.resources, identity?.resources?.["task:1"]];
+    expect(parts.every((part) => Object.isFrozen(part))).toBe(true);
+  });
+
+  test("is read again when the caller has changed its object", () => {
+    const given = { id: "ann", scopes: ["read", "write"] };
+    const first = toIdentity(given);
+
+    expect(toIdentity(given)).toBe(first);
+    given.scopes.pop();
+    expect(toIdentity(given)).toEqual({ id: "ann", scopes: ["read"] });
+    given.id = "bob";
+    expect(toIdentity(given)).toEqual({ id: "bob", scopes: ["read"] });
+    Object.assign(given, { resources: { "task:1": ["edit"] } });
+    expect(toIdentity(given)).toEqual({ id: "bob", scopes: ["read"], resources: { "task:1": ["edit"] } });
+    Object.assign(given, { resources: { "task:1": [] } });
+    expect(toIdentity(given)).toEqual({ id: "bob", scopes: ["read"], resources: { "task:1": [] } });
+  });
+
+  test("that was read before is itself", () => {
+    const identity = toIdentity({ id: "ann", scopes: ["read"], resources: {} });
+
+    expect(toIdentity(identity)).toBe(identity);
+  });
+
+  test.each<[string, unknown]>([
+    ["an inherited id", Object.create({ id: "ann" }, { scopes: { value: ["read"] } })],
+    ["inherited scopes", Object.create({ scopes: ["read"] }, { id: { value: "ann" } })],
+    ["a getter as id", Object.defineProperty({ scopes: ["read"] }, "id", { get: () => "ann" })],
+    ["a getter as scopes", Object.defineProperty({ id: "ann" }, "scopes", { get: () => ["read"] })],
+    ["a getter among the scopes", { id: "ann", scopes: Object.defineProperty(["a"], 0, { get: () => "read" }) }],
+    ["a gap among the scopes", { id: "ann", scopes: new Array(1) }],
+    [
+      "an instance with accessors",
+      new (class Account {
+        get id() {
+          return "ann";
+        }
+        get scopes() {
+          return ["read"];
+        }
+      })(),
+    ],
+    [
+      "a proxy that throws",
+      new Proxy(
+        {},
+        {
+          getOwnPropertyDescriptor: () => {
+            throw new Error("no");
+          },
+        },
+      ),
+    ],
+  ])("is not made of %s", (_, value) => {
+    expect(toIdentity(value)).toBeUndefined();
+  });
+
+  test("takes no grant from a getter, a prototype or a malformed list", () => {
+    const resources = Object.create({ "task:1": ["edit"] });
+    Object.defineProperty(resources, "task:2", { get: () => ["edit"], enumerable: true });
+    Object.assign(resources, { "task:3": "edit", "task:4": ["edit", 1], "task:5": ["edit"] });
+
+    expect(toIdentity({ id: "ann", scopes: [], resources })).toEqual({
+      id: "ann",
+      scopes: [],
+      resources: { "task:5": ["edit"] },
+    });
+  });
+
+  test("keeps a grant that is called like a prototype", () => {
+    const resources = JSON.parse('{ "__proto__": ["edit"] }');
+
+    const identity = toIdentity({ id: "ann", scopes: [], resources });
+
+    expect(Object.entries(identity?.resources ?? {})).toEqual([["__proto__", ["edit"]]]);
+    expect(Object.getPrototypeOf(identity?.resources)).toBe(Object.prototype);
+  });
+});
