@@ -1,5 +1,7 @@
 /** How a lookup finds what is asked for by name. */
 export interface LookupSource<T> {
+  /** What it is called in strings and logs, such as `client.task`. */
+  readonly label: string;
   /** Called once for a name that gave something; the answer is kept. */
   find(name: string): T | undefined;
   names(): Iterable<string>;
@@ -8,11 +10,32 @@ export interface LookupSource<T> {
 }
 
 /**
+ * What the language and its tools call, of their own accord, on every object that they turn into a string, JSON or the
+ * result of an `await`. Functions with these names are never found, so that none of that runs one.
+ */
+const reservedNames: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
+
+const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
+
+/** More names than these are not listed when a lookup is inspected. */
+const maxInspectedNames = 20;
+
+/**
  * An object that finds its properties when they are read. Has no prototype, so that `constructor` and its like are
- * names as any other, and cannot be written to.
+ * names as any other, and cannot be written to. It has string and inspection forms of its own, which find nothing.
  */
 export function createLookup<T>(source: LookupSource<T>): Record<string, T> {
-  return new Proxy<Record<string, T>>(Object.create(null), new LookupHandler(source));
+  const target: Record<string, T> = Object.create(null);
+  // On the target, because that is where Node looks, past the proxy.
+  Object.defineProperty(target, inspectCustom, { value: () => inspect(source), configurable: true });
+  return new Proxy<Record<string, T>>(target, new LookupHandler(source));
+}
+
+function inspect<T>({ label, names }: LookupSource<T>): string {
+  const all = [...new Set(names())];
+  const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
+  if (all.length > shown.length) shown.push(`and ${all.length - shown.length} more`);
+  return shown.length === 0 ? `[${label}]` : `[${label}: ${shown.join(", ")}]`;
 }
 
 class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
@@ -23,8 +46,25 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
     this.#source = source;
   }
 
-  get(_target: object, key: string | symbol): T | undefined {
-    if (typeof key !== "string") return undefined;
+  get(_target: object, key: string | symbol, receiver: unknown): unknown {
+    if (typeof key !== "string") return this.#ownSymbol(key);
+    const value = this.#find(key);
+    return reservedNames.has(key) && typeof value !== "object" ? this.#ownForm(key, receiver) : value;
+  }
+
+  #ownSymbol(key: symbol): unknown {
+    const { label } = this.#source;
+    if (key === Symbol.toPrimitive) return (hint: string) => (hint === "number" ? Number.NaN : `[${label}]`);
+    if (key === Symbol.toStringTag) return label;
+    return key === inspectCustom ? () => inspect(this.#source) : undefined;
+  }
+
+  #ownForm(key: string, receiver: unknown): unknown {
+    if (key === "valueOf") return () => receiver;
+    return key === "toString" || key === "toLocaleString" ? () => `[${this.#source.label}]` : undefined;
+  }
+
+  #find(key: string): T | undefined {
     let value = this.#found.get(key);
     if (value === undefined) {
       value = this.#source.find(key);
@@ -38,12 +78,16 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
   }
 
   ownKeys(): string[] {
-    return [...new Set(this.#source.names())];
+    return [...new Set(this.#source.names())].filter((name) => !this.#isHidden(name));
+  }
+
+  #isHidden(name: string): boolean {
+    return reservedNames.has(name) && typeof this.#find(name) !== "object";
   }
 
   getOwnPropertyDescriptor(target: object, key: string | symbol): PropertyDescriptor | undefined {
     if (!this.has(target, key)) return undefined;
-    return { value: this.get(target, key), enumerable: true, configurable: true, writable: false };
+    return { value: this.get(target, key, undefined), enumerable: true, configurable: true, writable: false };
   }
 
   set(): boolean {

@@ -7,14 +7,18 @@ import { Subscription } from "./subscription.ts";
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
-/** Names that JavaScript itself asks every object for. They are answered only by an operation of that name. */
-const askedByLanguage = new Set(["then", "toJSON", "constructor", "__proto__"]);
+/** Names that the language or a test tool reads of every object. They are found only where there is one of that name. */
+const probedNames: ReadonlySet<string> = new Set([
+  ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
+  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
+]);
 
 /** Makes the client of a registry. Unknown names give a function too, whose call says what was probably meant. */
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
+    label: "client",
     find(namespace) {
-      if (core.namesIn(namespace) === undefined && askedByLanguage.has(namespace)) return undefined;
+      if (core.namesIn(namespace) === undefined && probedNames.has(namespace)) return undefined;
       return createNamespace(core, namespace, options);
     },
     names: () => core.namespaces(),
@@ -24,10 +28,9 @@ export function createClient(core: RegistryCore, options: ClientOptions): Record
 
 function createNamespace(core: RegistryCore, namespace: string, options: ClientOptions): Record<string, AnyOperation> {
   return createLookup({
+    label: `client.${namespace}`,
     find(name) {
-      const exists = core.namesIn(namespace)?.has(name) === true;
-      // A namespace that answered to `then` would be called whenever it is awaited.
-      if (name === "then" || (!exists && askedByLanguage.has(name))) return undefined;
+      if (probedNames.has(name) && core.namesIn(namespace)?.has(name) !== true) return undefined;
       return createOperation(core, `${namespace}.${name}`, options);
     },
     names: () => core.namesIn(namespace)?.keys() ?? [],

@@ -36,6 +36,7 @@ export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?
 function createEnv(core: RegistryCore, allowed: readonly string[] | undefined, call: Caller): OperationEnv {
   const isAllowed = (namespace: string) => allowed === undefined || allowed.includes(namespace);
   return createLookup({
+    label: "env",
     find(namespace) {
       return isAllowed(namespace) && core.namesIn(namespace) !== undefined
         ? createNamespace(core, namespace, call)
@@ -49,6 +50,7 @@ function createEnv(core: RegistryCore, allowed: readonly string[] | undefined, c
 
 function createNamespace(core: RegistryCore, namespace: string, call: Caller): OperationEnv[string] {
   return createLookup({
+    label: `env.${namespace}`,
     find(name) {
       const entry = core.namesIn(namespace)?.get(name);
       if (entry === undefined || entry.isSubscription) return undefined;

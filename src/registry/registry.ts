@@ -64,7 +64,9 @@ export class Registry {
   }
 
   registerSpec(spec: OperationSpec): void {
-    this.#core.put(this.#createNew(spec, false));
+    const entry = this.#createNew(spec, false);
+    entry.handler = undefined; // a definition may be given where its spec is meant
+    this.#core.put(entry);
   }
 
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {

@@ -123,7 +123,7 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
   register(definition: IOperationDefinition): void;
   /** Adds operations, all of them or, when one is refused, none. Those without a handler cannot run yet. */
   registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
-  /** Adds an operation that cannot run yet; `registerHandler` makes it run. */
+  /** Adds an operation that cannot run yet; `registerHandler` makes it run. The handler of a definition is ignored. */
   registerSpec(spec: OperationSpec): void;
   /** Gives the operation `id` its handler. Throws when there is no such spec or it has a handler already. */
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void;

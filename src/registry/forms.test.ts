@@ -1,0 +1,81 @@
+import { inspect } from "node:util";
+import { describe, expect, test, vi } from "vitest";
+import type { IOperationDefinition } from "../operation/index.ts";
+import { buildEnv } from "./build-env.ts";
+import { OperationRegistry } from "./operation-registry.ts";
+import { operation } from "./testing.ts";
+
+const names = ["echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"];
+const handler = vi.fn<() => string>(() => "called");
+
+function createRegistry(): OperationRegistry {
+  handler.mockClear();
+  const registry = new OperationRegistry();
+  for (const name of names) registry.register(operation({ name, handler }));
+  return registry;
+}
+
+const makers: Array<[string, (registry: OperationRegistry) => Record<string, unknown>]> = [
+  ["client", (registry) => registry.client()],
+  ["env", (registry) => buildEnv({ registry, context: {} })],
+];
+
+describe.each(makers)("a %s as a string", (label, make) => {
+  test("has forms of its own and never calls an operation", async () => {
+    const made = make(createRegistry());
+    const namespace = made["test"] as Record<string, unknown>;
+    const shown = '"echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"';
+
+    expect(`${made} ${namespace}`).toBe(`[${label}] [${label}.test]`);
+    expect([made, namespace].join()).toBe(`[${label}],[${label}.test]`);
+    expect(Number(namespace)).toBeNaN();
+    expect((namespace as object).toString()).toBe(`[${label}.test]`);
+    expect((namespace as object).toLocaleString()).toBe(`[${label}.test]`);
+    expect((namespace as object).valueOf()).toBe(namespace);
+    expect(Object.prototype.toString.call(namespace)).toBe(`[object ${label}.test]`);
+    expect(inspect(made)).toBe(`[${label}: "test"]`);
+    expect(inspect([namespace], { breakLength: Number.POSITIVE_INFINITY })).toBe(`[ [${label}.test: ${shown}] ]`);
+    expect(JSON.stringify({ made, namespace })).toBe('{"made":{"test":{}},"namespace":{}}');
+    expect(await Promise.resolve(namespace)).toBe(namespace);
+    expect(Object.keys(namespace)).toEqual(["echo", "constructor", "inspect"]);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("finds a namespace that is called like one of the forms", async () => {
+    const registry = createRegistry();
+    registry.register(operation({ namespace: "toString", handler }));
+    const made = make(registry) as Record<string, Record<string, (input: unknown) => Promise<unknown>>>;
+
+    expect(`${made}`).toBe(`[${label}]`);
+    await made["toString"]?.["echo"]?.({});
+    expect(handler).toHaveBeenCalledOnce();
+  });
+
+  test("lists a bounded number of names", () => {
+    const registry = new OperationRegistry();
+    for (let count = 0; count < 25; count++) registry.register(operation({ namespace: `n${count}` }));
+
+    expect(inspect(make(registry))).toMatch(/"n19", and 5 more\]$/);
+  });
+});
+
+test("what tools look for on every object is not an operation that is unknown", () => {
+  const namespace = createRegistry().client()["test"];
+
+  expect(namespace).toEqual(namespace);
+  for (const name of ["asymmetricMatch", "$$typeof", "hasOwnProperty", "nodeType"]) {
+    expect(Reflect.get(namespace!, name)).toBeUndefined();
+  }
+});
+
+test("a definition that is registered as a spec has no handler, and gets one", async () => {
+  const registry = new OperationRegistry();
+  const definition: IOperationDefinition = operation({ handler: () => "first" });
+
+  registry.registerSpec(definition);
+  expect(registry.getHandler("test.echo")).toBeUndefined();
+  await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  registry.registerHandler("test.echo", () => "second");
+
+  expect((await registry.execute("test.echo", {})).data).toBe("second");
+});
