@@ -88,6 +88,7 @@ export {
   type ResponseMeta,
   ResponseMetaSchema,
   type ResponseSource,
+  type SubscribeOptions,
   type SubscriptionHandler,
   unwrap,
 } from "./operation/index.ts";
@@ -117,6 +118,7 @@ export {
   type RegistryEvents,
   type RegistryOptions,
   type SearchQuery,
+  type SubscribeArguments,
   subscribe,
 } from "./registry/index.ts";
 export {

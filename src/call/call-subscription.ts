@@ -2,11 +2,11 @@ import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts"
 import { Linked } from "../internal/linked-set.ts";
 import {
   CallError,
+  checkIdleTimeout,
   isResponseEnvelope,
   type ResponseEnvelope,
   restoreData,
-  timedOut,
-  validationError,
+  silentTooLong,
 } from "../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
 import { OpenRequest, type RequestHost } from "./open-request.ts";
@@ -80,7 +80,7 @@ class IdleWatch extends Linked implements Expiring {
   }
 
   expire(): void {
-    this.#stream.giveUp(timedOut(this.#stream.operationId, true));
+    this.#stream.giveUp(silentTooLong(this.#stream.operationId, this.#stream.idleTimeout));
   }
 }
 
@@ -117,16 +117,16 @@ class Stream extends OpenRequest {
     super(host, operationId, options?.onProgress);
     this.#options = options;
     this.#credit = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
-    if (options?.idleTimeout !== undefined && options.idleTimeout < Number.POSITIVE_INFINITY)
-      this.#idle = new IdleWatch(this);
+    if (this.idleTimeout < Number.POSITIVE_INFINITY) this.#idle = new IdleWatch(this);
+  }
+
+  get idleTimeout(): number {
+    return this.#options?.idleTimeout ?? Number.POSITIVE_INFINITY;
   }
 
   open(input: unknown): void {
-    const idleTimeout: unknown = this.#options?.idleTimeout;
-    if (idleTimeout !== undefined && !(typeof idleTimeout === "number" && idleTimeout > 0)) {
-      const problem = { path: "/idleTimeout", message: "must be a number of milliseconds above 0" };
-      return this.close(validationError(`options of "${this.operationId}"`, [problem]));
-    }
+    const invalid = checkIdleTimeout(this.operationId, this.#options?.idleTimeout);
+    if (invalid !== undefined) return this.close(invalid);
     this.send(input, this.#options, Number.POSITIVE_INFINITY, this.#credit);
     this.#awaitClaim();
   }
@@ -222,7 +222,7 @@ class Stream extends OpenRequest {
 
   #awaitValue(): void {
     const idle = this.#idle;
-    if (idle !== undefined && idle.owner === undefined) expireAt(idle, monotonicNow() + this.#options!.idleTimeout!);
+    if (idle !== undefined && idle.owner === undefined) expireAt(idle, monotonicNow() + this.idleTimeout);
   }
 
   /** Half of the credit at a time, so that a frame of credit goes with many values. */

@@ -8,9 +8,10 @@ import {
   OperationRegistry,
   type OperationSpec,
   type SourceReport,
+  subscribe,
 } from "../index.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
-import type { PeerEvent, Transport } from "../transport/transport.ts";
+import type { CallRequested, PeerEvent, Transport } from "../transport/transport.ts";
 import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
 
 async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
@@ -231,5 +232,43 @@ describe("peers that a test plays", () => {
     const reasons = reports.flatMap(({ skipped }) => skipped.map(({ reason }) => reason));
     expect(reasons).toHaveLength(1);
     expect(reasons[0]?.length).toBeLessThan(1_000);
+  });
+});
+
+describe("a subscription to a followed operation", () => {
+  async function follow() {
+    const bus = new InProcessBus();
+    const requests: CallRequested[] = [];
+    const aborts: string[] = [];
+    const server = createInProcessTransport(bus);
+    await server.serve(["test.ticks"], (frame) => {
+      requests.push(frame);
+      return ({ type }) => aborts.push(type);
+    });
+    await server.announce([describeSpec(subscription("ticks", async function* () {}))]);
+    const hub = await startHub(bus);
+    return { hub, requests, aborts };
+  }
+
+  test("passes its credit on to the peer", async () => {
+    const { hub, requests } = await follow();
+
+    void subscribe(hub.registry, "test.ticks", {}, { credit: 7 }).next();
+    void hub.registry.client()["test"]?.["ticks"]?.({}, { credit: 3 }).next();
+    void subscribe(hub.registry, "test.ticks", {}).next();
+
+    await until(() => requests.length === 3);
+    expect(requests.map(({ credit }) => credit)).toEqual([7, 3, 64]);
+  });
+
+  test("ends after its idleTimeout, and the peer is told", async () => {
+    const { hub, aborts } = await follow();
+
+    await expect(subscribe(hub.registry, "test.ticks", {}, { idleTimeout: 30 }).next()).rejects.toMatchObject({
+      code: "TIMEOUT",
+      message: '"test.ticks" was silent for longer than its idleTimeout of 30 ms.',
+    });
+    await until(() => aborts.length > 0);
+    expect(aborts).toEqual(["call.aborted"]);
   });
 });

@@ -24,6 +24,7 @@ export interface CallRequestOptions {
 export interface PassedOnOptions extends CallRequestOptions {
   rootRequestId?: string | undefined;
   depth?: number | undefined;
+  credit?: number | undefined;
 }
 
 /** What a caller may say about a subscription that travels. */

@@ -1,4 +1,4 @@
-import type { CallOptions, Identity, ResponseEnvelope } from "../operation/index.ts";
+import type { Identity, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
 import { subscribeArrived } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
@@ -24,7 +24,7 @@ export class RunningSubscription extends RunningRequest {
       if (!this.isOpen) return;
       const { operationId, input } = this.frame;
       const metadata = recordOrNothing(this.frame.metadata);
-      const options: CallOptions = { identity, metadata };
+      const options: SubscribeOptions = { identity, metadata, credit: this.#credit };
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeArrived(this.host.registry, operationId, input, options, this);
     } catch (error) {

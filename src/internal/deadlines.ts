@@ -11,7 +11,26 @@ const slotMilliseconds = 8;
 /** The longest delay that `setTimeout` takes; a longer one would fire at once. */
 const longestDelay = 2 ** 31 - 1;
 
-const slots = new Map<number, LinkedSet<Expiring>>();
+/** How many deadlines are pending. While there is one, the process stays alive: its caller waits for the outcome. */
+let pending = 0;
+
+/** The deadlines of one slot. */
+class Slot extends LinkedSet<Expiring> {
+  override add(member: Expiring): void {
+    super.add(member);
+    pending += 1;
+    if (!holdsProcess) holdProcess();
+  }
+
+  override delete(member: Expiring): void {
+    if ((member.owner as unknown) !== this) return;
+    super.delete(member);
+    pending -= 1;
+    if (pending === 0) releaseSoon();
+  }
+}
+
+const slots = new Map<number, Slot>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let timerSlot = Number.POSITIVE_INFINITY;
 
@@ -46,10 +65,11 @@ function forgetTimer(): void {
   offsetTaken = Number.NEGATIVE_INFINITY;
   timerSlot = Number.POSITIVE_INFINITY;
   lastSlot = Number.NaN;
+  isReleasing = false;
 }
 
 let lastSlot = Number.NaN;
-let lastMembers = new LinkedSet<Expiring>();
+let lastMembers = new Slot();
 
 /**
  * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
@@ -64,11 +84,11 @@ export function expireAt(waiting: Expiring, at: number): void {
   lastMembers.add(waiting);
 }
 
-function membersOf(slot: number): LinkedSet<Expiring> {
+function membersOf(slot: number): Slot {
   let members = slots.get(slot);
   if (members === undefined) {
     if (slots.size >= sweepAt) sweep();
-    members = new LinkedSet();
+    members = new Slot();
     slots.set(slot, members);
   }
   if (slot < timerSlot) schedule(slot);
@@ -88,7 +108,34 @@ function schedule(slot: number): void {
   clearTimeout(timer);
   timerSlot = slot;
   timer = setTimeout(fire, Math.min(Math.max(slot * slotMilliseconds - monotonicNow(), 0), longestDelay));
-  // A waiting deadline must not keep the process alive. Browsers have numbers for timers.
+  holdsProcess = true; // a deadline is pending, or joins in a moment
+}
+
+/** Whether the timer keeps the process alive, or will for a moment. */
+let holdsProcess = false;
+let isReleasing = false;
+
+function holdProcess(): void {
+  holdsProcess = true;
+  // Browsers have numbers for timers.
+  if (typeof timer === "object") timer.ref();
+}
+
+/**
+ * Lets the process end, unless there is a deadline again by the end of this turn of the event loop: switching costs as
+ * much as a call, and calls tend to follow each other.
+ */
+function releaseSoon(): void {
+  if (isReleasing || typeof timer !== "object") return;
+  if (typeof setImmediate !== "function") return release();
+  isReleasing = true;
+  setImmediate(release);
+}
+
+function release(): void {
+  isReleasing = false;
+  if (pending > 0) return;
+  holdsProcess = false;
   if (typeof timer === "object") timer.unref();
 }
 
@@ -97,7 +144,7 @@ function fire(): void {
   lastSlot = Number.NaN;
   timerSlot = Number.POSITIVE_INFINITY;
   let nextSlot = Number.POSITIVE_INFINITY;
-  const due: LinkedSet<Expiring>[] = [];
+  const due: Slot[] = [];
   for (const [slot, members] of slots) {
     if (members.isEmpty) slots.delete(slot);
     else if (slot * slotMilliseconds <= now) {

@@ -19,6 +19,12 @@ export function checkPastDeadline(operationId: string, deadline: number): CallEr
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
 }
 
+/** Says what is wrong with the `idleTimeout` of a subscription, if anything is. */
+export function checkIdleTimeout(operationId: string, idleTimeout: unknown): CallError | undefined {
+  if (idleTimeout === undefined || (typeof idleTimeout === "number" && idleTimeout > 0)) return undefined;
+  return invalidOption(operationId, "idleTimeout", "must be a number of milliseconds above 0");
+}
+
 function invalidOption(operationId: string, name: string, message: string): CallError {
   return validationError(`options of "${operationId}"`, [{ path: `/${name}`, message }]);
 }

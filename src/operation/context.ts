@@ -27,6 +27,16 @@ export interface CallOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** What a subscriber may say about a subscription besides its input. */
+export interface SubscribeOptions extends CallOptions {
+  /**
+   * Maximum silence in ms, while a value is waited for, before the subscription fails with `TIMEOUT`. @default no limit
+   */
+  idleTimeout?: number | undefined;
+  /** How many values a peer that serves the operation may be ahead of the consumer. Ignored in process. @default 64 */
+  credit?: number | undefined;
+}
+
 /** What a nested call may say. Identity and trust come from the context and cannot be given. */
 export type NestedCallOptions = Omit<CallOptions, "identity" | "requestId">;
 

@@ -86,6 +86,16 @@ export function timedOut(id: string, started: boolean): CallError {
   );
 }
 
+/** `TIMEOUT`: a subscription was silent for longer than its `idleTimeout`, in ms. */
+export function silentTooLong(id: string, idleTimeout: number): CallError {
+  return new CallError(
+    "TIMEOUT",
+    `${quote(id)} was silent for longer than its idleTimeout of ${idleTimeout} ms.`,
+    { operationId: id, idleTimeout },
+    { retryable: true },
+  );
+}
+
 /** `ABORTED`. `reason` is what the signal was aborted with and stays as `cause`. `started` tells whether the handler was called. */
 export function aborted(id: string, reason: unknown, started: boolean): CallError {
   const what = started ? "was aborted" : "was aborted before it started";

@@ -1,8 +1,15 @@
 export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
-export { checkCallOptions, checkPastDeadline } from "./call-options.ts";
+export { checkCallOptions, checkIdleTimeout, checkPastDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
-export type { CallOptions, NestedCallOptions, OperationContext, OperationEnv, Progress } from "./context.ts";
+export type {
+  CallOptions,
+  NestedCallOptions,
+  OperationContext,
+  OperationEnv,
+  Progress,
+  SubscribeOptions,
+} from "./context.ts";
 export type { KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
 export type {
@@ -44,6 +51,7 @@ export {
   nestedFailure,
   operationNotFound,
   outputInvalid,
+  silentTooLong,
   timedOut,
   unavailable,
   validationError,

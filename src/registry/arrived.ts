@@ -1,4 +1,4 @@
-import type { CallOptions, KnownOperations, OperationContext, ResponseEnvelope } from "../operation/index.ts";
+import type { KnownOperations, OperationContext, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
 import { type Arrival, CallContext, type Nesting } from "./call-context.ts";
 import { executeOwned, type OwnedCall } from "./execute.ts";
 import { Registry } from "./registry.ts";
@@ -23,7 +23,7 @@ export function subscribeArrived<Known extends KnownOperations>(
   registry: OperationRegistry<Known>,
   id: string,
   input: unknown,
-  options: CallOptions,
+  options: SubscribeOptions,
   arrival: Arrival,
 ): AsyncIterableIterator<ResponseEnvelope, undefined> {
   return new Subscription(Registry.coreOf(registry), id, input, options, arrival);

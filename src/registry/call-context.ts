@@ -1,12 +1,12 @@
 import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import {
-  type CallOptions,
   type Identity,
   type OperationContext,
   type OperationEnv,
   type Progress,
   type RegisteredEnv,
+  type SubscribeOptions,
   toIdentity,
 } from "../operation/index.ts";
 import type { Guard } from "./guard.ts";
@@ -53,6 +53,8 @@ export interface Nesting {
   parentRequestId: string;
   rootRequestId: string | undefined;
   depth: number;
+  /** Of a subscription: how many values the peer may be ahead. */
+  credit: number | undefined;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -75,7 +77,7 @@ export class CallContext implements OperationContext {
 
   readonly #host: ContextHost;
   readonly #operationId: string;
-  readonly #options: CallOptions | undefined;
+  readonly #options: SubscribeOptions | undefined;
   readonly #depth: number;
   readonly #arrival: Arrival | undefined;
   #requestId: string | undefined = undefined;
@@ -87,7 +89,7 @@ export class CallContext implements OperationContext {
   constructor(
     host: ContextHost,
     operationId: string,
-    options: CallOptions | undefined,
+    options: SubscribeOptions | undefined,
     parent: CallContext | undefined,
     arrival?: Arrival,
   ) {
@@ -195,6 +197,7 @@ export class CallContext implements OperationContext {
       parentRequestId: context.requestId,
       rootRequestId: context.#arrival?.shareBudget(),
       depth: context.#depth + 1,
+      credit: context.#options?.credit,
     };
   }
 

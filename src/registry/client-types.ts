@@ -1,4 +1,11 @@
-import type { CallOptions, KnownOperations, NameOf, NamespaceOf, ResponseEnvelope } from "../operation/index.ts";
+import type {
+  CallOptions,
+  KnownOperations,
+  NameOf,
+  NamespaceOf,
+  ResponseEnvelope,
+  SubscribeOptions,
+} from "../operation/index.ts";
 
 /** What holds for every call of a client; a call's own options come on top. */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
@@ -29,17 +36,17 @@ export interface ClientCall<Input, Output> {
 
 /** Subscribes. Leaving the loop ends the subscription. */
 export interface ClientSubscription<Input, Output> {
-  (...args: CallArguments<Input>): AsyncIterableIterator<Output>;
+  (...args: SubscribeArguments<Input>): AsyncIterableIterator<Output>;
   /** Gives the envelope of each value. */
-  envelope(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+  envelope(...args: SubscribeArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Calls an operation of which the compiler does not know the type. */
 export interface ClientAny<Input, Output> {
-  (...args: CallArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
+  (...args: SubscribeArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
   /** Gives the whole envelope, or the envelope of each value. */
   envelope(
-    ...args: CallArguments<Input>
+    ...args: SubscribeArguments<Input>
   ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
   /** Gives page after page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
@@ -49,3 +56,8 @@ export interface ClientAny<Input, Output> {
 export type CallArguments<Input> = undefined extends Input
   ? [input?: Input, options?: CallOptions]
   : [input: Input, options?: CallOptions];
+
+/** The same for subscriptions. */
+export type SubscribeArguments<Input> = undefined extends Input
+  ? [input?: Input, options?: SubscribeOptions]
+  : [input: Input, options?: SubscribeOptions];

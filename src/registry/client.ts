@@ -1,5 +1,11 @@
 import { createLookup } from "../internal/lookup.ts";
-import { CallError, type CallOptions, type MCPContentBlock, type ResponseEnvelope } from "../operation/index.ts";
+import {
+  CallError,
+  type CallOptions,
+  type MCPContentBlock,
+  type ResponseEnvelope,
+  type SubscribeOptions,
+} from "../operation/index.ts";
 import type { ClientAny, ClientOptions } from "./client-types.ts";
 import type { RegistryCore } from "./core.ts";
 import { executeMerged, mergeOptions } from "./env.ts";
@@ -41,12 +47,12 @@ function createNamespace(core: RegistryCore, namespace: string, options: ClientO
 function createOperation(core: RegistryCore, id: string, base: ClientOptions): AnyOperation {
   const isSubscription = () => core.entry(id)?.isSubscription === true;
   const run = (input: unknown, options?: CallOptions) => executeMerged(core, id, input, base, options);
-  const iterate = (input: unknown, options?: CallOptions) =>
+  const iterate = (input: unknown, options?: SubscribeOptions) =>
     new Subscription(core, id, input, mergeOptions(base, options));
 
-  const call = (input?: unknown, options?: CallOptions) =>
+  const call = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription() ? dataOf(iterate(input, options)) : run(input, options).then(toData);
-  const envelope = (input?: unknown, options?: CallOptions) =>
+  const envelope = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription() ? iterate(input, options) : run(input, options);
   async function* pages(input?: unknown, options?: CallOptions) {
     for (let page: unknown = input, last = false; !last; ) {

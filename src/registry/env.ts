@@ -1,5 +1,11 @@
 import { createLookup } from "../internal/lookup.ts";
-import type { CallOptions, NestedCallOptions, OperationEnv, ResponseEnvelope } from "../operation/index.ts";
+import type {
+  CallOptions,
+  NestedCallOptions,
+  OperationEnv,
+  ResponseEnvelope,
+  SubscribeOptions,
+} from "../operation/index.ts";
 import { CallContext, earlier } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { execute, executeChecked } from "./execute.ts";
@@ -79,7 +85,7 @@ export function executeMerged(
 }
 
 /** Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts. */
-export function mergeOptions(base: CallOptions, own: CallOptions | undefined): MergedOptions {
+export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
   if (own === undefined || own === null) return base;
   return {
     ...base,

@@ -7,13 +7,14 @@ import {
   type CallOptions,
   checkCallOptions,
   checkPastDeadline,
+  type SubscribeOptions,
   timedOut,
 } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
 import { raise } from "./prepared.ts";
 
 /** Why a call was given up before its handler answered. */
-type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
+export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
 
 /** A further place where a guard waits: its caller's signal, or the guard of the call around it. */
 class Watch extends Linked implements AbortListener {
@@ -167,11 +168,11 @@ export class Guard extends Linked implements Expiring {
   }
 
   /** Ends a call that has been answered: only its handler's signal and the calls inside it hear of it. */
-  abandon(error: CallError): void {
+  abandon(error: CallError, ending: Ending = endingOf(error)): void {
     if (this.ended !== undefined) return;
     this.ended = error;
     this.#leave();
-    this.#fire(error, endingOf(error));
+    this.#fire(error, ending);
   }
 
   #fire(error: CallError, ending: Ending): void {
@@ -224,7 +225,7 @@ function endingOf(error: CallError): Ending {
 export const baseSignal = Symbol("base signal");
 
 /** Options that were put together from two. */
-export interface MergedOptions extends CallOptions {
+export interface MergedOptions extends SubscribeOptions {
   readonly [baseSignal]?: AbortSignal | undefined;
 }
 

@@ -9,6 +9,7 @@ export type {
   ClientOperation,
   ClientOptions,
   ClientSubscription,
+  SubscribeArguments,
 } from "./client-types.ts";
 export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
 export type { NestedMode } from "./env.ts";

@@ -1,4 +1,10 @@
-import type { CallOptions, DataOf, KnownOperations, ResponseEnvelope, SubscriptionsOf } from "../operation/index.ts";
+import type {
+  DataOf,
+  KnownOperations,
+  ResponseEnvelope,
+  SubscribeOptions,
+  SubscriptionsOf,
+} from "../operation/index.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
 import type { OperationRegistry } from "./types.ts";
@@ -15,7 +21,7 @@ export function subscribe<
   registry: OperationRegistry<Known>,
   id: Id,
   input: Known[Id]["input"],
-  options?: CallOptions,
+  options?: SubscribeOptions,
 ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
   return new Subscription(Registry.coreOf(registry), id, input, options) as never;
 }

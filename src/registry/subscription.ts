@@ -1,11 +1,21 @@
 import { type Buffered, isBuffered, takeBuffered } from "../internal/buffered.ts";
+import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
+import { Linked } from "../internal/linked-set.ts";
 import { isPlainPromise } from "../internal/plain-promise.ts";
-import { aborted, CallError, type CallOptions, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import {
+  aborted,
+  CallError,
+  checkIdleTimeout,
+  mapError,
+  type ResponseEnvelope,
+  type SubscribeOptions,
+  silentTooLong,
+} from "../operation/index.ts";
 import { type Arrival, CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
-import { createGuard, Guard } from "./guard.ts";
+import { createGuard, type Ending, Guard } from "./guard.ts";
 import { beginObserving, describeCall } from "./observe.ts";
-import { notStarted, type Prepared } from "./prepared.ts";
+import { notStarted, type Prepared, raise } from "./prepared.ts";
 import { reportAbandoned } from "./reports.ts";
 import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
 
@@ -13,6 +23,26 @@ type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
+
+/** Waits while a consumer waits for a value. */
+class IdleWatch extends Linked implements Expiring {
+  readonly idleTimeout: number;
+  readonly #onSilence: () => void;
+
+  constructor(idleTimeout: number, onSilence: () => void) {
+    super();
+    this.idleTimeout = idleTimeout;
+    this.#onSilence = onSilence;
+  }
+
+  start(): void {
+    if (this.owner === undefined) expireAt(this, monotonicNow() + this.idleTimeout);
+  }
+
+  expire(): void {
+    this.#onSilence();
+  }
+}
 
 /**
  * The consumer's side of one subscription. Written by hand instead of as an async generator, because a generator's
@@ -24,11 +54,12 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   readonly #core: RegistryCore;
   readonly #context: CallContext;
   readonly #operationId: string;
-  readonly #options: CallOptions | undefined;
+  readonly #options: SubscribeOptions | undefined;
   readonly #parent: CallContext | undefined;
   #input: unknown;
   #prepared: Prepared | undefined = undefined;
   #guard: Guard | undefined = undefined;
+  #idle: IdleWatch | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
   /** The source again, when it can give values without a promise for each. */
   #buffered: Buffered<object> | undefined = undefined;
@@ -45,7 +76,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     core: RegistryCore,
     operationId: string,
     input: unknown,
-    options: CallOptions | undefined,
+    options: SubscribeOptions | undefined,
     arrival?: Arrival,
   ) {
     this.#core = core;
@@ -75,6 +106,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
+      this.#idle?.start();
       if (this.#state === "new") void this.#open();
       else if (!this.#asking) this.#ask();
     });
@@ -127,6 +159,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
+    this.#watchSilence();
     const input = await acceptAndAuthorise(core, prepared, context, this.#input, false);
     this.#input = undefined;
     try {
@@ -135,6 +168,18 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
       return prepared.fail(error);
     }
+  }
+
+  #watchSilence(): void {
+    const idleTimeout = this.#options?.idleTimeout;
+    const invalid = checkIdleTimeout(this.#operationId, idleTimeout);
+    if (invalid !== undefined) throw raise(this.#operationId, invalid);
+    if (idleTimeout === undefined || idleTimeout === Number.POSITIVE_INFINITY) return;
+    this.#idle = new IdleWatch(idleTimeout, () => {
+      const error = raise(this.#operationId, silentTooLong(this.#operationId, idleTimeout));
+      this.#end(error, { kind: "aborted", reason: error });
+    });
+    this.#idle.start();
   }
 
   #isClosed(): boolean {
@@ -181,6 +226,10 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
     const waiter = this.#waiters.shift();
     if (waiter === undefined) return; // the data left the subscription while it was read
+    if (this.#idle !== undefined) {
+      this.#idle.unlink();
+      if (this.#waiters.length > 0) this.#idle.start();
+    }
     if (this.#endObserving !== undefined) this.#tell(envelope);
     waiter.resolve({ done: false, value: envelope });
     // A listener to the value may have asked for the next one.
@@ -212,6 +261,10 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #fail(error: CallError): void {
     if (this.#state === "closed") return;
     this.#guard?.release();
+    this.#settle(error);
+  }
+
+  #settle(error: CallError): void {
     const waiter = this.#waiters.shift();
     if (waiter === undefined) this.#failure = error;
     this.#close({ error });
@@ -219,15 +272,17 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   }
 
   /** Ends while the handler could go on: the signal, the deadline, or a value that is refused. */
-  #end(error: CallError): void {
+  #end(error: CallError, ending?: Ending): void {
     const source = this.#source;
-    this.#fail(error);
-    this.#guard?.abandon(error);
+    if (this.#state !== "closed") this.#settle(error);
+    // Not released before: calls inside the handler end with it.
+    this.#guard?.abandon(error, ending);
     if (source !== undefined) this.#abandon(source);
   }
 
   #close(how: { error?: CallError }): void {
     this.#state = "closed";
+    this.#idle?.unlink();
     CallContext.finish(this.#context);
     const waiters = this.#waiters;
     this.#waiters = [];
