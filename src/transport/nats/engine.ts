@@ -21,8 +21,8 @@ const noResponders = 503;
 export interface NATSEngineOptions {
   prefix: string;
   inboxPrefix: string;
-  /** Whether the connection was made for this transport and is closed with it. */
-  ownsConnection: boolean;
+  /** Ends what closing the connection leaves, when it was made for this transport and is closed with it. */
+  destroy: (() => void) | undefined;
 }
 
 interface Served {
@@ -133,7 +133,9 @@ export class NATSEngine implements Engine {
     }
     // What was written last must leave first; a server that does not answer is not waited for.
     if (this.isConnected) await atMost(this.#connection.flush());
-    if (this.#options.ownsConnection) await atMost(this.#connection.close());
+    if (this.#options.destroy === undefined) return;
+    await atMost(this.#connection.close());
+    this.#options.destroy();
   }
 
   /** False when it was not sent. Never throws: a connection that was given may be drained by its owner at any time. */

@@ -3,7 +3,7 @@ import { type CallError, isCallError } from "../../operation/index.ts";
 import { type BusOptions, BusTransport, cannotConnect, credentialsRefused } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { NATSEngine } from "./engine.ts";
-import { loadNATSClient } from "./load-client.ts";
+import { type OwnConnection, openConnection } from "./open-connection.ts";
 
 /** How calls travel over NATS. */
 export interface NATSTransportOptions extends BusOptions {
@@ -37,8 +37,9 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
   assertSubject("prefix", prefix);
   assertSubject("inboxPrefix", inboxPrefix);
-  const used = connection ?? (await connect(options));
-  const engineOptions = { prefix, inboxPrefix, ownsConnection: connection === undefined };
+  const own = connection === undefined ? await connect(options) : undefined;
+  const used = connection ?? own!.connection;
+  const engineOptions = { prefix, inboxPrefix, destroy: own?.destroy };
   let engine: NATSEngine | undefined;
   let transport: BusTransport | undefined;
   try {
@@ -54,11 +55,10 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   }
 }
 
-async function connect(options: NATSTransportOptions): Promise<NatsConnection> {
+async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
   const { servers, inboxPrefix = "_INBOX", connect: more } = options;
-  const client = await loadNATSClient();
   try {
-    return await client.connect({
+    return await openConnection({
       maxReconnectAttempts: -1,
       ignoreAuthErrorAbort: true, // a server that is set up anew may refuse everybody for a while
       reconnectTimeWait: 200,

@@ -22,6 +22,8 @@ export interface RedisClient {
 
 /** A client whose settings are used for others. */
 export interface RedisTemplate {
+  /** Its settings. */
+  readonly options?: { readonly socket?: object | undefined } | undefined;
   duplicate(overrides: Record<string, unknown>): RedisClient;
 }
 
@@ -36,6 +38,8 @@ interface RedisPlace {
 export interface RedisConnectOptions extends RedisPlace {
   /** Milliseconds between signs of life; a server that is silent for three is given up. */
   heartbeat: number;
+  /** Destroys every socket, also one that is not connected yet, which the client itself cannot reach. */
+  signal: AbortSignal;
 }
 
 /** In ms. A shorter silence is a busy process more often than a lost link: its timers fire before it reads. */
@@ -49,14 +53,16 @@ let template: RedisTemplate | undefined;
  * every server, and keep nothing to be sent later: a request that comes late is worse than one that fails.
  */
 export async function createClientMaker(options: RedisConnectOptions): Promise<() => RedisClient> {
-  const { url, client, connect, heartbeat } = options;
+  const { url, client, connect, heartbeat, signal } = options;
   const own = {
     RESP: 2 as const,
     maintNotifications: "disabled" as const, // only RESP 3 has them
     disableOfflineQueue: true,
     commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
   };
-  if (client !== undefined) return () => client.duplicate(own);
+  if (client !== undefined) {
+    return () => client.duplicate({ ...own, socket: { ...client.options?.socket, signal } });
+  }
   assertURL(url ?? connect?.url);
   template ??= (await loadRedisClient()).createClient() as unknown as RedisTemplate;
   const like = template;
@@ -70,6 +76,7 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
       socketTimeout: Math.max(3 * heartbeat, shortestSilence),
       reconnectStrategy: toDelay,
       ...connect?.socket,
+      signal,
     },
   };
   // The client writes into what it is given.

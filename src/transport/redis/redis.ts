@@ -31,13 +31,20 @@ export interface RedisTransport extends Transport {
  */
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations", heartbeat = 5_000, maxQueued = 100_000 } = options;
-  const createClient = await createClientMaker({ url, client, connect, heartbeat });
+  const sockets = new AbortController();
+  const createClient = await createClientMaker({ url, client, connect, heartbeat, signal: sockets.signal });
   const [commands, subscriber] = [createClient(), createClient()];
-  await connectFirst([commands, subscriber], options);
+  try {
+    await connectFirst([commands, subscriber], options);
+  } catch (error) {
+    sockets.abort();
+    throw error;
+  }
   let engine: RedisEngine | undefined;
   const transport = new BusTransport(
     (events) => {
-      engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient }, events);
+      const destroy = () => sockets.abort();
+      engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient, destroy }, events);
       return engine;
     },
     { ...options, heartbeat },

@@ -84,6 +84,7 @@ export class Link {
     const abort = () => void transport.close();
     options.signal.addEventListener("abort", abort, { once: true });
     try {
+      options.signal.throwIfAborted();
       await client.connect(transport, options);
       options.signal.throwIfAborted();
     } catch (error) {

@@ -1,0 +1,100 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
+import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
+import { loadNATSClient } from "./load-client.ts";
+
+/** What the client exports and does not declare: how `connect()` builds a connection. */
+interface ClientParts {
+  NatsConnectionImpl: new (options: ConnectionOptions) => Connection;
+  ProtocolHandler: new (options: ConnectionOptions, connection: Connection) => Handler;
+}
+
+interface Connection extends NatsConnection {
+  readonly options: ConnectionOptions;
+  protocol: Handler;
+}
+
+interface Handler {
+  /** Ends the attempts to connect after the current one. */
+  abortReconnect: boolean;
+  /** Called before every attempt, which creates its socket in the same turn. */
+  prepare(): unknown;
+  /** Resolves when there is a connection. */
+  dialLoop(): Promise<void>;
+}
+
+/** A connection that was opened for one transport. */
+export interface OwnConnection {
+  readonly connection: NatsConnection;
+  /** Ends every attempt to connect and destroys its socket. Call after `connection.close()`, which does neither. */
+  destroy(): void;
+}
+
+/**
+ * Connects as `connect()` of the client does, except that no socket is left behind: the client drops its reference to a
+ * socket whose server does not respond, and such a socket keeps the process alive, for ever if the server has accepted it.
+ */
+export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
+  const client = await loadNATSClient();
+  // The only function that makes the client use sockets of Node. It fails on these options before it connects.
+  client.connect({ servers: "127.0.0.1", port: 4222 }).catch(() => {});
+  const dialed = new DialedSockets();
+  const { NatsConnectionImpl, ProtocolHandler } = client as unknown as ClientParts;
+  const connection = new NatsConnectionImpl(withSignal(options, dialed.signal));
+  const handler = new ProtocolHandler(connection.options, connection);
+  const prepare = handler.prepare.bind(handler);
+  handler.prepare = () => {
+    dialed.beginAttempt();
+    return prepare();
+  };
+  connection.protocol = handler;
+  const destroy = () => {
+    handler.abortReconnect = true;
+    dialed.destroy();
+  };
+  try {
+    await handler.dialLoop();
+  } catch (error) {
+    destroy();
+    throw error;
+  }
+  return { connection, destroy };
+}
+
+const channel = "net.client.socket";
+
+/** The sockets of the latest attempt to connect. */
+class DialedSockets {
+  readonly #sockets = new Set<Socket>();
+  readonly #destroyed = new AbortController();
+
+  /** For sockets that are created later in an attempt: aborts when they must be destroyed. */
+  get signal(): AbortSignal {
+    return this.#destroyed.signal;
+  }
+
+  /** Takes the sockets that are created before the next microtask. Those of earlier attempts are destroyed. */
+  beginAttempt(): void {
+    if (this.signal.aborted) throw new Error("The connection was closed");
+    this.#destroySockets();
+    const take = (message: unknown) => this.#sockets.add((message as { socket: Socket }).socket);
+    subscribe(channel, take);
+    queueMicrotask(() => unsubscribe(channel, take));
+  }
+
+  destroy(): void {
+    this.#destroyed.abort();
+    this.#destroySockets();
+  }
+
+  #destroySockets(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+}
+
+/** With `handshakeFirst` the client reads certificates before it creates the socket, and creates it with these options. */
+function withSignal(options: ConnectionOptions, signal: AbortSignal): ConnectionOptions {
+  if (options.tls?.handshakeFirst !== true) return options;
+  return { ...options, tls: Object.assign({}, options.tls, { signal }) };
+}
