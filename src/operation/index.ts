@@ -72,9 +72,10 @@ export type {
   SubscriptionsOf,
 } from "./known.ts";
 export type { Limits } from "./limits.ts";
-export { defaultLimits } from "./limits.ts";
+export { defaultLimits, resolveLimits } from "./limits.ts";
 export { mapError } from "./map-error.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
+export { resolveCount, resolveDuration } from "./number-options.ts";
 export { formatOperationId, parseOperationId } from "./operation-id.ts";
 export type {
   ErrorDefinition,

@@ -1,4 +1,9 @@
-/** Bounds on what one call, document or connection may cost. Every field has a default; `Infinity` lifts a bound. */
+import { invalidNumber } from "./number-options.ts";
+
+/**
+ * Bounds on what one call, document or connection may cost. Every field has a default, which `undefined` means too.
+ * `Infinity` lifts a bound; anything else that is not a number above 0 is refused with `VALIDATION_ERROR`.
+ */
 export interface Limits {
   /** How deep calls may nest. @default 64 */
   callDepth?: number;
@@ -59,3 +64,25 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   subschemas: 10_000,
   patternLength: 1_000,
 });
+
+/** Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one. */
+export function resolveLimits(limits: Limits | undefined): Readonly<Required<Limits>>;
+/** The same for limits that have more fields, with the defaults of all of them. */
+export function resolveLimits<T extends Required<Limits>>(limits: Partial<T> | undefined, defaults: T): Readonly<T>;
+export function resolveLimits(
+  limits: Limits | undefined,
+  defaults: Readonly<Required<Limits>> = defaultLimits,
+): Readonly<Required<Limits>> {
+  if (limits === undefined) return defaults;
+  if (typeof limits !== "object" || limits === null) throw invalidNumber("limits", limits, "an object");
+  const resolved = { ...defaults };
+  for (const name of Object.keys(defaults) as Array<keyof Limits>) {
+    const value: unknown = limits[name];
+    if (value === undefined) continue;
+    if (typeof value !== "number" || !(value > 0)) {
+      throw invalidNumber(`limits.${name}`, value, "a number above 0, or Infinity");
+    }
+    resolved[name] = value;
+  }
+  return resolved;
+}

@@ -1,0 +1,53 @@
+/** The longest delay, in ms, that the timers of the platform accept. A longer one would fire immediately. */
+export const maxTimerDelay = 2 ** 31 - 1;
+
+/** A timer that has been started. */
+export interface Timer {
+  /** Cancels it. Has no effect once it has fired. */
+  stop(): void;
+}
+
+/** How a timer behaves while it waits. */
+export interface TimerOptions {
+  /** Whether the process stays alive for it. @default true */
+  keepsAlive?: boolean;
+}
+
+/**
+ * Calls `run` once after `delay` ms. Unlike `setTimeout` it also waits for delays above {@link maxTimerDelay}; `Infinity`
+ * never fires and keeps nothing alive.
+ */
+export function startTimer(run: () => void, delay: number, options: TimerOptions = {}): Timer {
+  return delay === Number.POSITIVE_INFINITY ? never : new DelayTimer(run, delay, options.keepsAlive ?? true);
+}
+
+const never: Timer = { stop() {} };
+
+class DelayTimer implements Timer {
+  readonly #run: () => void;
+  readonly #keepsAlive: boolean;
+  #remaining: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(run: () => void, delay: number, keepsAlive: boolean) {
+    this.#run = run;
+    this.#keepsAlive = keepsAlive;
+    this.#remaining = delay;
+    this.#arm();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #arm(): void {
+    const delay = Math.min(this.#remaining, maxTimerDelay);
+    this.#remaining -= delay;
+    this.#timer = setTimeout(() => {
+      if (this.#remaining > 0) this.#arm();
+      else this.#run();
+    }, delay);
+    // Browsers have numbers for timers, which keep nothing alive.
+    if (!this.#keepsAlive && typeof this.#timer === "object") this.#timer.unref();
+  }
+}
