@@ -1,10 +1,11 @@
 import {
-  defaultLimits,
   formatOperationId,
   type Identity,
   type Limits,
   limitExceeded,
   type OperationSpec,
+  resolveDuration,
+  resolveLimits,
 } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
@@ -54,11 +55,11 @@ export interface CallHandlerOptions extends IdentityRules {
   /** Where the requests come from. */
   callMap: PendingRequestMap;
   /**
-   * For calls that arrive without a timeout, in ms. Calls in process have none, as those of `execute`.
-   * @default 30,000
+   * For calls that arrive without a timeout, in ms; `Infinity` for no limit. Calls in process have none, as those of
+   * `execute`. @default 30,000
    */
   defaultTimeout?: number;
-  /** The longest that a call may take, whatever it asks for, in ms. @default one hour */
+  /** The longest that a call may take, whatever it asks for, in ms; `Infinity` for no limit. @default one hour */
   maxTimeout?: number;
   limits?: Pick<Limits, "pendingCalls" | "callsPerRoot">;
 }
@@ -70,16 +71,14 @@ const ignoreFollowUps: SendFollowUp = () => {};
  * when the time is up, the asker gives up or is gone. Operations that came from peers of the same map are left out.
  */
 export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
-  const {
-    registry,
-    callMap,
-    defaultTimeout = callMap.isInProcess ? Number.POSITIVE_INFINITY : 30_000,
-    maxTimeout = callMap.isInProcess ? Number.POSITIVE_INFINITY : 3_600_000,
-    limits,
-    authenticate,
-    trustedBus,
-  } = options;
-  const { pendingCalls, callsPerRoot } = { ...defaultLimits, ...limits };
+  const { registry, callMap, limits, authenticate, trustedBus } = options;
+  const { isInProcess } = callMap;
+  const never = { infinite: true };
+  const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
+  const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
+  const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : 3_600_000;
+  const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
+  const { pendingCalls, callsPerRoot } = resolveLimits(limits);
   let waiting: Array<() => void> = [];
   const host: RunningHost = {
     registry,

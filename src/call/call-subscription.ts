@@ -2,7 +2,7 @@ import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts"
 import { Linked } from "../internal/linked-set.ts";
 import {
   CallError,
-  checkIdleTimeout,
+  checkSubscribeOptions,
   isResponseEnvelope,
   type ResponseEnvelope,
   restoreData,
@@ -125,7 +125,7 @@ class Stream extends OpenRequest {
   }
 
   open(input: unknown): void {
-    const invalid = checkIdleTimeout(this.operationId, this.#options?.idleTimeout);
+    const invalid = checkSubscribeOptions(this.operationId, this.#options);
     if (invalid !== undefined) return this.close(invalid);
     this.send(input, this.#options, Number.POSITIVE_INFINITY, this.#credit);
     this.#awaitClaim();

@@ -3,11 +3,11 @@ import { Emitter, notify } from "../internal/emitter.ts";
 import { createWarnOnce, logger } from "../internal/log.ts";
 import { quote, truncate } from "../internal/text.ts";
 import {
-  defaultLimits,
   type IOperationDefinition,
   type Limits,
   type OperationContext,
   type OperationSpec,
+  resolveLimits,
 } from "../operation/index.ts";
 import { describeNesting, passOn } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
@@ -56,6 +56,7 @@ class PeerSource implements OperationSource {
   readonly name: string;
   readonly #callMap: PendingRequestMap;
   readonly #options: ImportPeersOptions;
+  readonly #maxOperations: number;
   readonly #onClose: (() => Promise<void>) | undefined;
   /** By operation, then by peer in the order of announcing. */
   readonly #offers = new Map<string, Map<string, Offer>>();
@@ -67,6 +68,7 @@ class PeerSource implements OperationSource {
     this.name = `peers:${callMap.transport.name}`;
     this.#callMap = callMap;
     this.#options = options;
+    this.#maxOperations = resolveLimits(options.limits).operations;
     this.#onClose = onClose;
   }
 
@@ -107,8 +109,7 @@ class PeerSource implements OperationSource {
   }
 
   #read({ peerId, specs }: PeerAnnounced): Map<string, Offer> {
-    const most = this.#options.limits?.operations ?? defaultLimits.operations;
-    return toOffers(specs, most, {
+    return toOffers(specs, this.#maxOperations, {
       // Peers tend to announce what they, or others like them, have announced before.
       find: (id, text) => {
         const offers = this.#offers.get(id);

@@ -2,11 +2,12 @@ import { LinkedSet } from "../internal/linked-set.ts";
 import {
   aborted,
   CallError,
-  defaultLimits,
   isResponseEnvelope,
   type Limits,
   mapError,
   type ResponseEnvelope,
+  resolveDuration,
+  resolveLimits,
   unavailable,
 } from "../operation/index.ts";
 import {
@@ -36,8 +37,8 @@ import type { SignIdentity } from "./sign-request.ts";
 /** How a map treats its calls. */
 export interface PendingRequestMapOptions {
   /**
-   * For calls without a deadline, in ms: a peer may vanish without a word. In process it cannot, and there is none.
-   * @default 30,000
+   * For calls without a deadline, in ms, or `Infinity` for no limit: a peer may vanish without a word. In process it
+   * cannot, and there is none. @default 30,000
    */
   defaultTimeout?: number;
   /**
@@ -91,12 +92,16 @@ export class PendingRequestMap implements AsyncDisposable {
     const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
     this.#eventTarget = eventTarget;
     const staysInProcess = isInProcess || eventTarget?.isPlain === true;
+    const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
+    const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, {
+      infinite: true,
+    });
     this.#host = {
       transport: this.transport,
       open: new LinkedSet<OpenRequest>(),
       size: 0,
-      maxPending: options.limits?.pendingCalls ?? defaultLimits.pendingCalls,
-      defaultTimeout: options.defaultTimeout ?? (isInProcess ? Number.POSITIVE_INFINITY : 30_000),
+      maxPending: resolveLimits(options.limits).pendingCalls,
+      defaultTimeout,
       isPrivate: this.transport.isPrivate ?? false,
       isInProcess,
       staysInProcess,

@@ -113,7 +113,9 @@ describe("what a request claims of the calls above it", () => {
   });
 
   test("never allows more, whatever it is", async () => {
-    const ask = await serve([inner, outer], { callDepth: 0 });
+    const middle = operation("middle", (_input, { env }) => env["test"]!["inner"]!({}));
+    const top = operation("outer", (_input, { env }) => env["test"]!["middle"]!({}));
+    const ask = await serve([inner, middle, top], { callDepth: 1 });
 
     for (const depth of [-1, -1e9, Number.NaN, 0.5, "0", null, {}]) {
       expect(await ask({ depth: depth as never })).toMatchObject({ code: "LIMIT_EXCEEDED" });

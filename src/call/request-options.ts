@@ -29,8 +29,8 @@ export interface PassedOnOptions extends CallRequestOptions {
 
 /** What a caller may say about a subscription that travels. */
 export interface SubscribeRequestOptions extends CallRequestOptions {
-  /** Longest wait for a value, in ms, before the subscription fails with `TIMEOUT`. @default no limit */
+  /** Longest wait for a value, in ms, before the subscription fails with `TIMEOUT`; `Infinity` for no limit. @default no limit */
   idleTimeout?: number | undefined;
-  /** How many values the producer may be ahead of the consumer; this many are held at most. @default 64 */
+  /** How many values the producer may be ahead of the consumer, at least 1; at most 1,000 are held. @default 64 */
   credit?: number | undefined;
 }

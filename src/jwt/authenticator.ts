@@ -1,5 +1,5 @@
 import type { JWTVerifyResult } from "jose";
-import { accessDenied, CallError, type Identity, isCallError } from "../operation/index.ts";
+import { accessDenied, CallError, type Identity, isCallError, resolveDuration } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
 import { copyIdentity, maxTokenLength, toIdentity } from "./claims.ts";
@@ -16,9 +16,9 @@ export interface JWTAuthenticatorOptions extends KeySource {
   audience: string | string[];
   /** What a token has to be good for; see the signer. @default "call" */
   bind?: JWTBinding;
-  /** How far clocks may be apart, in ms. @default 10,000 */
+  /** How far clocks may be apart, in ms, 0 or above. @default 10,000 */
   clockTolerance?: number;
-  /** Tokens that are good for longer, in ms, are refused. @default five minutes, a day with `bind: "identity"` */
+  /** Tokens that are good for longer, in ms, above 0, are refused; `Infinity` refuses none. @default five minutes, a day with `bind: "identity"` */
   maxLifetime?: number;
   /**
    * Sees to it that a token for a call is used once. Give one that all workers share, such as `SET … NX` of Redis, and
@@ -47,11 +47,12 @@ const longestKept = 600_000;
  * is not to be believed is refused with `ACCESS_DENIED`. Throws when a key is unfit or missing.
  */
 export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): Promise<JWTAuthenticator> {
-  const { issuer, audience, bind = "call", clockTolerance = 10_000, takeOnce = rememberCalls() } = options;
-  const { maxLifetime = bind === "call" ? 300_000 : 86_400_000 } = options;
+  const { issuer, audience, bind = "call", takeOnce = rememberCalls() } = options;
   if (audience === undefined || audience.length === 0) throw new TypeError("Say whom tokens have to be for: audience.");
-  if (!(clockTolerance >= 0 && maxLifetime > 0))
-    throw new RangeError("clockTolerance and maxLifetime are milliseconds.");
+  const untimed = true;
+  const clockTolerance = resolveDuration("clockTolerance", options.clockTolerance, 10_000, { zero: true, untimed });
+  const defaultLifetime = bind === "call" ? 300_000 : 86_400_000;
+  const maxLifetime = resolveDuration("maxLifetime", options.maxLifetime, defaultLifetime, { infinite: true, untimed });
   const jose = await loadJose();
   const verify = await createVerify(jose, options, {
     audience,

@@ -1,4 +1,4 @@
-import { CallError, type Identity } from "../operation/index.ts";
+import { CallError, type Identity, resolveDuration } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
 import { fromIdentity, maxTokenLength } from "./claims.ts";
@@ -18,7 +18,7 @@ export interface JWTSignerOptions {
   /** What a token is good for; the authenticator has to say the same. @default "call" */
   bind?: JWTBinding;
   /**
-   * How long a token is good, in ms; one for a call with less time left only as long as that. Has to cover the time that
+   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Has to cover the time that
    * a request may wait for a worker. @default a minute, five with `bind: "identity"`
    */
   lifetime?: number;
@@ -36,9 +36,9 @@ const maxKept = 1_000;
  */
 export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
   const { key, alg, issuer, audience, bind = "call" } = options;
-  const { lifetime = bind === "call" ? 60_000 : 300_000 } = options;
   if (typeof audience !== "string" || audience === "") throw new TypeError("Say whom tokens are for: audience.");
-  if (!(lifetime > 0 && lifetime < Number.POSITIVE_INFINITY)) throw new RangeError("lifetime is milliseconds above 0.");
+  const defaultLifetime = bind === "call" ? 60_000 : 300_000;
+  const lifetime = resolveDuration("lifetime", options.lifetime, defaultLifetime, { untimed: true });
   const jose = await loadJose();
   const [usable] = await importKeys(jose, key, "sign", alg === undefined ? undefined : [alg]);
   const { alg: chosen, key: signingKey, id: kid } = usable!;

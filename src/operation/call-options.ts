@@ -1,5 +1,7 @@
 import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
+import { mapError } from "./map-error.ts";
+import { resolveCount, resolveDuration } from "./number-options.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 
@@ -19,10 +21,18 @@ export function checkPastDeadline(operationId: string, deadline: number): CallEr
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
 }
 
-/** Says what is wrong with the `idleTimeout` of a subscription, if anything is. */
-export function checkIdleTimeout(operationId: string, idleTimeout: unknown): CallError | undefined {
-  if (idleTimeout === undefined || (typeof idleTimeout === "number" && idleTimeout > 0)) return undefined;
-  return invalidOption(operationId, "idleTimeout", "must be a number of milliseconds above 0");
+/** Says what is wrong with the numbers that a subscription was given, if anything is. */
+export function checkSubscribeOptions(
+  operationId: string,
+  options: { idleTimeout?: unknown; credit?: unknown } | undefined,
+): CallError | undefined {
+  try {
+    resolveDuration("idleTimeout", options?.idleTimeout, undefined, { infinite: true, operationId });
+    resolveCount("credit", options?.credit, undefined, { min: 1, operationId });
+    return undefined;
+  } catch (error) {
+    return mapError(error);
+  }
 }
 
 function invalidOption(operationId: string, name: string, message: string): CallError {

@@ -1,6 +1,6 @@
 export type { AccessControl, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
-export { checkCallOptions, checkIdleTimeout, checkPastDeadline } from "./call-options.ts";
+export { checkCallOptions, checkPastDeadline, checkSubscribeOptions } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type {
   CallOptions,

@@ -1,12 +1,12 @@
 import { Emitter } from "../internal/emitter.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
-  defaultLimits,
   handlerMissing,
   type Limits,
   type OperationEnv,
   type OutputPolicy,
   type Progress,
+  resolveLimits,
 } from "../operation/index.ts";
 import type { CallContext, ContextHost } from "./call-context.ts";
 import type { Entry } from "./entry.ts";
@@ -33,8 +33,7 @@ export class RegistryCore implements ContextHost {
   constructor({ customAuth = {}, outputPolicy = "cast", limits }: RegistryOptions) {
     this.#customAuth = customAuth;
     this.#outputPolicy = outputPolicy;
-    const given = Object.entries(limits ?? {}).filter(([, value]) => value !== undefined);
-    this.limits = { ...defaultLimits, ...Object.fromEntries(given) };
+    this.limits = resolveLimits(limits);
   }
 
   entry(id: string): Entry | undefined {

@@ -5,7 +5,7 @@ import { isPlainPromise } from "../internal/plain-promise.ts";
 import {
   aborted,
   CallError,
-  checkIdleTimeout,
+  checkSubscribeOptions,
   mapError,
   type ResponseEnvelope,
   type SubscribeOptions,
@@ -172,7 +172,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   #watchSilence(): void {
     const idleTimeout = this.#options?.idleTimeout;
-    const invalid = checkIdleTimeout(this.#operationId, idleTimeout);
+    const invalid = checkSubscribeOptions(this.#operationId, this.#options);
     if (invalid !== undefined) throw raise(this.#operationId, invalid);
     if (idleTimeout === undefined || idleTimeout === Number.POSITIVE_INFINITY) return;
     this.#idle = new IdleWatch(idleTimeout, () => {

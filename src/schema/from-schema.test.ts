@@ -341,6 +341,7 @@ describe("what is refused", () => {
     expect(FromSchema({ pattern: "a".repeat(1_000) })).toBeDefined();
     expect(errorOf({ pattern: "a".repeat(1_001) }).message).toContain("limits.patternLength");
     expect(errorOf(nested(3), { limits: { schemaDepth: 2 } }).pointer).toBe("/items/items/items");
+    expect(errorOf(nested(65), { limits: { schemaDepth: undefined } }).pointer).toBe("/items".repeat(65));
   });
 
   test("what is nested so deeply that lifted limits do not help", () => {

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { unescapeToken } from "../internal/json-pointer.ts";
-import { defaultLimits, type Limits } from "../operation/index.ts";
+import { type Limits, resolveLimits } from "../operation/index.ts";
 import { isStackOverflow } from "./check.ts";
 import { type Dialect, dialectOf, uriOf } from "./dialect.ts";
 import { isRecord, type SchemaObject, setOwn } from "./keywords.ts";
@@ -55,7 +55,7 @@ export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TS
 
 /** {@link FromSchema} for schemas of the program itself: their patterns run on the native engine. */
 export function convertSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
-  const copier = new SchemaCopier({ ...defaultLimits, ...options.limits });
+  const copier = new SchemaCopier(resolveLimits(options.limits));
   const copy = copyOrRefuse(() => copier.copy(schema, "", 0, dialectOf(schema, options.dialect)));
   const root = typeof copy === "boolean" ? fromBoolean(copy) : copy;
   assertReferences(root, copier, options);

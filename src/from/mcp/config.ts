@@ -24,7 +24,7 @@ export type MCPAuth =
     }
   | { type: "provider"; provider: OAuthClientProvider | AuthProvider };
 
-/** How long a server may take, in ms. */
+/** How long a server may take, in ms. Each is above 0 and finite. */
 export interface MCPTimeouts {
   /** From start to ready. @default 60,000 */
   connect?: number;
@@ -38,13 +38,13 @@ export interface MCPTimeouts {
 
 /** How a server that went away is brought back. */
 export interface MCPRestart {
-  /** Restarts within `window` after which it is given up. @default 5 */
+  /** Restarts within `window` after which it is given up, 0 or more; `Infinity` never gives it up. @default 5 */
   limit?: number;
-  /** In ms. @default 60,000 */
+  /** In ms, above 0. @default 60,000 */
   window?: number;
-  /** Wait before the second restart in a row, in ms; doubles with each. The first is made at once. @default 250 */
+  /** Wait before the second restart in a row, in ms, above 0; doubles with each. The first is made at once. @default 250 */
   delay?: number;
-  /** Longest wait, in ms. @default 10,000 */
+  /** Longest wait, in ms, above 0. @default 10,000 */
   maxDelay?: number;
 }
 
@@ -115,6 +115,7 @@ export interface MCPClientConfig {
   timeouts?: MCPTimeouts;
   /** `false` leaves a server that went away alone. @default true */
   restart?: boolean | MCPRestart;
+  /** Bounds on what the server may cost. */
   limits?: MCPLimits;
   /** Answers what the server asks its user for. @default such requests are refused */
   onElicit?: (

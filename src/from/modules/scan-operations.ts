@@ -2,12 +2,12 @@ import { logger } from "../../internal/log.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import {
   assertValidSpec,
-  defaultLimits,
   formatOperationId,
   type IOperationDefinition,
   type Limits,
   mapError,
   type OperationSpec,
+  resolveLimits,
 } from "../../operation/index.ts";
 import type { SourceReport } from "../source.ts";
 import { findModules, type ModuleFile } from "./find-modules.ts";
@@ -38,7 +38,7 @@ export async function scanOperations(
 ): Promise<OperationManifest[]> {
   const report: SourceReport = { imported: [], skipped: [], warnings: [] };
   const skip = (where: string, reason: string) => report.skipped.push({ where, reason });
-  const scan = new Scan(skip, options.limits?.operations ?? defaultLimits.operations);
+  const scan = new Scan(skip, resolveLimits(options.limits).operations);
 
   for (const file of await findModules(directory, fs, skip)) {
     try {

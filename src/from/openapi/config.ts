@@ -28,29 +28,35 @@ export interface HTTPAuth {
 
 /** How failed calls are made again. Only calls that did not run, or that are safe or idempotent, are. */
 export interface HTTPRetry {
-  /** Tries after the first. @default 2 */
+  /** Tries after the first, 0 or more. @default 2 */
   retries?: number;
-  /** Wait before the first retry, in ms; doubles with each. `Retry-After` wins over it. @default 100 */
+  /** Wait before the first retry, in ms, above 0; doubles with each. `Retry-After` can make it longer. @default 100 */
   delay?: number;
-  /** Longest wait that is accepted, in ms. @default 30,000 */
+  /** Longest wait that is accepted, in ms, above 0. @default 30,000 */
   maxDelay?: number;
 }
 
 /** When a service that keeps failing is left alone for a while. */
 export interface HTTPBreaker {
-  /** Failures in a row, of the connection or by 502, 503, 504 and timeouts, that open it. @default 5 */
+  /** Failures in a row, of the connection or by 502, 503, 504 and timeouts, that open it; at least 1. @default 5 */
   failures?: number;
-  /** How long calls then fail at once, in ms, before one is let through to see. @default 10,000 */
+  /** How long calls then fail at once, in ms, above 0, before one is let through to see. @default 10,000 */
   cooldown?: number;
 }
 
 /** How a dropped event stream is taken up again. */
 export interface HTTPReconnect {
-  /** Tries in a row that may fail before the subscription does; a received event starts the count again. @default 10 */
+  /**
+   * Tries in a row that may fail before the subscription does, 0 or more; `Infinity` tries until the consumer leaves. A
+   * received event starts the count again. @default 10
+   */
   attempts?: number;
-  /** Wait before the first try, in ms; doubles with each. The server's `retry` takes its place. @default 1,000 */
+  /**
+   * Wait before the first try, in ms, above 0; doubles with each. The server's `retry` takes its place, but not below
+   * 500 ms or this, whichever is less. @default 1,000
+   */
   delay?: number;
-  /** Longest wait, in ms. @default 30,000 */
+  /** Longest wait, in ms, above 0. @default 30,000 */
   maxDelay?: number;
   /** Also reconnects when the server sent no event id, so that events may be missed or come twice. @default false */
   allowGaps?: boolean;
@@ -82,7 +88,7 @@ export interface ExternalReferences {
   hosts?: string[];
   /** Files, as absolute paths or relative to the document. Compared whole after resolving. */
   files?: string[];
-  /** Longest time for one of them, in ms. @default 10,000 */
+  /** Longest time for one of them, in ms, above 0. @default 10,000 */
   timeout?: number;
 }
 
@@ -99,7 +105,7 @@ export interface HTTPServiceConfig {
     | HTTPAuth
     | (() => HTTPAuth | undefined | Promise<HTTPAuth | undefined>)
     | { schemes: Record<string, HTTPAuth> };
-  /** For the whole call, in ms; for streams up to the response headers. @default none */
+  /** For the whole call, in ms, above 0; for streams up to the response headers. `Infinity` for no limit. @default no limit */
   timeout?: number;
   /** @default the global `fetch` */
   fetch?: typeof fetch;
@@ -107,12 +113,13 @@ export interface HTTPServiceConfig {
   retry?: boolean | HTTPRetry;
   /** Whether calls fail at once while the service is down; `true` takes the defaults. @default false */
   breaker?: boolean | HTTPBreaker;
-  /** Most requests to this service at a time; more wait. @default no limit */
+  /** Most requests to this service at a time, at least 1; more wait. `Infinity` for no limit. @default no limit */
   concurrency?: number;
-  /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. @default no limit */
+  /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. `Infinity` for no limit. @default no limit */
   idleTimeout?: number;
   /** Whether dropped event streams are taken up again with `Last-Event-ID`; `true` takes the defaults. @default false */
   reconnect?: boolean | HTTPReconnect;
+  /** Bounds on documents, schemas, responses and events. */
   limits?: Limits;
   /** How pages are found: one rule for all or by operation name; `false` switches inference off. @default inferred */
   pagination?: false | PaginationRule | { operations: Record<string, PaginationRule> };

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { quote } from "../../internal/text.ts";
-import { defaultLimits, type Limits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/index.ts";
 import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
 import { type Located, References } from "./references.ts";
 import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
@@ -37,7 +37,7 @@ export interface OpenDocumentOptions {
 /** Makes a document ready to be read. @throws CallError `VALIDATION_ERROR` or `LIMIT_EXCEEDED` */
 export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): OpenAPIDocument {
   if (!isObject(spec)) throw unreadableDocument("it is no object");
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = resolveLimits(options.limits);
   const version = versionOf(spec);
   assertDepth(spec, limits.jsonDepth);
   const schemas = version === "2.0" ? ownObject(spec, "definitions") : ownObject(own(spec, "components"), "schemas");

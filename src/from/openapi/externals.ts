@@ -1,4 +1,4 @@
-import { defaultLimits } from "../../operation/index.ts";
+import { resolveLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertDepth } from "./document.ts";
 import { documentLimitExceeded } from "./document-error.ts";
@@ -35,7 +35,7 @@ export async function loadExternals(
       }
       try {
         const document = await read();
-        assertDepth(document, config.limits?.jsonDepth ?? defaultLimits.jsonDepth);
+        assertDepth(document, resolveLimits(config.limits).jsonDepth);
         externals.set(url, document);
         pending.push([document, url]);
       } catch (error) {

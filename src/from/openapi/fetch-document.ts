@@ -1,11 +1,12 @@
 import { Type } from "typebox";
 import {
   CallError,
-  defaultLimits,
   mapError,
   type OperationContext,
   type ResponseEnvelope,
+  resolveLimits,
 } from "../../operation/index.ts";
+import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig, unreadableDocument } from "./document-error.ts";
 import { createEndpointHandler } from "./handler.ts";
@@ -23,6 +24,7 @@ export async function fetchDocument(
   config: HTTPServiceConfig,
   options: { signal?: AbortSignal } = {},
 ): Promise<JSONObject> {
+  assertNumbers(config);
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target === undefined || !/^https?:$/.test(target.protocol))
     throw badConfig("the document's URL must begin with http: or https:");
@@ -66,7 +68,7 @@ async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promi
 /** The operator's credentials are for the service; the document may lie elsewhere. */
 function documentConfig(target: URL, config: HTTPServiceConfig): HTTPServiceConfig {
   const { auth, headers, namespace, fetch, retry, timeout = defaultTimeout } = config;
-  const limits = { ...defaultLimits, ...config.limits };
+  const limits = resolveLimits(config.limits);
   const isOwn =
     config.baseUrl === undefined ||
     [config.baseUrl, ...(config.allowedOrigins ?? [])].some(

@@ -1,4 +1,5 @@
-import { defaultLimits, isCallError, mapError } from "../../operation/index.ts";
+import { isCallError, mapError, resolveLimits } from "../../operation/index.ts";
+import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import { loadExternals } from "./externals.ts";
@@ -27,7 +28,8 @@ export async function FromOpenAPIFile(
   config: HTTPServiceConfig,
   fs?: OpenAPIFS,
 ): Promise<ImportedOperation[]> {
-  const files = fs ?? nodeFiles(config.limits?.documentBytes ?? defaultLimits.documentBytes);
+  assertNumbers(config);
+  const files = fs ?? nodeFiles(resolveLimits(config.limits).documentBytes);
   const spec = await parseOpenAPI(await readText(files, path), config.limits);
   const located = locate(config, { file: path });
   const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));

@@ -1,5 +1,6 @@
 import { quote } from "../../internal/text.ts";
 import type { SourceReport } from "../source.ts";
+import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { type OpenAPIDocument, openDocument } from "./document.ts";
 import { badConfig, documentLimitExceeded } from "./document-error.ts";
@@ -43,6 +44,7 @@ export function importDocument(
   externals: ReadonlyMap<string, unknown>,
 ): OpenAPIImport {
   assertNamespace(config.namespace);
+  assertNumbers(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
   const importer = new Importer(document, config);
   const result = { operations: importer.run(), report: importer.book.report };

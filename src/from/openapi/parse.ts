@@ -1,5 +1,5 @@
 import { truncate } from "../../internal/text.ts";
-import { defaultLimits, type Limits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/index.ts";
 import { documentLimitExceeded, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import type { OpenAPISpec } from "./spec.ts";
 import { isObject } from "./values.ts";
@@ -14,7 +14,7 @@ const composableDepth = 400;
  * long, or YAML too deep or with aliases that would blow it up
  */
 export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<OpenAPISpec> {
-  const { documentBytes, jsonDepth } = { ...defaultLimits, ...limits };
+  const { documentBytes, jsonDepth } = resolveLimits(limits);
   if (isLonger(text, documentBytes)) throw documentTooLarge(documentBytes);
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   const document = isLikeJSON.test(source) ? parseJSON(source) : await parseYAML(source, jsonDepth);

@@ -1,5 +1,7 @@
-import { CallError, type IOperationDefinition } from "../../operation/index.ts";
+import { startTimer, type Timer } from "../../internal/timers.ts";
+import { CallError, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../source.ts";
+import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { fingerprint } from "./fingerprint.ts";
 import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, locate, type OpenAPIFS } from "./from-openapi.ts";
@@ -15,7 +17,7 @@ export interface OpenAPIServiceOptions extends HTTPServiceConfig {
   file?: string;
   /** For `file`. @default Node's file system */
   fs?: OpenAPIFS;
-  /** Reads the document again this often, in ms, while somebody listens. @default never */
+  /** Reads the document again this often, in ms, above 0, while there is a listener; `Infinity` never. @default never */
   refresh?: number;
   /**
    * Switches off operations that are not what they were: those of the first load with `true`, else those whose hash
@@ -43,13 +45,16 @@ export class OpenAPIService implements OperationSource {
   readonly #listeners = new Set<(change: OpenAPIServiceChange) => void>();
   #known = new Map<string, Known>();
   #pins: Map<string, string> | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #refresh: number;
+  #timer: Timer | undefined;
   #reading: Promise<OpenAPIServiceChange> | undefined;
   #loaded = false;
   #closed = false;
 
   constructor(options: OpenAPIServiceOptions) {
     const { spec, url, file, fs, refresh, pinned, ...config } = options;
+    assertNumbers(config);
+    this.#refresh = resolveDuration("refresh", refresh, Number.POSITIVE_INFINITY, { infinite: true });
     this.#options = options;
     this.#config = locate(config, options);
     this.name = `openapi:${options.namespace}`;
@@ -96,14 +101,14 @@ export class OpenAPIService implements OperationSource {
     this.#schedule();
     return () => {
       this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) clearTimeout(this.#timer);
+      if (this.#listeners.size === 0) this.#timer?.stop();
     };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#listeners.clear();
-    clearTimeout(this.#timer);
+    this.#timer?.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -183,15 +188,14 @@ export class OpenAPIService implements OperationSource {
   }
 
   #schedule(): void {
-    const { refresh } = this.#options;
-    clearTimeout(this.#timer);
-    if (refresh === undefined || this.#closed || this.#listeners.size === 0) return;
-    this.#timer = setTimeout(() => {
+    this.#timer?.stop();
+    if (this.#closed || this.#listeners.size === 0) return;
+    const reload = () => {
       this.reload().catch((error: unknown) => {
         logger.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
       });
-    }, refresh);
+    };
     // Waiting for the next look must not keep the process alive.
-    (this.#timer as { unref?: () => void }).unref?.();
+    this.#timer = startTimer(reload, this.#refresh, { keepsAlive: false });
   }
 }

@@ -2,10 +2,11 @@ import { logger } from "../../internal/log.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import {
   type CallError,
-  defaultLimits,
   formatOperationId,
   type Limits,
   type OperationSpec,
+  resolveDuration,
+  resolveLimits,
 } from "../../operation/index.ts";
 import { decode, type WireFrame } from "../codec/index.ts";
 import {
@@ -33,9 +34,20 @@ const log = logger("transport", "bus");
 
 /** How a peer on a bus behaves. */
 export interface BusOptions {
-  /** Milliseconds between signs of life. A peer that was silent for three of them is gone. @default 5,000 */
+  /** Milliseconds, above 0, between signs of life. A peer that was silent for three of them is gone. @default 5,000 */
   heartbeat?: number | undefined;
   limits?: Limits | undefined;
+}
+
+/** The options of a peer with the defaults filled in. */
+export interface ResolvedBusOptions {
+  readonly heartbeat: number;
+  readonly limits: Readonly<Required<Limits>>;
+}
+
+/** Fills in the defaults. Call before connecting: throws `VALIDATION_ERROR` on what is invalid. */
+export function resolveBusOptions({ heartbeat, limits }: BusOptions): ResolvedBusOptions {
+  return { heartbeat: resolveDuration("heartbeat", heartbeat, 5_000), limits: resolveLimits(limits) };
 }
 
 /**
@@ -45,7 +57,7 @@ export interface BusOptions {
 export class BusTransport implements Transport, EngineEvents {
   readonly name: string;
   readonly #engine: Engine;
-  readonly #limits: Required<Limits>;
+  readonly #limits: Readonly<Required<Limits>>;
   readonly #post: Post;
   readonly #asking: Asking;
   readonly #serving: Serving;
@@ -56,13 +68,13 @@ export class BusTransport implements Transport, EngineEvents {
   #closing: Promise<void> | undefined;
 
   /** @param connect makes the engine, which tells this transport what happens */
-  constructor(connect: (events: EngineEvents) => Engine, { heartbeat = 5_000, limits }: BusOptions) {
+  constructor(connect: (events: EngineEvents) => Engine, { heartbeat, limits }: ResolvedBusOptions) {
     const engine = connect(this);
-    const post = new Post(engine, { ...defaultLimits, ...limits });
+    const post = new Post(engine, limits);
     this.#engine = engine;
     this.#post = post;
     this.name = engine.name;
-    this.#limits = { ...defaultLimits, ...limits };
+    this.#limits = limits;
     this.#asking = new Asking(engine, post, this.#limits.callsPerConnection, (id) => this.#peers.nearestId(id));
     this.#serving = new Serving(engine, post, this.#limits);
     this.#peers = new PeerBook({

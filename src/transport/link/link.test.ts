@@ -26,7 +26,7 @@ function attachPeer(hub: LinkHub, options: Partial<LinkOptions> = {}, overrides:
     ...overrides,
   };
   const link = hub.attach(channel, {
-    ...toLinkLimits(),
+    ...toLinkLimits(undefined),
     heartbeat: 0,
     acceptsOperations: true,
     passesIdentity: false,

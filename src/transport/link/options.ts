@@ -1,4 +1,4 @@
-import { defaultLimits, type Identity, type Limits, type OperationSpec } from "../../operation/index.ts";
+import { type Identity, type Limits, type OperationSpec, resolveLimits } from "../../operation/index.ts";
 import type { FrameLimits } from "../codec/index.ts";
 
 /** What a link may cost, and how it listens. */
@@ -27,11 +27,9 @@ export type LinkLimits = Pick<
 >;
 
 /** The limits of a link out of what a user gave, with the defaults for the rest. */
-export function toLinkLimits(limits: Limits = {}): LinkLimits {
-  const { maxMessage, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes } = {
-    ...defaultLimits,
-    ...limits,
-  };
+export function toLinkLimits(limits: Limits | undefined): LinkLimits {
+  const { maxMessage, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes } =
+    resolveLimits(limits);
   return {
     maxMessage,
     maxReceived: maxMessage,

@@ -1,6 +1,6 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
 import { type CallError, isCallError } from "../../operation/index.ts";
-import { type BusOptions, BusTransport, cannotConnect, credentialsRefused } from "../bus/index.ts";
+import { type BusOptions, BusTransport, cannotConnect, credentialsRefused, resolveBusOptions } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { NATSEngine } from "./engine.ts";
 import { type OwnConnection, openConnection } from "./open-connection.ts";
@@ -37,6 +37,7 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
   assertSubject("prefix", prefix);
   assertSubject("inboxPrefix", inboxPrefix);
+  const busOptions = resolveBusOptions(options);
   const own = connection === undefined ? await connect(options) : undefined;
   const used = connection ?? own!.connection;
   const engineOptions = { prefix, inboxPrefix, destroy: own?.destroy };
@@ -46,7 +47,7 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
     transport = new BusTransport((events) => {
       engine = new NATSEngine(used, engineOptions, events);
       return engine;
-    }, options);
+    }, busOptions);
     await engine!.ready();
     return transport;
   } catch (error) {

@@ -1,4 +1,5 @@
 import type * as Redis from "@redis/client";
+import { maxTimerDelay } from "../../internal/timers.ts";
 import { CallError } from "../../operation/index.ts";
 import { cannotConnect, credentialsRefused } from "../bus/index.ts";
 import { isDenial } from "./errors.ts";
@@ -73,7 +74,7 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
     ...own,
     socket: {
       connectTimeout: 5_000,
-      socketTimeout: Math.max(3 * heartbeat, shortestSilence),
+      socketTimeout: Math.min(Math.max(3 * heartbeat, shortestSilence), maxTimerDelay),
       reconnectStrategy: toDelay,
       ...connect?.socket,
       signal,

@@ -1,5 +1,6 @@
 import type { RedisClientOptions } from "@redis/client";
-import { type BusOptions, BusTransport } from "../bus/index.ts";
+import { resolveCount } from "../../operation/index.ts";
+import { type BusOptions, BusTransport, resolveBusOptions } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { connectFirst, createClientMaker, type RedisTemplate, toConnectError } from "./client.ts";
 import { RedisEngine } from "./engine.ts";
@@ -14,7 +15,7 @@ export interface RedisTransportOptions extends BusOptions {
   client?: RedisTemplate | undefined;
   /** What keys and channels begin with. Peers with different ones do not hear each other. @default "operations" */
   prefix?: string | undefined;
-  /** How many requests may wait for one operation before the oldest are dropped. @default 100,000 */
+  /** How many requests, at least 1, may wait for one operation before the oldest are dropped. @default 100,000 */
   maxQueued?: number | undefined;
 }
 
@@ -30,7 +31,10 @@ export interface RedisTransport extends Transport {
  * first connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
  */
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
-  const { url, client, connect, prefix = "operations", heartbeat = 5_000, maxQueued = 100_000 } = options;
+  const { url, client, connect, prefix = "operations" } = options;
+  const busOptions = resolveBusOptions(options);
+  const { heartbeat } = busOptions;
+  const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
   const sockets = new AbortController();
   const createClient = await createClientMaker({ url, client, connect, heartbeat, signal: sockets.signal });
   const [commands, subscriber] = [createClient(), createClient()];
@@ -41,14 +45,11 @@ export async function createRedisTransport(options: RedisTransportOptions = {}):
     throw error;
   }
   let engine: RedisEngine | undefined;
-  const transport = new BusTransport(
-    (events) => {
-      const destroy = () => sockets.abort();
-      engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient, destroy }, events);
-      return engine;
-    },
-    { ...options, heartbeat },
-  );
+  const transport = new BusTransport((events) => {
+    const destroy = () => sockets.abort();
+    engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient, destroy }, events);
+    return engine;
+  }, busOptions);
   try {
     await engine!.ready();
   } catch (error) {

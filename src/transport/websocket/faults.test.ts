@@ -7,7 +7,7 @@ import { findFreePort } from "../../../test/services/free-port.ts";
 import { PendingRequestMap } from "../../call/index.ts";
 import type { CallError } from "../../operation/index.ts";
 import type { Transport } from "../transport.ts";
-import { delayOf } from "./back-off.ts";
+import { delayOf, resolveBackOff } from "./back-off.ts";
 import { startServer } from "./testing.ts";
 import { createWebSocketTransport, type WebSocketTransportOptions } from "./web-socket-client.ts";
 
@@ -135,8 +135,8 @@ describe("a server that dies", () => {
 
   test("attempts to connect again are spread and grow to the longest", () => {
     const delays = [0, 1, 2, 10, 1_000].map((attempt) => [
-      delayOf(attempt, {}, () => 0),
-      delayOf(attempt, {}, () => 1),
+      delayOf(attempt, resolveBackOff({}), () => 0),
+      delayOf(attempt, resolveBackOff({}), () => 1),
     ]);
 
     expect(delays).toEqual([

@@ -1,7 +1,7 @@
 import { logger } from "../../internal/log.ts";
-import { unavailable } from "../../operation/index.ts";
+import { type Limits, unavailable } from "../../operation/index.ts";
 import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
-import { delayOf, longestDelay } from "./back-off.ts";
+import { type BackOff, delayOf } from "./back-off.ts";
 import { notIntroduced } from "./errors.ts";
 import { toMaxPayload } from "./max-payload.ts";
 import { openSocket } from "./open-socket.ts";
@@ -11,18 +11,27 @@ import { within } from "./within.ts";
 
 const log = logger("transport", "websocket");
 
+/** The options of a client with the defaults filled in. */
+export interface ResolvedClientOptions extends Pick<WebSocketTransportOptions, "token" | "WebSocket"> {
+  readonly heartbeat: number;
+  readonly connectTimeout: number;
+  /** `undefined` does not connect again. */
+  readonly reconnect: Required<BackOff> | undefined;
+  readonly limits: Limits;
+}
+
 /** The connection of a client to one server, made again whenever it is lost, until it is closed. */
 export class ServerConnection {
   readonly #hub: LinkHub;
   readonly #url: string;
-  readonly #options: WebSocketTransportOptions;
+  readonly #options: ResolvedClientOptions;
   readonly #closing = new AbortController();
   #socket: Socket | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   /** How often it was tried since there was a connection that lasted. */
   #attempt = 0;
 
-  constructor(hub: LinkHub, url: string, options: WebSocketTransportOptions) {
+  constructor(hub: LinkHub, url: string, options: ResolvedClientOptions) {
     this.#hub = hub;
     this.#url = url;
     this.#options = options;
@@ -46,7 +55,7 @@ export class ServerConnection {
   }
 
   async #connect(): Promise<void> {
-    const { connectTimeout = 10_000, limits, WebSocket } = this.#options;
+    const { connectTimeout, limits, WebSocket } = this.#options;
     const options = {
       token: await this.#askForToken(connectTimeout),
       timeout: connectTimeout,
@@ -72,7 +81,7 @@ export class ServerConnection {
 
   /** A connection counts from when the server has said its first words, among them how much it takes. */
   #introduce(socket: Socket, wire: Wire | undefined, timeout: number): Promise<void> {
-    const { heartbeat = 15_000, limits, reconnect } = this.#options;
+    const { heartbeat, limits, reconnect } = this.#options;
     const link: Link = this.#hub.attach(toChannel(socket, wire), {
       ...toLinkLimits(limits),
       heartbeat,
@@ -95,16 +104,16 @@ export class ServerConnection {
         link.close(cause);
         if (readySince === undefined) return reject(notIntroduced(this.#url, cause));
         // A server that drops connections as soon as they are made is in trouble that should not be added to.
-        if (performance.now() - readySince >= longestDelay(reconnect)) this.#attempt = 0;
+        if (reconnect !== undefined && performance.now() - readySince >= reconnect.longest) this.#attempt = 0;
         this.#startAgain();
       });
     });
   }
 
   #startAgain(): void {
-    const { reconnect = {} } = this.#options;
+    const { reconnect } = this.#options;
     const { signal } = this.#closing;
-    if (signal.aborted || reconnect === false) return;
+    if (signal.aborted || reconnect === undefined) return;
     this.#retry = setTimeout(
       () => {
         this.start().catch((error) => {

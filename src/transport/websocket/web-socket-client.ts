@@ -1,9 +1,9 @@
-import { type Limits, validationError } from "../../operation/index.ts";
+import { type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { LinkHub } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
-import type { BackOff } from "./back-off.ts";
+import { type BackOff, resolveBackOff } from "./back-off.ts";
 import type { SocketClass } from "./open-socket.ts";
-import { ServerConnection } from "./server-connection.ts";
+import { type ResolvedClientOptions, ServerConnection } from "./server-connection.ts";
 
 /** How a client connects and stays connected. */
 export interface WebSocketTransportOptions {
@@ -11,9 +11,9 @@ export interface WebSocketTransportOptions {
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /** A silent server is found out within twice this, in ms. 0 never asks. @default 15,000 */
   heartbeat?: number | undefined;
-  /** How long a connection may take, in ms. @default 10,000 */
+  /** How long a connection may take, in ms, above 0. @default 10,000 */
   connectTimeout?: number | undefined;
-  /** How to connect again after the connection was lost. `false` does not. */
+  /** How to connect again after the connection was lost. `false` does not. @default the defaults of {@link BackOff} */
   reconnect?: false | BackOff | undefined;
   limits?: Limits | undefined;
   /** The class to connect with. @default on Node that of the package `ws` where it is installed, else the global one */
@@ -60,12 +60,20 @@ function parseURL(url: string): URL | undefined {
 
 /** A transport over connections to any number of servers. */
 export class WebSocketClient extends LinkHub {
-  readonly #options: WebSocketTransportOptions;
+  readonly #options: ResolvedClientOptions;
   readonly #connections = new Set<ServerConnection>();
 
   constructor(options: WebSocketTransportOptions) {
     super("websocket");
-    this.#options = options;
+    const { token, WebSocket, reconnect = {} } = options;
+    this.#options = {
+      token,
+      WebSocket,
+      heartbeat: resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true }),
+      connectTimeout: resolveDuration("connectTimeout", options.connectTimeout, 10_000),
+      reconnect: reconnect === false ? undefined : resolveBackOff(reconnect),
+      limits: resolveLimits(options.limits),
+    };
   }
 
   /** Adds a server. Rejects when it cannot be reached now; goes on trying as long as this transport is open. */

@@ -2,7 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer as WSServer } from "ws";
 import { logger } from "../../internal/log.ts";
-import { checkScopes, defaultLimits, type Identity, type Limits, toIdentity } from "../../operation/index.ts";
+import {
+  checkScopes,
+  type Identity,
+  type Limits,
+  resolveDuration,
+  resolveLimits,
+  toIdentity,
+} from "../../operation/index.ts";
 import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
@@ -70,6 +77,8 @@ type Admission = { identity?: Identity } | { status: 401 | 403; reason: string }
 
 class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   readonly #options: WebSocketServerOptions;
+  readonly #limits: Readonly<Required<Limits>>;
+  readonly #heartbeat: number;
   readonly #sockets = new Map<Link, Socket>();
   readonly #forKnown: WSServer;
   readonly #forAnonymous: WSServer;
@@ -77,7 +86,9 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   constructor(ws: WSModule, options: WebSocketServerOptions) {
     super("websocket", { onLost: (link) => void this.#sockets.delete(link) });
     this.#options = options;
-    const { maxMessage, maxAnonymousMessage } = { ...defaultLimits, ...options.limits };
+    this.#limits = resolveLimits(options.limits);
+    this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
+    const { maxMessage, maxAnonymousMessage } = this.#limits;
     this.#forKnown = createEndpoint(ws, maxMessage);
     this.#forAnonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
     options.server?.on("upgrade", this.handleUpgrade);
@@ -144,13 +155,13 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   }
 
   #connect(socket: Socket, wire: Wire, identity: Identity | undefined): void {
-    const { heartbeat = 15_000, limits, acceptOperations = false, announces = "callable" } = this.#options;
-    const known = toLinkLimits(limits);
-    const { maxAnonymousMessage } = { ...defaultLimits, ...limits };
+    const { acceptOperations = false, announces = "callable" } = this.#options;
+    const known = toLinkLimits(this.#limits);
+    const { maxAnonymousMessage } = this.#limits;
     const link = this.attach(toChannel(socket, wire), {
       ...known,
       maxReceived: identity === undefined ? Math.min(known.maxMessage, maxAnonymousMessage) : known.maxMessage,
-      heartbeat,
+      heartbeat: this.#heartbeat,
       identity,
       acceptsOperations: acceptOperations,
       passesIdentity: false,

@@ -355,6 +355,19 @@ describe("hostile clients", () => {
     await expect(call).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
+  test("limits that are undefined are the defaults, and Infinity lifts them", async () => {
+    const server = await serve({ limits: { maxMessage: undefined, maxAnonymousMessage: undefined } });
+    const calls = await dial(server.url, { limits: { maxMessage: Number.POSITIVE_INFINITY } });
+
+    const tooLarge = calls.call("test.echo", "x".repeat(1024 * 1024));
+    await expect(tooLarge).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: false });
+
+    const lifted = await serve({ limits: { maxMessage: Number.POSITIVE_INFINITY, maxAnonymousMessage: 2 ** 33 } });
+    const free = await dial(lifted.url, { limits: { maxMessage: Number.POSITIVE_INFINITY } });
+    const data = "x".repeat(17 * 1024 * 1024);
+    expect((await free.call<string>("test.echo", data)).data).toHaveLength(data.length);
+  });
+
   test("one subscription more than allowed is refused", async () => {
     const server = await serve({ limits: { subscriptionsPerConnection: 2 } });
     const calls = await dial(server.url);

@@ -1,6 +1,13 @@
 import type { WorkerOptions } from "node:worker_threads";
 import { logger } from "../../internal/log.ts";
-import { CallError, type Limits, unavailable } from "../../operation/index.ts";
+import {
+  CallError,
+  type Limits,
+  resolveCount,
+  resolveDuration,
+  resolveLimits,
+  unavailable,
+} from "../../operation/index.ts";
 import { type Link, LinkHub } from "../link/index.ts";
 import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./builtin.ts";
@@ -11,9 +18,12 @@ import { startThread } from "./threads.ts";
 
 const log = logger("transport", "worker");
 
+/** More workers than this are a mistake more often than not. */
+const maxSize = 1_024;
+
 /** How a pool of workers behaves, whatever they are. */
 interface PoolOptions {
-  /** How many workers. @default what the machine has cores, less one */
+  /** How many workers, 1 to 1,024. @default what the machine has cores, less one */
   size?: number | undefined;
   limits?: Limits | undefined;
   /**
@@ -21,7 +31,7 @@ interface PoolOptions {
    * to four times as long. 0 waits for ever, because handlers may compute for long. @default 0
    */
   heartbeat?: number | undefined;
-  /** How long, in ms, a worker may take until it has announced what it serves. @default 60,000 */
+  /** How long, in ms, above 0, a worker may take until it has announced what it serves. @default 60,000 */
   startTimeout?: number | undefined;
 }
 
@@ -78,13 +88,18 @@ class Pool extends LinkHub implements WorkerPool {
   readonly #places = new Map<Link, Place>();
   /** Members that are on their way out. */
   readonly #ending = new Set<Promise<void>>();
-  #wanted = 0;
+  readonly #wanted: number;
+  readonly #heartbeat: number;
+  readonly #startTimeout: number;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
     super("worker-pool", { onLost: (link, error) => this.#onLost(link, error) });
     // What import.meta.resolve() gives; neither threads nor processes take it as it is.
     this.#url = typeof url === "string" && url.startsWith("file:") ? new URL(url) : url;
-    this.#options = options;
+    this.#options = { ...options, limits: resolveLimits(options.limits) };
+    this.#wanted = resolveCount("size", options.size, defaultSize(), { min: 1, max: maxSize });
+    this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 0, { zero: true });
+    this.#startTimeout = resolveDuration("startTimeout", options.startTimeout, 60_000);
   }
 
   get size(): number {
@@ -94,11 +109,8 @@ class Pool extends LinkHub implements WorkerPool {
   }
 
   async start(): Promise<void> {
-    const size = this.#options.size ?? defaultSize();
-    if (!Number.isInteger(size) || size < 1) throw new RangeError(`A pool needs at least one worker, not ${size}.`);
-    this.#wanted = size;
     try {
-      await Promise.all(Array.from({ length: size }, () => this.#addPlace()));
+      await Promise.all(Array.from({ length: this.#wanted }, () => this.#addPlace()));
     } catch (error) {
       await this.close();
       throw error;
@@ -126,7 +138,7 @@ class Pool extends LinkHub implements WorkerPool {
     if (place.isUp) return;
     clearTimeout(place.timer);
     // Not before: a worker that loads its modules is silent, too.
-    link.watch(2 * (this.#options.heartbeat ?? 0)); // who is asked has half of it to answer
+    link.watch(2 * this.#heartbeat); // who is asked has half of it to answer
     place.isUp = true;
     place.hasBeenUp = true;
     place.started.resolve();
@@ -150,7 +162,7 @@ class Pool extends LinkHub implements WorkerPool {
     if (place.member !== undefined) this.replace(place.member.link, link);
     place.member = member;
     this.#places.set(link, place);
-    const { startTimeout = 60_000 } = options;
+    const startTimeout = this.#startTimeout;
     const giveUp = () => link.close(new Error(`It announced nothing within ${startTimeout} ms`));
     place.timer = setTimeout(giveUp, startTimeout);
   }

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Limits } from "../../operation/index.ts";
+import { type Limits, resolveLimits } from "../../operation/index.ts";
 import { type Channel, type Link, LinkHub, toLinkLimits } from "../link/index.ts";
 import type { Transport } from "../transport.ts";
 import { readBuiltin } from "./builtin.ts";
@@ -18,10 +18,11 @@ export interface WorkerTransportOptions {
  * the worker ends, what is pending fails at once with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
  */
 export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
+  const resolved = resolveLimits(limits); // before the pipe is taken, which can be done once only
   const hub = new LinkHub("worker");
   const pipe = port === undefined ? takeParentPipe() : undefined;
-  if (pipe === undefined) attachPort(hub, port ?? findParentPort(), limits);
-  else attachPipe(hub, pipe, limits);
+  if (pipe === undefined) attachPort(hub, port ?? findParentPort(), resolved);
+  else attachPipe(hub, pipe, resolved);
   return hub;
 }
 

@@ -358,7 +358,10 @@ describe("a pool", () => {
   });
 
   test("a pool needs at least one worker", async () => {
-    await expect(createWorkerPool(worker.url, { size: 0 })).rejects.toThrow("at least one worker");
+    await expect(createWorkerPool(worker.url, { size: 0 })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: "Invalid options: /size must be an integer from 1 to 1024, not 0.",
+    });
   });
 
   test("restarts wait longer each time, up to half a minute, until one has lasted for a minute", () => {

@@ -1,4 +1,5 @@
-import { CallError, defaultLimits } from "../../../operation/index.ts";
+import { startTimer } from "../../../internal/timers.ts";
+import { CallError } from "../../../operation/index.ts";
 import { createAuthProvider } from "./auth.ts";
 import { createEnvironment } from "./environment.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
@@ -19,11 +20,22 @@ export function stdioWire(setup: Setup): Wire & { transport: StdioTransport } {
     env: createEnvironment(process.env, config.inheritEnv, config.env),
     cwd: config.cwd,
     lines,
-    maxLine: setup.lineBytes,
-    maxQueued: config.limits?.bufferedBytes ?? defaultLimits.bufferedBytes,
+    maxLine: setup.limits.lineBytes,
+    maxQueued: setup.limits.bufferedBytes,
     timeouts,
   });
   return { transport, tap: tapOf(setup, transport), kind: "stdio" };
+}
+
+/** A stream is opened again after at least this, in ms, even if the server asks for less with `retry`. */
+const minReconnectionDelay = 500;
+const maxReconnectionDelay = 30_000;
+
+/** Waits before a stream is opened again, a fifth more or less by chance, so that clients do not return all at once. */
+function scheduleReconnection(reconnect: () => void, delay: number): () => void {
+  const bounded = Math.min(Math.max(delay, minReconnectionDelay), maxReconnectionDelay);
+  const timer = startTimer(reconnect, bounded * (0.8 + Math.random() * 0.4));
+  return () => timer.stop();
 }
 
 /** A transport to `url`. `onSessionLost` hears when the server has forgotten the session. */
@@ -38,7 +50,7 @@ export function httpWire(setup: Setup, kind: "http" | "sse", onSessionLost: () =
       url,
       headers: config.headers,
       fetch: config.fetch ?? ((input, init) => fetch(input, init)),
-      maxBytes: config.limits?.responseBytes ?? defaultLimits.responseBytes,
+      maxBytes: setup.limits.responseBytes,
       secrets,
       tap: () => tap,
       onSessionLost,
@@ -54,10 +66,11 @@ export function httpWire(setup: Setup, kind: "http" | "sse", onSessionLost: () =
     // The stream that tells of changes is opened again for as long as the connection lives.
     reconnectionOptions: {
       initialReconnectionDelay: 1_000,
-      maxReconnectionDelay: 30_000,
+      maxReconnectionDelay,
       reconnectionDelayGrowFactor: 2,
       maxRetries: Number.MAX_SAFE_INTEGER,
     },
+    reconnectionScheduler: scheduleReconnection,
   });
   tap = tapOf(setup, transport);
   return {
@@ -84,5 +97,5 @@ export async function customWire(setup: Setup): Promise<Wire> {
 }
 
 function tapOf(setup: Setup, transport: Wire["transport"]): MessageTap {
-  return new MessageTap(transport, setup.config.limits?.jsonDepth ?? defaultLimits.jsonDepth);
+  return new MessageTap(transport, setup.limits.jsonDepth);
 }

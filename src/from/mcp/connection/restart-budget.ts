@@ -1,3 +1,4 @@
+import { resolveCount, resolveDuration } from "../../../operation/index.ts";
 import type { MCPRestart } from "../config.ts";
 
 /** Says how long to wait before the next restart, and when there were too many. */
@@ -8,11 +9,11 @@ export class RestartBudget {
   readonly #maxDelay: number;
   #times: number[] = [];
 
-  constructor({ limit = 5, window = 60_000, delay = 250, maxDelay = 10_000 }: MCPRestart) {
-    this.limit = limit;
-    this.window = window;
-    this.#delay = delay;
-    this.#maxDelay = maxDelay;
+  constructor({ limit, window, delay, maxDelay }: MCPRestart) {
+    this.limit = resolveCount("restart.limit", limit, 5, { min: 0, infinite: true });
+    this.window = resolveDuration("restart.window", window, 60_000);
+    this.#delay = resolveDuration("restart.delay", delay, 250);
+    this.#maxDelay = resolveDuration("restart.maxDelay", maxDelay, 10_000);
   }
 
   /** Takes one restart at the time `now`, in ms. Gives the wait before it; `undefined` when there were too many. */

@@ -10,7 +10,7 @@ import type { Link } from "./link.ts";
 import { toLinkError } from "./link-error.ts";
 import { openLink } from "./open-link.ts";
 import { RestartBudget } from "./restart-budget.ts";
-import { clampTimeout, type Setup } from "./setup.ts";
+import { type Setup, toTimeLeft } from "./setup.ts";
 import type { MCPServerState } from "./state.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -64,8 +64,7 @@ export class ServerConnection implements MCPConnection {
   }
 
   async listTools(options: { signal?: AbortSignal } = {}): Promise<RawTool[]> {
-    const { pages, config } = this.#setup;
-    const most = config.limits?.operations ?? 10_000;
+    const { pages, operations: most } = this.#setup.limits;
     const tools: RawTool[] = [];
     let cursor: unknown;
     for (let page = 0; page < pages; page++) {
@@ -165,7 +164,7 @@ export class ServerConnection implements MCPConnection {
   /** Runs one request on the present link, once more where the server had forgotten the session. */
   async #ask(what: string, options: MCPRequestOptions, ask: Asking): Promise<unknown> {
     const { signal } = options;
-    const timeout = options.timeout === undefined ? this.#setup.timeouts.request : clampTimeout(options.timeout);
+    const timeout = options.timeout === undefined ? this.#setup.timeouts.request : toTimeLeft(options.timeout);
     if (signal?.aborted) throw this.#error("ABORTED", `${what} was aborted before it was asked for`, signal.reason);
     if (timeout === 0) throw this.#error("TIMEOUT", `no time was left for ${what}`);
     const requestOptions = { signal, timeout };

@@ -1,11 +1,10 @@
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
-import type { MCPClientConfig, MCPTimeouts } from "../config.ts";
+import { maxTimerDelay } from "../../../internal/timers.ts";
+import { defaultLimits, resolveDuration, resolveLimits } from "../../../operation/index.ts";
+import type { MCPClientConfig, MCPLimits, MCPTimeouts } from "../config.ts";
 import type { SDK } from "./load-sdk.ts";
 import { secretsOf } from "./secrets.ts";
 import { StderrLines } from "./stderr-lines.ts";
-
-/** The longest delay that a timer takes; a longer one would fire at once. */
-export const longestTimeout = 2 ** 31 - 1;
 
 /** What stays the same over all links of one connection. */
 export interface Setup {
@@ -15,16 +14,17 @@ export interface Setup {
   readonly timeouts: Required<MCPTimeouts>;
   readonly secrets: Set<string>;
   readonly lines: StderrLines;
-  readonly lineBytes: number;
-  readonly pages: number;
+  readonly limits: Readonly<Required<MCPLimits>>;
   authProvider?: AuthProvider | OAuthClientProvider;
   /** What the last connection has found out, so that the next need not try. */
   known?: { transport?: "http" | "sse"; modern?: boolean };
 }
 
-/** Fills in the defaults. */
+const defaultMCPLimits: Required<MCPLimits> = { ...defaultLimits, lineBytes: 10 * 1024 * 1024, pages: 64 };
+
+/** Fills in the defaults. Throws `VALIDATION_ERROR` on a number that is invalid. */
 export function createSetup(sdk: SDK, name: string, config: MCPClientConfig): Setup {
-  const { timeouts = {}, limits = {} } = config;
+  const { timeouts = {} } = config;
   const secrets = secretsOf(config);
   return {
     sdk,
@@ -32,18 +32,17 @@ export function createSetup(sdk: SDK, name: string, config: MCPClientConfig): Se
     config,
     secrets,
     lines: new StderrLines(secrets),
-    lineBytes: limits.lineBytes ?? 10 * 1024 * 1024,
-    pages: limits.pages ?? 64,
+    limits: resolveLimits(config.limits, defaultMCPLimits),
     timeouts: {
-      connect: clampTimeout(timeouts.connect ?? 60_000),
-      request: clampTimeout(timeouts.request ?? 60_000),
-      stop: clampTimeout(timeouts.stop ?? 2_000),
-      kill: clampTimeout(timeouts.kill ?? 3_000),
+      connect: resolveDuration("timeouts.connect", timeouts.connect, 60_000),
+      request: resolveDuration("timeouts.request", timeouts.request, 60_000),
+      stop: resolveDuration("timeouts.stop", timeouts.stop, 2_000),
+      kill: resolveDuration("timeouts.kill", timeouts.kill, 3_000),
     },
   };
 }
 
-/** Makes a number of ms fit for a timer; `Infinity` is the longest. */
-export function clampTimeout(milliseconds: number): number {
-  return Number.isNaN(milliseconds) ? longestTimeout : Math.min(Math.max(Math.ceil(milliseconds), 0), longestTimeout);
+/** Makes the time that a request has left fit for a timer; `Infinity` is the longest, and 0 is no time. */
+export function toTimeLeft(milliseconds: number): number {
+  return Number.isNaN(milliseconds) ? 0 : Math.min(Math.max(Math.ceil(milliseconds), 0), maxTimerDelay);
 }

@@ -1,4 +1,4 @@
-import { CallError, defaultLimits, type OperationContext } from "../../../operation/index.ts";
+import { CallError, type OperationContext, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPRetry, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
@@ -58,7 +58,7 @@ export class Exchange {
     this.#authenticate = compileAuth(plan, config);
     this.#retry = config.retry === true ? {} : config.retry || undefined;
     this.repeatable = plan.idempotent || safeMethods.has(plan.method);
-    this.reader = compileResponse(plan, { ...defaultLimits, ...config.limits });
+    this.reader = compileResponse(plan, resolveLimits(config.limits));
   }
 
   /** Runs one call: `use` gets the first successful answer, and its failures count as failures of the try. */

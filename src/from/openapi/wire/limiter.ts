@@ -3,8 +3,9 @@ export class ConcurrencyLimiter {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
+  /** @param limit - at least 1, or `Infinity` */
   constructor(limit: number) {
-    this.#free = Math.max(1, limit);
+    this.#free = limit;
   }
 
   /** Resolves when it is this request's turn; rejects when the signal fires before that. */

@@ -1,3 +1,4 @@
+import { startTimer, type Timer } from "../../../internal/timers.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
 import { timedOut } from "./errors.ts";
 
@@ -11,7 +12,7 @@ export class CallScope {
   readonly #timeout: number | undefined;
   readonly #controller: AbortController | undefined;
   readonly #end: (() => void) | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: Timer | undefined;
   #timedOut = false;
 
   /** With `own` the scope can be aborted by itself, as a stream is when its consumer leaves. */
@@ -30,7 +31,7 @@ export class CallScope {
     if (outer?.aborted) controller.abort();
     else outer?.addEventListener("abort", this.#end, { once: true });
     if (timeout === undefined) return;
-    this.#timer = setTimeout(() => {
+    this.#timer = startTimer(() => {
       this.#timedOut = true;
       controller.abort();
     }, timeout);
@@ -46,7 +47,7 @@ export class CallScope {
 
   /** Lifts the time limit: the response headers of a stream are here. */
   stopTimer(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.stop();
   }
 
   /** Ends what is under way. */
@@ -56,7 +57,7 @@ export class CallScope {
 
   /** Releases timer and listener. */
   close(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.stop();
     if (this.#end !== undefined) this.#outer?.removeEventListener("abort", this.#end);
   }
 
