@@ -96,6 +96,31 @@ test.each([
   expect(await afterDrop(before, config, how)).toEqual(expected);
 });
 
+test("a server that sends retry: 0 and closes again and again is not flooded", async () => {
+  vi.useFakeTimers();
+  let connections = 0;
+  const fetch: typeof globalThis.fetch = async () => {
+    connections += 1;
+    const body = `retry: 0\nid: ${connections}\ndata: a\n\n`;
+    return new Response(encode(body), { headers: { "content-type": "text/event-stream" } });
+  };
+  const stream = openEndpoint(texts, { fetch, reconnect: true });
+  const all = (async () => {
+    for await (const _ of stream);
+  })();
+
+  await vi.advanceTimersByTimeAsync(10_000);
+  const counted = connections;
+  const left = stream.return!();
+  await vi.runAllTimersAsync();
+  await Promise.all([left, all]);
+  vi.useRealTimers();
+
+  // 500 ms apart, give or take a fifth.
+  expect(counted).toBeGreaterThanOrEqual(16);
+  expect(counted).toBeLessThanOrEqual(26);
+});
+
 test("a request that may not be sent twice is not sent again", async () => {
   expect(await afterDrop("id: 1\ndata: a\n\n", { reconnect: soon }, "destroy", "POST")).toMatchObject({
     outcome: "STREAM_GAP",

@@ -65,6 +65,16 @@ test("Retry-After decides the wait, as seconds or as a date", async () => {
   expect(script.calls.map((time) => time - script.calls[0]!)).toEqual([0, 3000, 10_000]);
 });
 
+test.each(["0", "Tue, 01 Jan 2020 00:00:00 GMT"])("Retry-After %s does not shorten the wait", async (after) => {
+  const script = scripted([503, after], [503, after]);
+
+  await tries(script);
+
+  const waits = script.calls.slice(1).map((time, index) => time - script.calls[index]!);
+  expect(waits[0]).toBeGreaterThanOrEqual(80);
+  expect(waits[1]).toBeGreaterThanOrEqual(160);
+});
+
 test("a wait longer than the longest allowed, or than the time that is left, is not made", async () => {
   expect(await tries(scripted([503, "31"]))).toBe(1);
   expect(await tries(scripted([503, "5"]), {}, true, { timeout: 5000 })).toBe(1);

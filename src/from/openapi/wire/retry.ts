@@ -1,3 +1,4 @@
+import { startTimer } from "../../../internal/timers.ts";
 import type { CallError } from "../../../operation/index.ts";
 import type { HTTPRetry } from "../config.ts";
 
@@ -21,9 +22,10 @@ export class RetryBudget {
 /** The wait before the next try in ms, or `undefined` when `Retry-After` asks for more than `maxDelay`. */
 export function retryDelay(error: CallError, attempt: number, settings: HTTPRetry): number | undefined {
   const { delay = 100, maxDelay = 30_000 } = settings;
-  const asked = retryAfter(error);
-  if (asked !== undefined) return asked <= maxDelay ? asked : undefined;
-  return withJitter(Math.min(maxDelay, delay * 2 ** attempt));
+  const own = withJitter(Math.min(maxDelay, delay * 2 ** attempt));
+  const asked = retryAfter(error) ?? 0;
+  // A server can ask for more time, not for less: `Retry-After: 0` would turn every retry into one more burst.
+  return asked <= maxDelay ? Math.max(asked, own) : undefined;
 }
 
 /** Moves a delay by up to a fifth, so that callers that failed together do not come back together. */
@@ -45,10 +47,10 @@ function retryAfter(error: CallError): number | undefined {
 export function pause(delay: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
-      clearTimeout(timer);
+      timer.stop();
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       signal?.removeEventListener("abort", stop);
       resolve();
     }, delay);

@@ -1,6 +1,7 @@
 import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
+import { startTimer } from "../../../internal/timers.ts";
 import { UTF8Reader } from "../../../internal/utf8-reader.ts";
-import { CallError, defaultLimits, type OperationContext, type ResponseEnvelope } from "../../../operation/index.ts";
+import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { badResponse, timedOut, tooLarge } from "./errors.ts";
@@ -21,6 +22,9 @@ type Result = IteratorResult<ResponseEnvelope, undefined>;
 type EventFacts = NonNullable<HTTPFacts["event"]>;
 
 const noEvent: EventFacts = {};
+
+/** A server that sends `retry: 0` and closes must not cause a connection every few ms. */
+const minServerRetry = 500;
 
 const finished: Result = { done: true, value: undefined };
 
@@ -90,7 +94,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#input = input;
     this.#context = context;
     this.#reconnect = config.reconnect === true ? {} : config.reconnect || undefined;
-    const limits = { ...defaultLimits, ...config.limits };
+    const limits = resolveLimits(config.limits);
     this.#eventBytes = limits.eventBytes;
     this.#toData = compileItem(plan, limits.jsonDepth);
   }
@@ -262,13 +266,13 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     const { idleTimeout } = this.#config;
     if (idleTimeout === undefined) return reader.read();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const timer = startTimer(() => {
         reject(timedOut(this.#plan.operationId, "nothing came on the stream", idleTimeout, true));
       }, idleTimeout);
       reader
         .read()
         .then(resolve, reject)
-        .finally(() => clearTimeout(timer));
+        .finally(() => timer.stop());
     });
   }
 
@@ -303,7 +307,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   async #again(): Promise<void> {
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
-    const wait = Math.min(maxDelay, (this.#retry ?? delay) * 2 ** this.#failures);
+    const first = this.#retry === undefined ? delay : Math.max(this.#retry, Math.min(delay, minServerRetry));
+    const wait = Math.min(maxDelay, first * 2 ** this.#failures);
     this.#failures++;
     const scope = new CallScope(this.#plan.operationId, this.#context.signal, undefined, true);
     this.#scope = scope;
