@@ -16,6 +16,7 @@ export {
   type PendingRequestMapOptions,
   type SignIdentity,
   type StopHandling,
+  type StopOptions,
   type SubscribeRequestOptions,
 } from "./call/index.ts";
 export { type OperationManifest, type ScannerFS, type ScanOptions, scanOperations } from "./from/modules/index.ts";

@@ -74,7 +74,7 @@ console.log("operations left:", hub.getAllSpecs().length);
 // #endregion peers
 
 // #region close
-await stop(); // takes no more requests, waits for those that run
+await stop(); // takes no more requests, ends subscriptions, lets calls finish
 await calls.close();
 const late = await calls.call("task.create", { title: "too late" }).catch((error) => error);
 console.log(late.code, { mayHaveRun: late.mayHaveRun });

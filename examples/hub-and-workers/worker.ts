@@ -30,10 +30,12 @@ const serving = new PendingRequestMap(await createNATSTransport({ servers: proce
 const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
 await stop.ready;
 
-process.on("SIGTERM", async () => {
-  await stop(); // takes no further request, and answers those that it has
+// #region end
+process.once("SIGTERM", async () => {
+  await stop(); // takes no further request, ends subscriptions, and lets calls finish for up to ten seconds
   await serving.close();
 });
+// #endregion end
 // #endregion worker
 process.send?.("ready");
-process.on("SIGTERM", () => process.disconnect?.());
+process.once("SIGTERM", () => process.disconnect?.());

@@ -1,3 +1,4 @@
+import { LinkedSet } from "../internal/linked-set.ts";
 import {
   formatOperationId,
   type Identity,
@@ -15,6 +16,7 @@ import { markBuilt, peerMapOf } from "./origins.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
 import { type RunningHost, sendError, timeLeft } from "./running.ts";
 import { RunningCall } from "./running-call.ts";
+import type { RunningRequest } from "./running-request.ts";
 import { RunningSubscription } from "./running-subscription.ts";
 
 /**
@@ -85,6 +87,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     authenticate,
     trustedBus,
     budgets: new CallBudgets(callsPerRoot),
+    open: new LinkedSet<RunningRequest>(),
     running: 0,
     onIdle() {
       const ready = waiting;
@@ -124,7 +127,14 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
       }),
     settled: () => (host.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))),
   });
-  markBuilt(handler);
+  markBuilt(handler, {
+    end(which, toError) {
+      for (const request of [...host.open]) {
+        if (which === "all" || request.isSubscription) request.endWith(toError(request.operationId));
+      }
+    },
+    settled: handler.settled,
+  });
   return handler;
 }
 

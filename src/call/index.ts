@@ -5,6 +5,7 @@ export {
   type CallHandlerOptions,
   type HandlerChange,
 } from "./call-handler.ts";
+export type { StopOptions } from "./drain.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
 export type { Authenticate, IdentityRules } from "./identify.ts";
 export { type ImportPeersOptions, importPeers } from "./peers.ts";

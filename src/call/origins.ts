@@ -1,8 +1,10 @@
+import type { RunningRequests } from "./drain.ts";
+
 /** Handlers that call a peer, and the map that they call through. */
 const peerMaps = new WeakMap<object, object>();
 
-/** Handlers that reply themselves and never ask the map to do it. */
-const built = new WeakSet<object>();
+/** Handlers that reply themselves and never ask the map to do it, and what they run. */
+const built = new WeakMap<object, RunningRequests>();
 
 /** Notes that an operation's handler calls through `map`. */
 export function markPeer(handler: object, map: object): void {
@@ -14,12 +16,12 @@ export function peerMapOf(handler: object): object | undefined {
   return peerMaps.get(handler);
 }
 
-/** Notes that a call handler replies to every request itself. */
-export function markBuilt(handler: object): void {
-  built.add(handler);
+/** Notes that a call handler replies to every request itself, and what it runs. */
+export function markBuilt(handler: object, running: RunningRequests): void {
+  built.set(handler, running);
 }
 
-/** Whether a call handler replies to every request itself. */
-export function isBuilt(handler: object): boolean {
-  return built.has(handler);
+/** The requests that a call handler runs which replies to every request itself. */
+export function runningRequestsOf(handler: object): RunningRequests | undefined {
+  return built.get(handler);
 }

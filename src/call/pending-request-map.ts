@@ -19,17 +19,19 @@ import {
 } from "../transport/in-process/index.ts";
 import {
   type CallRequested,
-  isLastReply,
   type OnRequest,
   type Reply,
+  type ReplyFrame,
   type Transport,
   toFailedFrame,
 } from "../transport/transport.ts";
 import type { CallHandler } from "./call-handler.ts";
 import { CallSubscription } from "./call-subscription.ts";
+import { drain, type StopOptions } from "./drain.ts";
 import { OpenRequest, type RequestHost } from "./open-request.ts";
-import { isBuilt } from "./origins.ts";
+import { runningRequestsOf } from "./origins.ts";
 import { PendingCall } from "./pending-call.ts";
+import { RecordedRequests } from "./recorded-requests.ts";
 import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
 import { isListed, Serving, UnlistedServing } from "./serving.ts";
 import type { SignIdentity } from "./sign-request.ts";
@@ -54,18 +56,14 @@ export interface PendingRequestMapOptions {
   limits?: Pick<Limits, "pendingCalls">;
 }
 
-/** Stops serving: takes no further request, and resolves when those that run have been answered. */
+/**
+ * Stops serving: takes no further request, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
+ * calls have finished or their time is up. Calling it twice is fine; the first call decides.
+ */
 export interface StopHandling {
-  (): Promise<void>;
+  (options?: StopOptions): Promise<void>;
   /** Resolves when the handler's operations are served. Rejects when the transport cannot. */
   readonly ready: Promise<void>;
-}
-
-/** A request that a handler answers through the map. */
-interface Served {
-  readonly frame: CallRequested;
-  readonly reply: Reply;
-  seq: number;
 }
 
 /**
@@ -77,7 +75,7 @@ export class PendingRequestMap implements AsyncDisposable {
   readonly transport: Transport;
   readonly #host: RequestHost;
   /** Requests whose handler answers by `respond()` and its like. */
-  readonly #served = new Map<string, Served>();
+  readonly #recorded = new RecordedRequests();
   readonly #serving = new Set<Serving | UnlistedServing>();
   readonly #eventTarget: EventTargetTransport | undefined;
   #closed: Promise<void> | undefined = undefined;
@@ -152,21 +150,22 @@ export class PendingRequestMap implements AsyncDisposable {
 
   /**
    * Serves what a handler can answer, and follows its changes. Requests that come while it is stopped go to others;
-   * `stop` resolves when the running ones have been answered.
+   * `stop` resolves when the running calls have finished, after ten seconds at the latest.
    */
   handle(handler: CallHandler): StopHandling {
-    const onRequest = isBuilt(handler) ? (handler as OnRequest) : this.#recorded(handler);
+    const built = runningRequestsOf(handler);
+    const { onRequest, running } =
+      built === undefined ? this.#recorded.record(handler) : { onRequest: handler as OnRequest, running: built };
     const serving = isListed(handler)
       ? new Serving(this.transport, handler, onRequest)
       : new UnlistedServing(this.transport, onRequest);
     this.#serving.add(serving);
     let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = async (options?: StopOptions) => {
       this.#serving.delete(serving);
-      await serving.stop();
-      await handler.settled?.();
+      await drain(() => serving.stop(), running, options);
     };
-    return Object.assign(() => (stopping ??= stop()), { ready: serving.ready });
+    return Object.assign((options?: StopOptions) => (stopping ??= stop(options)), { ready: serving.ready });
   }
 
   /** Answers a request: the answer of a call, or the next value of a subscription. Takes envelopes only. */
@@ -175,7 +174,8 @@ export class PendingRequestMap implements AsyncDisposable {
       const message = "respond() takes an envelope. Make one with localEnvelope(data, operationId).";
       throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
     }
-    const seq = this.#nextSeq(requestId);
+    const isRecorded = this.#recorded.get(requestId) !== undefined;
+    const seq = isRecorded ? this.#recorded.nextSeq(requestId) : this.#eventTarget?.nextSeq(requestId);
     this.#reply(requestId, { type: "call.responded", requestId, output, ...(seq !== undefined && { seq }) });
   }
 
@@ -194,8 +194,8 @@ export class PendingRequestMap implements AsyncDisposable {
     for (const request of this.#open()) {
       if (request.requestId === requestId) return request.giveUp(aborted(request.operationId, reason, request.isSent));
     }
-    const served = this.#served.get(requestId);
-    if (served !== undefined) this.emitError(requestId, aborted(served.frame.operationId, reason, true));
+    const served = this.#recorded.get(requestId);
+    if (served !== undefined) this.emitError(requestId, aborted(served.operationId, reason, true));
   }
 
   /**
@@ -233,17 +233,8 @@ export class PendingRequestMap implements AsyncDisposable {
     const stops = await Promise.allSettled(Array.from(this.#serving, (serving) => serving.stop()));
     this.#serving.clear();
     await this.transport.close();
-    this.#served.clear();
+    this.#recorded.clear();
     for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
-  }
-
-  /** The number of the next value of a subscription; answers to calls have none. */
-  #nextSeq(requestId: string): number | undefined {
-    const served = this.#served.get(requestId);
-    if (served === undefined) return this.#eventTarget?.nextSeq(requestId);
-    if (served.frame.credit === undefined) return undefined;
-    served.seq += 1;
-    return served.seq - 1;
   }
 
   #open(): OpenRequest[] {
@@ -252,39 +243,10 @@ export class PendingRequestMap implements AsyncDisposable {
     return transport.asked().filter((request) => request instanceof OpenRequest);
   }
 
-  /** Lets a handler that does not reply itself do so through the map. */
-  #recorded(handler: CallHandler): OnRequest {
-    return (frame, reply, asker) => {
-      const { requestId } = frame;
-      if (this.#served.has(requestId)) {
-        const message = `The request id of "${frame.operationId}" is in use.`;
-        void reply(
-          toFailedFrame(requestId, new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false })),
-        );
-        return () => {};
-      }
-      const served: Served = { frame, reply, seq: 0 };
-      this.#served.set(requestId, served);
-      const own: Reply = (message) => {
-        if (isLastReply(message)) this.#served.delete(requestId);
-        return reply(message);
-      };
-      const followUp = handler(frame, own, asker);
-      return (later) => {
-        if (later.type === "call.aborted") this.#served.delete(requestId);
-        followUp?.(later);
-      };
-    };
-  }
-
-  #reply(requestId: string, frame: Parameters<Reply>[0]): void | Promise<void> {
-    const served = this.#served.get(requestId);
-    if (served !== undefined) {
-      if (isLastReply(frame)) this.#served.delete(requestId);
-      return served.reply(frame);
-    }
-    if (this.transport instanceof EventTargetTransport) return this.transport.publish(frame);
-    this.#host.ignored += 1;
+  #reply(requestId: string, frame: ReplyFrame): void | Promise<void> {
+    if (this.#recorded.get(requestId) !== undefined) return this.#recorded.reply(requestId, frame);
+    if (this.#eventTarget !== undefined) this.#eventTarget.publish(frame);
+    else this.#host.ignored += 1;
   }
 }
 

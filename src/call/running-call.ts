@@ -79,6 +79,13 @@ export class RunningCall extends RunningRequest implements OwnedCall {
     this.tellFailure(error);
   }
 
+  endWith(error: CallError): void {
+    if (!this.leave()) return;
+    this.hasAsker = false;
+    this.tellFailure(error);
+    this.guard?.abandon(error);
+  }
+
   #run(identity: Identity | undefined): void {
     if (!this.isOpen) return;
     const { operationId, input } = this.frame;

@@ -1,4 +1,5 @@
-import { mapError, type Progress } from "../operation/index.ts";
+import { Linked } from "../internal/linked-set.ts";
+import { type CallError, mapError, type Progress } from "../operation/index.ts";
 import type { Arrival, CallBudget } from "../registry/index.ts";
 import type { CallRequested, Reply } from "../transport/transport.ts";
 import { isShared } from "./call-budgets.ts";
@@ -8,7 +9,7 @@ import { type RunningHost, sendError, sendProgress, textOrNothing } from "./runn
 const deepest = 2 ** 30;
 
 /** A request that runs for somebody outside: who asked, and what it may cost. */
-export abstract class RunningRequest implements Arrival {
+export abstract class RunningRequest extends Linked implements Arrival {
   // Assigned rather than defined as class fields, to be cheap to make: there is one for each call.
   declare readonly depth: number;
   declare budget: CallBudget | undefined;
@@ -18,6 +19,7 @@ export abstract class RunningRequest implements Arrival {
   declare protected isOpen: boolean;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
+    super();
     const { depth } = frame;
     this.depth = depth === undefined ? 0 : toDepth(depth);
     // Whoever names a root says how deep it is, too; all others are spared the look.
@@ -27,7 +29,19 @@ export abstract class RunningRequest implements Arrival {
     this.reply = reply;
     this.isOpen = true;
     host.running += 1;
+    host.open.add(this);
   }
+
+  get isSubscription(): boolean {
+    return this.frame.credit !== undefined;
+  }
+
+  get operationId(): string {
+    return this.frame.operationId;
+  }
+
+  /** Ends the request from this side: the caller gets the error, and the handler's signal fires. */
+  abstract endWith(error: CallError): void;
 
   get requestId(): string {
     return this.frame.requestId;
@@ -63,6 +77,7 @@ export abstract class RunningRequest implements Arrival {
     if (!this.isOpen) return false;
     const { host, budget } = this;
     this.isOpen = false;
+    this.unlink();
     if (budget !== undefined) host.budgets.leave(budget);
     host.running -= 1;
     if (host.running === 0) host.onIdle();

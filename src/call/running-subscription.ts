@@ -1,4 +1,4 @@
-import type { Identity, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
+import type { CallError, Identity, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
 import { subscribeArrived } from "../registry/index.ts";
 import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
@@ -38,6 +38,12 @@ export class RunningSubscription extends RunningRequest {
       this.#credit += toCount(frame.count);
       this.#pump();
     } else if (this.leave()) this.#leaveValues();
+  }
+
+  endWith(error: CallError): void {
+    if (!this.leave()) return;
+    this.tellFailure(error);
+    this.#leaveValues();
   }
 
   #pump(): void {

@@ -1,10 +1,12 @@
 import { monotonicNow } from "../internal/deadlines.ts";
+import type { LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
 import { type CallError, isCallError, mapError, type Progress } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import { type CallRequested, type Reply, toFailedFrame } from "../transport/transport.ts";
 import type { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
+import type { RunningRequest } from "./running-request.ts";
 
 const log = logger("call");
 
@@ -12,7 +14,8 @@ const log = logger("call");
 export interface RunningHost extends IdentityRules {
   readonly registry: OperationRegistry;
   readonly budgets: CallBudgets;
-  /** How many run now. */
+  /** Those that run now, and how many they are. */
+  readonly open: LinkedSet<RunningRequest>;
   running: number;
   /** Called when the last one has ended. */
   onIdle(): void;

@@ -108,6 +108,73 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     await stopped;
   });
 
+  check("ends subscriptions with UNAVAILABLE as soon as it stops serving, and lets calls finish", async () => {
+    const release = deferred<void>();
+    const started = deferred<void>();
+    const ended: string[] = [];
+    const { stop } = await serve([
+      operation("slow", async () => {
+        started.resolve();
+        await release.promise;
+        return "finished";
+      }),
+      subscription("endless", async function* (_input, { signal }) {
+        try {
+          for (let n = 0; ; n++) {
+            yield n;
+            await sleep(1);
+          }
+        } finally {
+          ended.push(`endless: ${signal.aborted}`);
+        }
+      }),
+      subscription("silent", async function* (_input, { signal }) {
+        yield 0;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        ended.push(`silent: ${signal.aborted}`);
+      }),
+    ]);
+    const calls = await ask();
+    const call = calls.call("test.slow", {});
+    let begun = 0;
+    const outcomes = ["test.endless", "test.silent"].map(async (id) => {
+      for await (const { data } of calls.subscribe(id, {})) if (data === 0) begun += 1;
+    });
+    await started.promise;
+    await until(() => begun === 2);
+
+    const stopping = stop();
+    const errors = await Promise.all(outcomes.map((outcome) => outcome.catch((problem) => problem)));
+    release.resolve();
+
+    expect(errors).toMatchObject(errors.map(() => ({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true })));
+    expect((await call).data).toBe("finished");
+    await stopping;
+    await until(() => ended.length === 2);
+    expect(ended.sort()).toEqual(["endless: true", "silent: true"]);
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
+  check("ends calls with UNAVAILABLE that take longer than it may take to stop", async () => {
+    const fired = deferred<void>();
+    const started = deferred<void>();
+    const { stop } = await serve([
+      operation("hang", (_input, { signal }) => {
+        signal.addEventListener("abort", () => fired.resolve());
+        started.resolve();
+        return new Promise(() => {});
+      }),
+    ]);
+    const calls = await ask();
+    const call = calls.call("test.hang", {}).catch((problem) => problem);
+    await started.promise;
+
+    await Promise.all([stop({ timeout: 50 }), fired.promise]);
+
+    expect(await call).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
   check("delivers credit and abort to the call that they belong to", async () => {
     const server = await rawServer();
     const heard: Frame[] = [];

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
+import { operation, subscription } from "../conformance/transport-helpers.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";
 
 const [broker, port] = process.argv.slice(2) as [BrokerName, string];
@@ -13,6 +13,14 @@ registry.register(
     process.send!({ kind: "started", n });
     await delay(ms);
     return n;
+  }),
+);
+registry.register(
+  subscription("endless", async function* () {
+    for (let n = 0; ; n++) {
+      yield n;
+      await delay(10);
+    }
   }),
 );
 const stop = map.handle(buildCallHandler({ registry, callMap: map }));

@@ -53,6 +53,23 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       await vi.waitFor(() => expect([...starts(first), ...starts(second)].sort((a, b) => a - b)).toEqual(all));
     });
 
+    test("SIGTERM ends the subscriptions of a worker with UNAVAILABLE, and it exits with 0", async () => {
+      await using worker = await startWorker(broker, port, { program });
+      await using calls = new PendingRequestMap(await connectBroker(broker, port));
+      const values = calls.subscribe("test.endless", {});
+      await values.next();
+      const end = outcome(
+        (async () => {
+          for await (const _ of values);
+        })(),
+      );
+
+      worker.kill("SIGTERM");
+
+      expect(await end).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+      expect(await worker.exited()).toBe(0);
+    });
+
     test("a second SIGTERM ends a worker that still drains", async () => {
       await using worker = await startWorker(broker, port, { program });
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
