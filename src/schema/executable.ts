@@ -17,8 +17,8 @@ import { toVerbatim } from "./verbatim.ts";
  */
 export function toExecutable(schema: TSchema): Executable {
   const report = foreignOf(schema)?.onReport ?? warn;
-  const executable = new ExecutableBuilder(schema as SchemaObject, report).build();
-  return executable ?? toVerbatim(schema, report);
+  const builder = new ExecutableBuilder(schema as SchemaObject, report);
+  return builder.build() ?? toVerbatim(schema, builder.opened, report);
 }
 
 /**
@@ -47,7 +47,12 @@ class ExecutableBuilder {
   constructor(root: SchemaObject, report: (report: SchemaReport) => void) {
     this.#root = root;
     this.#report = report;
-    this.#resolver = createResolver(root, { remotes: foreignOf(root)?.remotes });
+    this.#resolver = createResolver(root, { documents: foreignOf(root)?.documents });
+  }
+
+  /** The other documents that references lead to, by absolute URI. */
+  get opened(): ReadonlyMap<string, unknown> {
+    return this.#resolver.opened;
   }
 
   /** `undefined` where the way to a `$dynamicRef` decides where it leads. */
@@ -123,7 +128,9 @@ class ExecutableBuilder {
       if (typeof reference !== "string") continue;
       delete node[keyword];
       const isStatic = keyword === "$ref";
-      const target = isStatic ? this.#resolver.resolve(reference, schema) : this.#resolveDynamic(reference, schema);
+      const target = isStatic
+        ? this.#resolver.resolve(reference, schema)
+        : this.#resolver.resolveDynamic(reference, schema);
       if (target !== undefined || isStatic) names.push(this.#nameOf(target, reference, joinPointer(pointer, keyword)));
       else this.#dependsOnTheWay = true;
     }
@@ -131,10 +138,6 @@ class ExecutableBuilder {
     if (names.length > 1) {
       node["allOf"] = [...((node["allOf"] as unknown[]) ?? []), ...names.slice(1).map(($ref) => ({ $ref }))];
     }
-  }
-
-  #resolveDynamic(reference: string, holder: SchemaObject): ResolvedReference | undefined {
-    return foreignOf(this.#root)?.remotes ? undefined : this.#resolver.resolveDynamic(reference, holder);
   }
 
   #nameOf(found: ResolvedReference | undefined, reference: string, pointer: string): string {

@@ -1,11 +1,12 @@
 import type { TSchema } from "typebox";
 import { unescapeToken } from "../internal/json-pointer.ts";
-import { type Limits, resolveLimits } from "../operation/index.ts";
+import { defaultLimits, type Limits, resolveLimits } from "../operation/index.ts";
 import { isStackOverflow } from "./check.ts";
 import { type Dialect, dialectOf, uriOf } from "./dialect.ts";
 import { isRecord, type SchemaObject, setOwn } from "./keywords.ts";
 import { hide, isMarked } from "./marks.ts";
-import { createResolver } from "./references.ts";
+import { createResolver, type ResolverOptions } from "./references.ts";
+import { publishedDocuments, RemoteDocuments } from "./remote-documents.ts";
 import { SchemaCopier } from "./schema-copier.ts";
 import { describe, joinPointer, SchemaError } from "./schema-error.ts";
 import { assertShape } from "./shape.ts";
@@ -23,7 +24,10 @@ export interface FromSchemaOptions {
   dialect?: Dialect;
   /** `schemaDepth`, `subschemas` and `patternLength` apply. */
   limits?: Limits;
-  /** Documents that a `$ref` may lead to, by absolute URI. Nothing is ever fetched. @default none */
+  /**
+   * Documents that a `$ref` may lead to, by absolute URI. Nothing is ever fetched. The published meta-schemas (draft-04
+   * to 2020-12) need not be given. @default none
+   */
   remotes?: Readonly<Record<string, unknown>>;
   /** Hears what cannot be enforced, when the schema is first used. @default one warning each in the log */
   onReport?: (report: SchemaReport) => void;
@@ -31,7 +35,7 @@ export interface FromSchemaOptions {
 
 /** What is remembered about a schema that came from outside. */
 export interface Foreign {
-  readonly remotes?: Readonly<Record<string, unknown>>;
+  readonly documents: RemoteDocuments;
   readonly onReport?: (report: SchemaReport) => void;
 }
 
@@ -48,17 +52,28 @@ export function foreignOf(schema: object): Foreign | undefined {
  * before. Patterns run in linear time. Throws `SchemaError` for what is not a schema or leads outside.
  */
 export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
-  const type = convertSchema(schema, options);
-  hide(type, foreignMark, { remotes: options.remotes, onReport: options.onReport } satisfies Foreign);
+  const limits = resolveLimits(options.limits);
+  const documents = options.remotes === undefined ? publishedDocuments : new RemoteDocuments(options.remotes, limits);
+  const type = convert(schema, options, limits, documents);
+  hide(type, foreignMark, { documents, onReport: options.onReport } satisfies Foreign);
   return type;
 }
 
 /** {@link FromSchema} for schemas of the program itself: their patterns run on the native engine. */
-export function convertSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
-  const copier = new SchemaCopier(resolveLimits(options.limits));
+export function convertSchema(schema: unknown): TSchema {
+  return convert(schema, {}, defaultLimits, publishedDocuments);
+}
+
+function convert(
+  schema: unknown,
+  options: FromSchemaOptions,
+  limits: Required<Limits>,
+  documents: RemoteDocuments,
+): TSchema {
+  const copier = new SchemaCopier(limits);
   const copy = copyOrRefuse(() => copier.copy(schema, "", 0, dialectOf(schema, options.dialect)));
   const root = typeof copy === "boolean" ? fromBoolean(copy) : copy;
-  assertReferences(root, copier, options);
+  assertReferences(root, copier, { dialect: options.dialect, documents });
   if (options.dialect !== undefined && !Object.hasOwn(root, "$schema")) root["$schema"] = uriOf(options.dialect);
   return root as TSchema;
 }
@@ -80,7 +95,7 @@ function fromBoolean(accepts: boolean): SchemaObject {
 }
 
 /** Makes sure that every reference leads to a schema inside, and converts those that no keyword leads to. */
-function assertReferences(root: SchemaObject, copier: SchemaCopier, options: FromSchemaOptions): void {
+function assertReferences(root: SchemaObject, copier: SchemaCopier, options: ResolverOptions): void {
   if (copier.references.length === 0) return;
   const { resolve } = createResolver(root, options);
   const owned = new Set<unknown>();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createResolver, followPointer } from "./references.ts";
+import { RemoteDocuments } from "./remote-documents.ts";
 
 describe("followPointer", () => {
   test("unescapes ~0 and ~1 and indexes arrays", () => {
@@ -79,9 +80,10 @@ describe("createResolver", () => {
 
   test("looks into given remote documents and nowhere else", () => {
     const remote = { $defs: { a: { type: "string" } } };
-    const { resolve } = createResolver({}, { remotes: { "https://example.test/remote.json": remote } });
+    const documents = new RemoteDocuments({ "https://example.test/remote.json": remote });
+    const { resolve } = createResolver({}, { documents });
 
-    expect(resolve("https://example.test/remote.json#/$defs/a")?.schema).toBe(remote.$defs.a);
+    expect(resolve("https://example.test/remote.json#/$defs/a")?.schema).toEqual(remote.$defs.a);
     expect(resolve("https://example.test/missing.json")).toBeUndefined();
   });
 

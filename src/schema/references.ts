@@ -1,5 +1,6 @@
 import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
 import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { publishedDocuments, type RemoteDocuments } from "./remote-documents.ts";
 
 /** What a reference leads to. Wrapped, because `false` is a schema too. */
 export interface ResolvedReference {
@@ -18,14 +19,16 @@ export interface Resolver {
    * document: `undefined` where the way would decide.
    */
   resolveDynamic(reference: string, holder?: object): ResolvedReference | undefined;
+  /** The other documents that references lead to, by absolute URI. */
+  readonly opened: ReadonlyMap<string, unknown>;
 }
 
 /** What a resolver may be told besides the document. */
 export interface ResolverOptions {
   /** Dialect of a document without `$schema`. @default "2020-12" */
   dialect?: Dialect;
-  /** Other documents, by their absolute URI. */
-  remotes?: Readonly<Record<string, unknown>>;
+  /** Other documents. @default the published meta-schemas */
+  documents?: RemoteDocuments;
 }
 
 // Documents without `$id` need some absolute base for relative ids to be compared by.
@@ -44,8 +47,14 @@ export function createResolver(root: unknown, options: ResolverOptions = {}): Re
   return {
     resolve: lookup,
     resolveDynamic(reference, holder) {
+      // Documents that were given may hold an anchor of the same name where only a pointer leads.
+      if (options.documents?.given !== undefined) return undefined;
       const found = lookup(reference, holder);
       return found === undefined || index!.dependsOnTheWay(found.schema) ? undefined : found;
+    },
+    get opened() {
+      index ??= new DocumentIndex(root, options);
+      return index.opened;
     },
   };
 }
@@ -65,19 +74,29 @@ export function followPointer(value: unknown, pointer: string): ResolvedReferenc
 }
 
 class DocumentIndex {
+  readonly opened = new Map<string, unknown>();
   readonly #resources = new Map<string, unknown>();
   readonly #anchors = new Map<string, SchemaObject>();
   readonly #dynamicAnchors = new Map<string, number>();
   readonly #bases = new Map<object, string>();
   readonly #rootBase: string;
   readonly #options: ResolverOptions;
+  readonly #documents: RemoteDocuments;
+  /** References that may lead to other documents, with their bases. */
+  readonly #outgoing: Array<[reference: string, base: string]> = [];
   #recursiveAnchors = 0;
 
   constructor(root: unknown, options: ResolverOptions) {
     this.#options = options;
+    this.#documents = options.documents ?? publishedDocuments;
     this.#resources.set(anonymous, root);
-    this.#read(root, anonymous, options.dialect);
+    this.#read(root, anonymous, options.dialect, root);
     this.#rootBase = (isRecord(root) && this.#bases.get(root)) || anonymous;
+    // All of them before the first lookup: another document may hold the same dynamic anchor. Reading one appends more.
+    for (const [reference, base] of this.#outgoing) {
+      const uri = joinURI(reference, base);
+      if (uri !== undefined) this.#has(uri.replace(/#.*$/, ""));
+    }
   }
 
   baseOf(holder: object | undefined): string {
@@ -111,14 +130,18 @@ class DocumentIndex {
 
   #has(resource: string): boolean {
     if (this.#resources.has(resource)) return true;
-    const { remotes } = this.#options;
-    if (remotes === undefined || !Object.hasOwn(remotes, resource)) return false;
-    this.#resources.set(resource, remotes[resource]);
-    this.#read(remotes[resource], resource, undefined);
-    return true;
+    const found = this.#documents.find(resource);
+    if (found === undefined) return false;
+    if (!this.opened.has(found.uri)) {
+      this.opened.set(found.uri, found.document);
+      this.#resources.set(found.uri, found.document);
+      this.#read(found.document, found.uri, undefined, found.document);
+    }
+    return this.#resources.has(resource);
   }
 
-  #read(root: unknown, rootBase: string, rootDialect: Dialect | undefined): void {
+  /** `document` is the schema at the root of its document, where that is read. */
+  #read(root: unknown, rootBase: string, rootDialect: Dialect | undefined, document?: unknown): void {
     const pending: Array<[schema: unknown, base: string, dialect: Dialect | undefined]> = [
       [root, rootBase, rootDialect],
     ];
@@ -126,14 +149,18 @@ class DocumentIndex {
       const [schema, outerBase, outerDialect] = next;
       if (!isRecord(schema) || this.#bases.has(schema)) continue;
       const dialect = dialectOf(schema, outerDialect);
-      const base = this.#readNames(schema, outerBase, dialect);
+      const base = this.#readNames(schema, outerBase, dialect, schema === document);
       this.#bases.set(schema, base);
+      for (const reference of [schema["$ref"], schema["$dynamicRef"]]) {
+        if (typeof reference === "string" && !reference.startsWith("#")) this.#outgoing.push([reference, base]);
+      }
       forEachSubschema(schema, (subschema) => pending.push([subschema, base, dialect]));
     }
   }
 
-  #readNames(schema: SchemaObject, outerBase: string, dialect: Dialect): string {
-    if (ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string") return outerBase;
+  #readNames(schema: SchemaObject, outerBase: string, dialect: Dialect, isDocument: boolean): string {
+    // At the root of a document `$id` names the document, which a `$ref` beside it does not change.
+    if (!isDocument && ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string") return outerBase;
     let base = outerBase;
     const id = schema["$id"] ?? (dialect === "draft-04" ? schema["id"] : undefined);
     if (typeof id === "string") {

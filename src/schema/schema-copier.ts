@@ -58,7 +58,7 @@ export class SchemaCopier {
     const copy = copySubschemas(
       schema,
       (subschema, keyword, key) => this.copy(subschema, pointerTo(pointer, keyword, key), depth + 1, dialect),
-      (keyword) => schema[keyword] !== undefined && !(refOnly && isIgnoredBesideRef(keyword)),
+      (keyword) => schema[keyword] !== undefined && !(refOnly && isIgnoredBesideRef(keyword, depth === 0)),
     );
     modernise(copy, dialect);
     if (isRecord(copy["properties"])) markOptional(copy["properties"], copy["required"]);
@@ -66,10 +66,12 @@ export class SchemaCopier {
   }
 }
 
-// Definitions stay reachable for pointers; everything else beside `$ref` says nothing up to draft 7.
-function isIgnoredBesideRef(keyword: string): boolean {
+// Definitions stay reachable for pointers, and `$id` names a document at its root; everything else beside `$ref` says
+// nothing up to draft 7.
+function isIgnoredBesideRef(keyword: string, isRoot: boolean): boolean {
   if (keyword === "$ref") return false;
-  return assertions.has(keyword) || keyword === "$id" || keyword === "id" || keyword === "nullable";
+  if (keyword === "$id" || keyword === "id") return !isRoot;
+  return assertions.has(keyword) || keyword === "nullable";
 }
 
 /** Says in today's keywords what draft 4 and OpenAPI 3.0 say in theirs. */

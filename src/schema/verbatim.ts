@@ -10,11 +10,10 @@ import { pointerTo } from "./schema-error.ts";
  * Copies a document for TypeBox's compiler as it stands, but for its patterns. For documents in which the way to a
  * `$dynamicRef` decides where it leads: TypeBox then resolves all references itself.
  */
-export function toVerbatim(root: TSchema, report: Report): Executable {
-  const remotes = foreignOf(root)?.remotes ?? {};
+export function toVerbatim(root: TSchema, opened: ReadonlyMap<string, unknown>, report: Report): Executable {
   const isForeign = foreignOf(root) !== undefined;
   const context: Record<string, TSchema> = {};
-  for (const uri of Object.keys(remotes)) context[uri] = copy(remotes[uri], "", true, () => {}) as TSchema;
+  for (const [uri, document] of opened) context[uri] = copy(document, "", true, () => {}) as TSchema;
   return { context, schema: copy(root, "", isForeign, report) as TSchema };
 }
 
@@ -23,6 +22,8 @@ function copy(schema: unknown, pointer: string, isForeign: boolean, report: Repo
   const node = copySubschemas(schema, (subschema, keyword, key) =>
     copy(subschema, pointerTo(pointer, keyword, key), isForeign, report),
   );
+  // TypeBox does not find a document by a reference with an empty fragment.
+  if (typeof node["$ref"] === "string") node["$ref"] = node["$ref"].replace(/(?<=.)#$/, "");
   if (Array.isArray(schema["~refine"])) hide(node, "~refine", schema["~refine"]);
   if (isForeign) replacePatterns(node, pointer, report);
   return node;

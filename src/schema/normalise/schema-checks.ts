@@ -31,7 +31,7 @@ export class SchemaChecks {
     const foreign = foreignOf(this.root);
     this.isForeign = foreign !== undefined;
     this.#given = schema;
-    this.#resolver = createResolver(this.root, { remotes: foreign?.remotes });
+    this.#resolver = createResolver(this.root, { documents: foreign?.documents });
   }
 
   /** What the references of a schema lead to. */
