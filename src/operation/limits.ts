@@ -40,7 +40,7 @@ export interface Limits {
   schemaDepth?: number;
   /** Most sub-schemas in one schema. @default 10,000 */
   subschemas?: number;
-  /** Longest `pattern`, in characters. @default 1,000 */
+  /** Longest `pattern`, in characters. @default 50,000 */
   patternLength?: number;
 }
 
@@ -62,7 +62,7 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   references: 100_000,
   schemaDepth: 64,
   subschemas: 10_000,
-  patternLength: 1_000,
+  patternLength: 50_000,
 });
 
 /** Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one. */

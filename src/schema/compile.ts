@@ -54,7 +54,7 @@ export function compileSchema(schema: TSchema): CompiledSchema {
   return compiled;
 }
 
-const tooManySteps = "fits its schema in too many ways in part, and could not be checked to the end";
+const tooManySteps = "takes too many steps to be checked to the end";
 const longestPath = 300;
 const longestMessage = 400;
 

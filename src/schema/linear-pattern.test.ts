@@ -40,6 +40,25 @@ describe("toLinearPattern", () => {
     "([\\b])",
     "\\b(foo|bar)\\b",
     "^(\\-|\\_|\\@)$",
+    "^(?!a)[ab]+$",
+    "^(?!a$)(?!b$)[a-c]*$",
+    "^(?=.*a)(?=.*b).{2,}$",
+    "^(?!(?:a|b)$).*",
+    "(?!^a$)^[ab]",
+    "^(?:(?!a)[ab]+|c(?!x)d?)$",
+    "^((?!foo).)*$",
+    "^(?!x)(?:(?!foo|bar)[^x])+$",
+    "^[abc]*(?<!c)$",
+    "^.*$(?<!foo)",
+    "^(?!.*foo)(?!.*-$).*(?<!b)$",
+    "^a(?!b)[a-c]*$",
+    "^[ab]{2}(?!c)(?:[ab]|c)*$",
+    "[a-c]*(?<![bc])a$",
+    "(?<=a)(b|c)",
+    "(a|b)(?=c)",
+    "^(?!.*(?<!b)c$).*$",
+    "^(?![\\s\\S]*\\n)x?",
+    "^(?!(?!a)[ab]).",
   ])("%s matches what the native engine matches", (pattern) => {
     const native = toNative(pattern);
     const character = fc.constantFrom(
@@ -61,8 +80,13 @@ describe("toLinearPattern", () => {
   });
 
   test.each([
-    ["^(?=a)a", "it looks ahead or behind, or uses flags"],
+    ["(?=a+)a", "it looks ahead or behind, or uses flags"],
     ["(?<!a)b", "it looks ahead or behind, or uses flags"],
+    ["^a+(?!b)c", "it looks ahead or behind, or uses flags"],
+    ["^(?:(?!a)b)*c$", "it looks ahead or behind, or uses flags"],
+    ["^(?:(?!$)[^a])*$", "it looks ahead or behind, or uses flags"],
+    ["^(?!(a)\\1)b", "it refers back to what it matched"],
+    ["(?:[a-z]{100}){10}".repeat(30), "it repeats too much to be compiled"],
     ["^(a)\\1$", "it refers back to what it matched"],
     ["(?<n>a)\\k<n>", "it refers back to what it matched"],
     ["(", "it is not a regular expression of ECMA-262"],
@@ -99,6 +123,45 @@ describe("patterns of foreign schemas", () => {
     });
   });
 
+  test("with lookarounds that can be expressed in linear time are enforced, as pattern and as patternProperties", () => {
+    const reports: SchemaReport[] = [];
+    const compiled = compileSchema(
+      FromSchema(
+        {
+          properties: { id: { type: "string", pattern: "^(?!-)[a-z-]+(?<!-)$" } },
+          patternProperties: { "^(?!id$)": { type: "number" } },
+          additionalProperties: false,
+        },
+        { onReport: (report) => reports.push(report) },
+      ),
+    );
+
+    const values = [{ id: "a-b" }, { id: "-a" }, { id: "a-" }, { other: 1 }, { other: "1" }];
+    expect(values.map((value) => compiled.check(value))).toEqual([true, false, false, true, false]);
+    expect(compiled.errors({ id: "-a" })).toEqual({
+      errors: [{ path: "/id", message: 'must match pattern "^(?!-)[a-z-]+(?<!-)$"' }],
+      total: 1,
+    });
+    expect(reports).toEqual([]);
+  });
+
+  test("may be long", () => {
+    const words = Array.from({ length: 5_000 }, (_, index) => `word${index}`);
+    const compiled = compileSchema(FromSchema({ pattern: `^(?:${words.join("|")})$` }));
+
+    expect([compiled.check("word4999"), compiled.check("word5000")]).toEqual([true, false]);
+  });
+
+  test("with many repetitions are not run on strings that are too long for them", () => {
+    const compiled = compileSchema(FromSchema({ pattern: "(?:\\p{L}{10}){100}".repeat(10) }));
+
+    expect(compiled.errors("a".repeat(100_000))).toEqual({
+      errors: [{ path: "", message: "takes too many steps to be checked to the end" }],
+      total: 1,
+    });
+    expect([compiled.check("a".repeat(2_000)), compiled.check("1".repeat(2_000))]).toEqual([false, false]);
+  });
+
   test("stay in the JSON as they came", () => {
     const type = FromSchema({ pattern: "^(a+)+$" });
 
@@ -110,7 +173,7 @@ describe("patterns of foreign schemas", () => {
   test("that cannot be expressed annotate and are reported once, when the schema is first used", () => {
     const reports: SchemaReport[] = [];
     const type = FromSchema(
-      { properties: { a: { pattern: "^(?=x)" } }, patternProperties: { "(?!y)z": false }, additionalProperties: false },
+      { properties: { a: { pattern: "a(?!x)" } }, patternProperties: { "(?!y)z": false }, additionalProperties: false },
       { onReport: (report) => reports.push(report) },
     );
     const before = reports.length;
@@ -141,7 +204,7 @@ describe("patterns of foreign schemas", () => {
       ],
     });
 
-    const compiled = compileSchema(FromSchema({ pattern: "^(?=x)" }));
+    const compiled = compileSchema(FromSchema({ pattern: "a(?!x)" }));
     compiled.check("a");
     compiled.check("b");
     await reset();

@@ -36,9 +36,10 @@ describe("documents that are given", () => {
       $ref: "thing.json",
     };
 
-    expect(
-      answers(root, [{ name: "a" }, {}], { remotes: { "https://example.test/thing.json": thing } }),
-    ).toEqual([true, false]);
+    expect(answers(root, [{ name: "a" }, {}], { remotes: { "https://example.test/thing.json": thing } })).toEqual([
+      true,
+      false,
+    ]);
     expect(() => FromSchema(root)).toThrow('"thing.json" leads to nothing in this schema');
   });
 
