@@ -50,11 +50,14 @@ try {
 const slow = FromSchema({ type: "string", pattern: "^(a+)+$" });
 console.log(collectErrors(slow, `${"a".repeat(50_000)}!`)[0]?.message);
 
-const lookahead = FromSchema(
-  { type: "string", pattern: "^(?!admin)" },
+const lookahead = FromSchema({ type: "string", pattern: "^(?!admin$)[a-z]+$" });
+console.log(collectErrors(lookahead, "admin")[0]?.message);
+
+const backReference = FromSchema(
+  { type: "string", pattern: "^(a|b)\\1$" },
   { onReport: ({ pointer, reason }) => console.log(pointer, reason) },
 );
-console.log(collectErrors(lookahead, "admin"));
+console.log(collectErrors(backReference, "ab"));
 
 // #endregion patterns
 
@@ -75,4 +78,5 @@ import assert from "node:assert/strict";
 assert.equal(errors.length, 2);
 assert.throws(() => FromSchema(broken), { pointer: "/properties/age/minimum" });
 assert.throws(() => validateOrThrow(Settings, { port: 1 }), { code: "VALIDATION_ERROR" });
-assert.deepEqual(collectErrors(lookahead, "admin"), []);
+assert.equal(collectErrors(lookahead, "admin").length, 1);
+assert.deepEqual(collectErrors(backReference, "ab"), []);

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { Build, Check } from "typebox/schema";
-import { type StepMeter, TooManySteps } from "./step-meter.ts";
+import { atCost, type StepMeter, stepCosts, TooManySteps } from "./step-meter.ts";
 
 /** A schema in the form that TypeBox's compiler takes: references lead to the names in `context`. */
 export interface Executable {
@@ -8,12 +8,9 @@ export interface Executable {
   schema: TSchema;
   /** For schemas that could take a check for ever. Its checks throw {@link TooManySteps} then. */
   meter?: StepMeter;
+  /** Whether generated code keeps track of what was evaluated, which takes much longer. */
+  isTracked?: boolean;
 }
-
-/** So many references may a check follow, and more for large values; this takes some 10 ms. */
-const generatedSteps = 500_000;
-/** The same for a check that is interpreted, which takes ten times as long for each. */
-const interpretedSteps = 50_000;
 
 /** Tells whether a value fits. */
 export type CheckFunction = (value: unknown) => boolean;
@@ -36,7 +33,7 @@ export function compileCheck(executable: Executable): CheckFunction {
 /** The check without code generation. Throws a stack overflow for values that are nested too deeply. */
 export function interpretCheck({ context, schema, meter }: Executable): CheckFunction {
   if (meter === undefined) return (value) => Check(context, schema, value);
-  return metered((value) => Check(context, schema, value), meter, interpretedSteps);
+  return atCost(stepCosts.interpreted, (value) => Check(context, schema, value));
 }
 
 /** Answers after `error` was thrown by a check: `false` for values that are nested too deeply. */
@@ -55,7 +52,7 @@ export function checkInDepth(executable: Executable, value: unknown, error: unkn
  * The generated check, as the engine made it: it throws a stack overflow for values that are nested too deeply.
  * `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it.
  */
-export function generateCheck({ context, schema, meter }: Executable): CheckFunction | undefined {
+export function generateCheck({ context, schema, meter, isTracked }: Executable): CheckFunction | undefined {
   try {
     const result = Build(context, schema).Evaluate();
     // Without generated code TypeBox would share one evaluation context between all checks.
@@ -64,22 +61,11 @@ export function generateCheck({ context, schema, meter }: Executable): CheckFunc
     const generated: unknown = result["check"];
     const run =
       typeof generated === "function" ? (generated as CheckFunction) : (value: unknown) => result.Check(value);
-    return meter === undefined ? run : metered(run, meter, generatedSteps);
+    return meter === undefined ? run : atCost(isTracked ? stepCosts.tracked : stepCosts.generated, run);
   } catch (error) {
     if (isStackOverflow(error)) return undefined;
     throw error;
   }
-}
-
-function metered(run: CheckFunction, meter: StepMeter, steps: number): CheckFunction {
-  return (value) => {
-    meter.begin(value, steps);
-    try {
-      return run(value);
-    } finally {
-      meter.end();
-    }
-  };
 }
 
 /** Engines disagree about the class; V8 and JavaScriptCore say RangeError, SpiderMonkey InternalError. */

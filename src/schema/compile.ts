@@ -5,7 +5,7 @@ import { type FoundError, findErrors } from "./find-errors.ts";
 import { FromSchema } from "./from-schema.ts";
 import { isRecord } from "./keywords.ts";
 import { assertsNothing, isMarked } from "./marks.ts";
-import { TooManySteps } from "./step-meter.ts";
+import { TooManySteps, withinBound } from "./step-meter.ts";
 import { isStandardSchema, toSchema } from "./to-schema.ts";
 
 /** One thing that is wrong with a value. */
@@ -87,7 +87,7 @@ class LazySchema implements CompiledSchema {
   }
 
   errors(value: unknown, limit = 20): ValueErrors {
-    const found = withoutEchoes(this.#find(value));
+    const found = withoutEchoes(withinBound(value, 1, (it) => this.#find(it)));
     const errors = found.slice(0, limit).map((error) => ({
       path: shorten(error.instancePath, longestPath),
       message: shorten(messageOf(error), longestMessage),

@@ -3,7 +3,7 @@ import { logger } from "../internal/log.ts";
 import { compileCheck, type Executable } from "./check.ts";
 import { addPattern, addPatternProperties } from "./foreign-patterns.ts";
 import { foreignOf, type SchemaReport } from "./from-schema.ts";
-import { copySubschemas, forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { copySubschemas, isRecord, type SchemaObject, schemasIn } from "./keywords.ts";
 import { assertions, hide } from "./marks.ts";
 import { createResolver, type ResolvedReference, type Resolver } from "./references.ts";
 import { guardInheritedNames, type Refinement } from "./refinements.ts";
@@ -42,7 +42,7 @@ class ExecutableBuilder {
   readonly #pending: Array<{ name: string; schema: unknown; pointer: string }> = [];
   #dependsOnTheWay = false;
   #hidesParts = false;
-  #isTracked: boolean | undefined;
+  #schemas: ReadonlySet<SchemaObject> | undefined;
 
   constructor(root: SchemaObject, report: (report: SchemaReport) => void) {
     this.#root = root;
@@ -74,7 +74,13 @@ class ExecutableBuilder {
   #metered(executable: Executable): Executable {
     const meter = new StepMeter(this.#names.size);
     for (const name of Object.keys(this.#context)) this.#context[name] = meter.count(this.#context[name]);
-    return { ...executable, meter };
+    return { ...executable, meter, isTracked: this.#mentions("unevaluatedProperties", "unevaluatedItems") };
+  }
+
+  #mentions(...keywords: string[]): boolean {
+    this.#schemas ??= schemasIn([this.#root, ...this.opened.values()]);
+    for (const schema of this.#schemas) if (keywords.some((keyword) => Object.hasOwn(schema, keyword))) return true;
+    return false;
   }
 
   #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
@@ -101,11 +107,10 @@ class ExecutableBuilder {
     }
     if (!isRecord(patternProperties)) return;
     delete node["patternProperties"];
-    this.#isTracked ??= mentionsUnevaluated(this.#root);
     const refinement = addPatternProperties(node, patternProperties, {
       pointer,
       report: this.#report,
-      isTracked: this.#isTracked,
+      isTracked: this.#mentions("unevaluatedProperties"),
       toCheck: (schema) => this.#toCheck(schema),
     });
     if (refinement === undefined) return;
@@ -171,16 +176,4 @@ class ExecutableBuilder {
 function isOnlyReference(schema: SchemaObject): boolean {
   if (typeof schema["$ref"] !== "string" || "~refine" in schema) return false;
   return Object.keys(schema).every((keyword) => keyword === "$ref" || !assertions.has(keyword));
-}
-
-function mentionsUnevaluated(root: SchemaObject): boolean {
-  const pending: unknown[] = [root];
-  const seen = new Set<unknown>();
-  for (let schema = pending.pop(); schema !== undefined; schema = pending.pop()) {
-    if (!isRecord(schema) || seen.has(schema)) continue;
-    seen.add(schema);
-    if (Object.hasOwn(schema, "unevaluatedProperties")) return true;
-    forEachSubschema(schema, (subschema) => pending.push(subschema));
-  }
-  return false;
 }

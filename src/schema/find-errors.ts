@@ -5,7 +5,7 @@ import { escapeToken } from "../internal/json-pointer.ts";
 import { type CheckFunction, type Executable, generateCheck, interpretCheck, isStackOverflow } from "./check.ts";
 import { applicators, isRecord, type SchemaObject } from "./keywords.ts";
 import { hide } from "./marks.ts";
-import { countParts, TooManySteps } from "./step-meter.ts";
+import { atCost, countParts, stepCosts, TooManySteps } from "./step-meter.ts";
 
 /** One thing that is wrong, as TypeBox tells it. */
 export interface FoundError {
@@ -16,8 +16,6 @@ export interface FoundError {
 }
 
 const countingStopsAt = 1_000;
-/** So many references are followed to say what is wrong, and more for large values; this takes some 100 ms. */
-const mostFollowed = 20_000;
 /** Larger values are taken apart: TypeBox looks at every part of a value, and takes its time for those that fit, too. */
 const largestWhole = 10_000;
 /** How many levels of a large value are looked at, one by one. */
@@ -29,14 +27,12 @@ export function findErrors(executable: Executable, value: unknown): FoundError[]
   const finder = new ErrorFinder(executable);
   try {
     Settings.Set({ maxErrors: countingStopsAt });
-    executable.meter?.begin(value, mostFollowed);
-    return finder.find(value);
+    return atCost(stepCosts.explained, (it) => finder.find(it))(value);
   } catch (error) {
     if (error instanceof TooManySteps) return finder.foundOr("is not valid, in more ways than can be told");
     if (isStackOverflow(error)) return finder.foundOr("is nested too deeply");
     throw error;
   } finally {
-    executable.meter?.end();
     Settings.Set({ maxErrors });
   }
 }
@@ -45,20 +41,21 @@ export function findErrors(executable: Executable, value: unknown): FoundError[]
 const compiledParts = new WeakMap<object, Map<unknown, CheckFunction>>();
 
 class ErrorFinder {
+  readonly #executable: Executable;
   readonly #context: Executable["context"];
-  readonly #schema: TSchema;
   readonly #checks: Map<unknown, CheckFunction>;
   readonly #found: FoundError[] = [];
 
-  constructor({ context, schema }: Executable) {
+  constructor(executable: Executable) {
+    const { context } = executable;
+    this.#executable = executable;
     this.#context = context;
-    this.#schema = schema;
     this.#checks = compiledParts.get(context) ?? new Map();
     compiledParts.set(context, this.#checks);
   }
 
   find(value: unknown): FoundError[] {
-    this.#look(this.#schema, value, "", 0);
+    this.#look(this.#executable.schema, value, "", 0);
     return this.#found.slice(0, countingStopsAt);
   }
 
@@ -76,7 +73,10 @@ class ErrorFinder {
 
   #ask(schema: unknown, value: unknown, path: string): void {
     const errors: FoundError[] = Errors(this.#context, schema as TSchema, value)[1];
-    for (const error of errors) this.#found.push({ ...error, instancePath: path + error.instancePath });
+    for (const error of errors) {
+      // What only counts has nothing to say.
+      if (error.message !== "") this.#found.push({ ...error, instancePath: path + error.instancePath });
+    }
   }
 
   /** Looks for what is wrong where a check says that it is. */
@@ -100,8 +100,7 @@ class ErrorFinder {
   #fits(schema: unknown, value: unknown): boolean {
     let check = this.#checks.get(schema);
     if (check === undefined) {
-      // Without the meter, which goes on counting for all of them together.
-      const executable = { context: this.#context, schema: schema as TSchema };
+      const executable = { ...this.#executable, schema: schema as TSchema };
       check = generateCheck(executable) ?? interpretCheck(executable);
       this.#checks.set(schema, check);
     }
@@ -110,7 +109,7 @@ class ErrorFinder {
 
   /** Compiling would take longer than it saves. */
   #interpret(schema: unknown, value: unknown): boolean {
-    return interpretCheck({ context: this.#context, schema: schema as TSchema })(value);
+    return interpretCheck({ ...this.#executable, schema: schema as TSchema })(value);
   }
 }
 

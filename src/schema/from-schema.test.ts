@@ -338,8 +338,8 @@ describe("what is refused", () => {
     expect(errorOf(nested(65)).pointer).toBe("/items".repeat(65));
     expect(FromSchema(wide(10_000))).toBeDefined();
     expect(errorOf(wide(10_001)).pointer).toBe("/anyOf/9999");
-    expect(FromSchema({ pattern: "a".repeat(1_000) })).toBeDefined();
-    expect(errorOf({ pattern: "a".repeat(1_001) }).message).toContain("limits.patternLength");
+    expect(FromSchema({ pattern: "a".repeat(50_000) })).toBeDefined();
+    expect(errorOf({ pattern: "a".repeat(50_001) }).message).toContain("limits.patternLength");
     expect(errorOf(nested(3), { limits: { schemaDepth: 2 } }).pointer).toBe("/items/items/items");
     expect(errorOf(nested(65), { limits: { schemaDepth: undefined } }).pointer).toBe("/items".repeat(65));
   });

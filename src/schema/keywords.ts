@@ -57,6 +57,19 @@ export function forEachSubschema(
   }
 }
 
+/** Every schema in these documents, once each. */
+export function schemasIn(documents: readonly unknown[]): ReadonlySet<SchemaObject> {
+  const found = new Set<SchemaObject>();
+  const pending = [...documents];
+  while (pending.length > 0) {
+    const schema = pending.pop();
+    if (!isRecord(schema) || found.has(schema)) continue;
+    found.add(schema);
+    forEachSubschema(schema, (subschema) => pending.push(subschema));
+  }
+  return found;
+}
+
 /** Makes the copy of a direct sub-schema, given the way to it. */
 type CopySubschema = (subschema: unknown, keyword: string, key?: string | number) => unknown;
 

@@ -1,5 +1,6 @@
 import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
 import { hide } from "./marks.ts";
+import type { Refinement } from "./refinements.ts";
 
 /** A value takes more steps to check than anybody should wait for. A RangeError, as a stack that overflows gives. */
 export class TooManySteps extends RangeError {
@@ -8,10 +9,64 @@ export class TooManySteps extends RangeError {
   }
 }
 
-/** What each part of a value may cost, at least and at most: a union looks at all its alternatives. */
-const leastPerPart = 20;
-const mostPerPart = 1_000;
-const mostParts = 5_000_000;
+/** How many steps each part of a value may take, at least and at most: a union looks at all its alternatives. */
+const minStepsPerPart = 20;
+const maxStepsPerPart = 1_000;
+const maxParts = 5_000_000;
+
+/** What one operation on a value may cost, in units of about 40 ns, besides what its size allows. */
+const unitsPerOperation = 1_000_000;
+
+/** What one step costs in units, measured: how often a reference is followed does not say how long that takes. */
+export const stepCosts = {
+  generated: 1,
+  /** Generated code that keeps track of what was evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
+  tracked: 40,
+  interpreted: 200,
+  /** Saying what is wrong with a value. */
+  explained: 250,
+} as const;
+
+// One operation at a time: checks are synchronous. Everything that an operation asks of a value is paid from here.
+let isOpen = false;
+let unitsLeft = 0;
+let unitsPerStep = 1;
+let repeats = 1;
+/** The value whose size allows more, until that was used. */
+let subject: unknown;
+
+/**
+ * Runs an operation on a value, within a bound on the steps that all its checks take together; inside of another
+ * operation within the bound of that one. @param mayRepeat - how often the operation looks at each part of the value
+ * @throws TooManySteps
+ */
+export function withinBound<T>(value: unknown, mayRepeat: number, operate: (value: unknown) => T): T {
+  if (isOpen) return operate(value);
+  isOpen = true;
+  unitsLeft = unitsPerOperation;
+  repeats = mayRepeat;
+  subject = value;
+  try {
+    return operate(value);
+  } finally {
+    isOpen = false;
+    subject = undefined;
+  }
+}
+
+/** The same function, with each step that it takes at this cost. */
+export function atCost<T>(cost: number, run: (value: unknown) => T): (value: unknown) => T {
+  const operate = (value: unknown): T => {
+    const outer = unitsPerStep;
+    unitsPerStep = cost;
+    try {
+      return run(value);
+    } finally {
+      unitsPerStep = outer;
+    }
+  };
+  return (value) => withinBound(value, 1, operate);
+}
 
 /**
  * Counts how often a check follows a reference. In unions that hold themselves, alternatives that each fit in part can
@@ -19,45 +74,42 @@ const mostParts = 5_000_000;
  */
 export class StepMeter {
   readonly #stepsPerPart: number;
-  #left = 0;
-  /** What more may be had for, until it was. */
-  #value: unknown = undefined;
 
   /** @param definitions how many the schema has */
   constructor(definitions: number) {
-    this.#stepsPerPart = Math.min(Math.max(2 * definitions, leastPerPart), mostPerPart);
-  }
-
-  /** Allows `steps`, and as many more as a value of this size may need. */
-  begin(value: unknown, steps: number): void {
-    this.#left = steps;
-    this.#value = value;
-  }
-
-  /** Lets go of the value. */
-  end(): void {
-    this.#value = undefined;
+    this.#stepsPerPart = Math.min(Math.max(2 * definitions, minStepsPerPart), maxStepsPerPart);
   }
 
   /** The same definition, with each use of it counted first. */
   count(definition: unknown): SchemaObject {
-    const counter = {};
-    hide(counter, "~refine", [{ check: () => this.#step(), error: () => "" }]);
-    return { allOf: [counter, definition] };
+    return { allOf: [this.counter(true), definition] };
   }
 
-  #step(): true {
-    this.#left -= 1;
-    if (this.#left < 0) this.#extend();
-    return true;
+  /** A schema that accepts everything or nothing, and counts. */
+  counter(accepts: boolean): SchemaObject {
+    const counter = {};
+    hide(counter, "~refine", [this.refinement(accepts)]);
+    return counter;
+  }
+
+  /** The same as a refinement of another schema. */
+  refinement(accepts: boolean): Refinement {
+    return { check: () => this.#step(accepts), error: () => "" };
+  }
+
+  #step(accepts: boolean): boolean {
+    unitsLeft -= unitsPerStep;
+    if (unitsLeft < 0) this.#extend();
+    return accepts;
   }
 
   #extend(): void {
-    const value = this.#value;
-    this.#value = undefined;
+    const value = subject;
+    subject = undefined;
     // Most values are small; only those that need it are counted.
-    this.#left = value === undefined ? 0 : countParts(value, mostParts) * this.#stepsPerPart;
-    if (this.#left === 0) throw new TooManySteps();
+    const parts = value === undefined ? 0 : countParts(value, maxParts);
+    unitsLeft += parts * this.#stepsPerPart * unitsPerStep * repeats;
+    if (unitsLeft < 0) throw new TooManySteps();
   }
 }
 

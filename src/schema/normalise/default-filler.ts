@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { isStackOverflow } from "../check.ts";
 import { isRecord } from "../keywords.ts";
+import { withinBound } from "../step-meter.ts";
 import { collectFacets } from "./facets.ts";
 import { cloneData, hasValue, isInheritedName, isPlainObject, setOwn } from "./plain.ts";
 import { type Plan, Planner, reaches } from "./plan.ts";
@@ -9,6 +10,9 @@ import { admitsKind } from "./select.ts";
 
 /** Gives the value with its missing defaults, or the value itself when none is missing. */
 export type DefaultFiller = (value: unknown) => unknown;
+
+/** How often filling looks at each part of a value. */
+const looks = 4;
 
 const fillers = new WeakMap<object, DefaultFiller | null>();
 
@@ -33,9 +37,9 @@ function makeFiller(schema: TSchema): DefaultFiller | null {
   const defaults = new Defaults();
   return (value) => {
     try {
-      return defaults.fillAll(planner.root, value);
+      return withinBound(value, looks, (it) => defaults.fillAll(planner.root, it));
     } catch (error) {
-      // Nested too deeply; validating will say so.
+      // Nested too deeply, or too many steps; validating will say so.
       if (isStackOverflow(error)) return value;
       throw error;
     }

@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import type { Drift } from "../../operation/index.ts";
 import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
-import { TooManySteps } from "../step-meter.ts";
+import { TooManySteps, withinBound } from "../step-meter.ts";
 import { DriftLog } from "./drift-log.ts";
 import { createKnownCheck } from "./known-keys.ts";
 import { Planner } from "./plan.ts";
@@ -32,6 +32,9 @@ export interface Normaliser {
   /** Reports what `normalise` would do and leaves the data as it came. */
   inspect(value: unknown): Normalised;
 }
+
+/** How often normalising looks at each part of a value: to check it, to select what applies, and after changes. */
+const looks = 4;
 
 const normalisers = new WeakMap<object, Normaliser>();
 
@@ -74,7 +77,7 @@ class SchemaNormaliser implements Normaliser {
 
   normalise(value: unknown): Normalised {
     try {
-      return this.#normalise(value);
+      return withinBound(value, looks, (it) => this.#normalise(it));
     } catch (error) {
       if (error instanceof RestlessError || error instanceof TooManySteps) {
         return leave(value, "cannot be normalised in a bounded time");
@@ -106,7 +109,10 @@ class SchemaNormaliser implements Normaliser {
 
   #prepare(): CheckFunction {
     this.#planner = new Planner(this.#schema);
-    this.#known = this.#planner.checks.separable ? createKnownCheck(this.#planner.root) : () => true;
+    const { root, checks } = this.#planner;
+    const known = checks.separable ? createKnownCheck(root) : () => true;
+    // Only what refers to itself or to the same place again and again can take long.
+    this.#known = checks.hasReferences ? (value) => withinBound(value, looks, known) : known;
     return this.#known;
   }
 }

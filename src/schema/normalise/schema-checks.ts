@@ -24,6 +24,7 @@ export class SchemaChecks {
   readonly #resolver: Resolver;
   readonly #checks = new Map<Schema, CheckFunction>();
   #separable: boolean | undefined;
+  #hasReferences = false;
 
   constructor(schema: TSchema) {
     const isType = isRecord(schema) && ("~kind" in schema || "~unsafe" in schema);
@@ -51,6 +52,11 @@ export class SchemaChecks {
   get separable(): boolean {
     this.#separable ??= this.#findsAllReferences();
     return this.#separable;
+  }
+
+  /** Whether any schema of the document refers to another. */
+  get hasReferences(): boolean {
+    return !this.separable || this.#hasReferences;
   }
 
   /** The check of a sub-schema, compiled on its first call. */
@@ -95,6 +101,7 @@ export class SchemaChecks {
       seen.add(schema);
       const targets = this.resolveAll(schema);
       if (targets.length < references.filter((keyword) => Object.hasOwn(schema, keyword)).length) return false;
+      if (targets.length > 0) this.#hasReferences = true;
       pending.push(...targets);
       forEachSubschema(schema, (subschema, keyword) => {
         if (keyword !== "$defs" && keyword !== "definitions") pending.push(subschema);
