@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import {
   buildCallHandler,
   createRegistry,
+  defineOperation,
   FromOpenAPI,
   FromOpenAPIFile,
   FromOpenAPIUrl,
@@ -10,8 +11,11 @@ import {
   isCallError,
   type Limits,
   OperationRegistry,
+  OperationType,
   PendingRequestMap,
   scanOperations,
+  subscribe as subscribeTo,
+  Type,
 } from "@alkdev/operations";
 import { createMCPClient, type MCPClientConfig } from "@alkdev/operations/from-mcp";
 import { OpenAPIService, type OpenAPIServiceOptions, parseOpenAPI } from "@alkdev/operations/from-openapi";
@@ -99,6 +103,26 @@ const subscribe = (settings: (value: number | undefined) => object): Use => {
     await stream.next().finally(() => calls.close());
   };
 };
+const fromRegistry = (settings: (value: number | undefined) => object): Use => {
+  const ticks = defineOperation({
+    namespace: "test",
+    name: "ticks",
+    version: "1.0.0",
+    type: OperationType.SUBSCRIPTION,
+    description: "",
+    inputSchema: Type.Object({}),
+    outputSchema: Type.Number(),
+    accessControl: { requiredScopes: [] },
+    handler: async function* () {
+      yield 1;
+    },
+  });
+  return async (value) => {
+    const stream = subscribeTo(createRegistry({ operations: [ticks] }), "test.ticks", {}, settings(value));
+    await stream.next();
+    await stream.return?.(undefined);
+  };
+};
 const handler = (settings: (value: number | undefined) => object): Use => {
   return (value) => {
     const callMap = new PendingRequestMap();
@@ -157,8 +181,31 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ["worker pool", "heartbeat", "duration or 0", pool((heartbeat) => ({ heartbeat }))],
   ["worker pool", "startTimeout", "duration", pool((startTimeout) => ({ startTimeout }))],
   ["NATS", "heartbeat", "duration", nats((heartbeat) => ({ heartbeat }))],
+  ["NATS", "connect.reconnectTimeWait", "duration", nats((reconnectTimeWait) => ({ connect: { reconnectTimeWait } }))],
+  ["NATS", "connect.reconnectJitter", "duration or 0", nats((reconnectJitter) => ({ connect: { reconnectJitter } }))],
+  ["NATS", "connect.pingInterval", "duration", nats((pingInterval) => ({ connect: { pingInterval } }))],
+  ["NATS", "connect.timeout", "duration", nats((timeout) => ({ connect: { timeout } }))],
   ["Redis", "heartbeat", "duration", redis((heartbeat) => ({ heartbeat }))],
   ["Redis", "maxQueued", "count from 1", redis((maxQueued) => ({ maxQueued }))],
+  ["Redis", "connect.pingInterval", "duration or 0", redis((pingInterval) => ({ connect: { pingInterval } }))],
+  [
+    "Redis",
+    "connect.socket.connectTimeout",
+    "duration or 0",
+    redis((connectTimeout) => ({ connect: { socket: { connectTimeout } } })),
+  ],
+  [
+    "Redis",
+    "connect.socket.socketTimeout",
+    "duration or 0",
+    redis((socketTimeout) => ({ connect: { socket: { socketTimeout } } })),
+  ],
+  [
+    "Redis",
+    "connect.socket.reconnectStrategy",
+    "duration",
+    redis((reconnectStrategy) => ({ connect: { socket: { reconnectStrategy } } })),
+  ],
   [
     "PendingRequestMap",
     "defaultTimeout",
@@ -167,6 +214,8 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ],
   ["subscribe", "idleTimeout", "duration or Infinity", subscribe((idleTimeout) => ({ idleTimeout }))],
   ["subscribe", "credit", "count from 1", subscribe((credit) => ({ credit }))],
+  ["registry.subscribe", "idleTimeout", "duration or Infinity", fromRegistry((idleTimeout) => ({ idleTimeout }))],
+  ["registry.subscribe", "credit", "count from 1", fromRegistry((credit) => ({ credit }))],
   ["buildCallHandler", "defaultTimeout", "duration or Infinity", handler((defaultTimeout) => ({ defaultTimeout }))],
   ["buildCallHandler", "maxTimeout", "duration or Infinity", handler((maxTimeout) => ({ maxTimeout }))],
   ["JWT signer", "lifetime", "duration", (lifetime) => createJWTSigner({ key, audience: "test", lifetime })],

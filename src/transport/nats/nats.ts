@@ -1,5 +1,5 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { type CallError, isCallError } from "../../operation/index.ts";
+import { type CallError, isCallError, resolveDuration } from "../../operation/index.ts";
 import { type BusOptions, BusTransport, cannotConnect, credentialsRefused, resolveBusOptions } from "../bus/index.ts";
 import type { Transport } from "../transport.ts";
 import { NATSEngine } from "./engine.ts";
@@ -12,7 +12,7 @@ export interface NATSTransportOptions extends BusOptions {
    * but from `connect`. @default 127.0.0.1:4222
    */
   servers?: string | string[] | undefined;
-  /** What else the client is told: users, tokens, TLS. */
+  /** What else the client is told: users, tokens, TLS. Durations in it are ms above 0. */
   connect?: ConnectionOptions | undefined;
   /** A connection that is there already. It stays open when the transport is closed. */
   connection?: NatsConnection | undefined;
@@ -70,11 +70,30 @@ async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
       ...(servers === undefined ? {} : { servers }),
       // The client itself takes the scheme for decoration.
       ...(toAddresses(options).some((address) => address.startsWith("tls://")) ? { tls: {} } : {}),
-      ...more,
+      ...checkDriverOptions(more),
     });
   } catch (error) {
     throw toConnectError(options, error);
   }
+}
+
+/** A server that is away is not tried more often than this, in ms, whatever `reconnectDelayHandler` returns. */
+const minReconnectDelay = 50;
+
+/** Refuses numbers that would make the client reconnect or ping without a pause, and leaves out what is undefined. */
+function checkDriverOptions(given: ConnectionOptions = {}): ConnectionOptions {
+  const options = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  ) as ConnectionOptions;
+  for (const name of ["reconnectTimeWait", "pingInterval", "timeout"] as const) {
+    resolveDuration(`connect.${name}`, options[name], undefined);
+  }
+  for (const name of ["reconnectJitter", "reconnectJitterTLS"] as const) {
+    resolveDuration(`connect.${name}`, options[name], undefined, { zero: true });
+  }
+  const { reconnectDelayHandler: toDelay } = options;
+  if (typeof toDelay !== "function") return options;
+  return { ...options, reconnectDelayHandler: () => Math.max(toDelay() || 0, minReconnectDelay) };
 }
 
 function toConnectError(options: NATSTransportOptions, cause: unknown): CallError {

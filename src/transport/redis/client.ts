@@ -1,6 +1,6 @@
 import type * as Redis from "@redis/client";
 import { maxTimerDelay } from "../../internal/timers.ts";
-import { CallError } from "../../operation/index.ts";
+import { CallError, resolveDuration } from "../../operation/index.ts";
 import { cannotConnect, credentialsRefused } from "../bus/index.ts";
 import { isDenial } from "./errors.ts";
 
@@ -62,21 +62,27 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
     commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
   };
   if (client !== undefined) {
-    return () => client.duplicate({ ...own, socket: { ...client.options?.socket, signal } });
+    const socket = { ...client.options?.socket, signal } as SocketOptions;
+    if (socket.reconnectStrategy !== undefined) socket.reconnectStrategy = boundStrategy(socket.reconnectStrategy);
+    return () => client.duplicate({ ...own, socket });
   }
   assertURL(url ?? connect?.url);
+  const socket: SocketOptions = { ...connect?.socket };
+  const zero = { zero: true };
+  const silence = Math.min(Math.max(3 * heartbeat, shortestSilence), maxTimerDelay);
+  const { reconnectStrategy = toDelay } = socket;
   template ??= (await loadRedisClient()).createClient() as unknown as RedisTemplate;
   const like = template;
   const settings = {
-    pingInterval: heartbeat,
     ...connect,
+    pingInterval: resolveDuration("connect.pingInterval", connect?.pingInterval, heartbeat, zero),
     ...(url === undefined ? {} : { url }),
     ...own,
     socket: {
-      connectTimeout: 5_000,
-      socketTimeout: Math.min(Math.max(3 * heartbeat, shortestSilence), maxTimerDelay),
-      reconnectStrategy: toDelay,
-      ...connect?.socket,
+      ...socket,
+      connectTimeout: resolveDuration("connect.socket.connectTimeout", socket.connectTimeout, 5_000, zero),
+      socketTimeout: resolveDuration("connect.socket.socketTimeout", socket.socketTimeout, silence, zero),
+      reconnectStrategy: boundStrategy(reconnectStrategy),
       signal,
     },
   };
@@ -125,6 +131,24 @@ async function connectOnce(client: RedisClient): Promise<void> {
     client.on("error", reject);
     client.connect().then(() => resolve(), reject);
   });
+}
+
+type SocketOptions = NonNullable<Redis.RedisClientOptions["socket"]>;
+type ReconnectStrategy = SocketOptions["reconnectStrategy"];
+
+/** A server that is away is not tried more often than this, in ms, whatever a strategy of the user returns. */
+const minReconnectDelay = 40;
+
+/** Refuses a delay that is not a duration; what a function returns is bounded below. */
+function boundStrategy(strategy: ReconnectStrategy): ReconnectStrategy {
+  if (typeof strategy !== "function") {
+    const isOff = strategy === false;
+    return isOff ? false : resolveDuration("connect.socket.reconnectStrategy", strategy, undefined);
+  }
+  return (retries, cause) => {
+    const delay = strategy(retries, cause);
+    return typeof delay === "number" ? Math.min(Math.max(delay || 0, minReconnectDelay), maxTimerDelay) : delay;
+  };
 }
 
 /** Twice as long each time, up to a second, and never the same for all who wait. */

@@ -309,3 +309,22 @@ test("a stream of changes that ended is opened again, and what may have changed 
   await changed;
   expect(await call(connection, "echo", {})).toBe("{}");
 });
+
+test("a server that asks for its stream to be opened again without a pause is not flooded", async () => {
+  const { handle } = sessions();
+  const times: number[] = [];
+  const { url } = await serveWeb(async (request) => {
+    if (request.method !== "GET") return handle(request);
+    times.push(performance.now());
+    return new Response(`retry: 0\nid: ${times.length}\ndata:\n\n`, {
+      headers: { "content-type": "text/event-stream" },
+    });
+  });
+
+  await connect({ url, protocol: "legacy" });
+
+  await expect.poll(() => times.length).toBeGreaterThanOrEqual(4);
+  const pauses = times.slice(1).map((time, index) => time - times[index]!);
+  // 500 ms, less a fifth at most by chance; timers may be a few ms early by this clock.
+  expect(Math.min(...pauses)).toBeGreaterThan(390);
+});
