@@ -1,4 +1,5 @@
 import { type Linked, LinkedSet } from "./linked-set.ts";
+import { maxTimerDelay } from "./timers.ts";
 
 /** Something that wants to hear when its time is up. */
 export interface Expiring extends Linked {
@@ -8,8 +9,6 @@ export interface Expiring extends Linked {
 
 /** Deadlines within one slot fire together. */
 const slotMilliseconds = 8;
-/** The longest delay that `setTimeout` takes; a longer one would fire at once. */
-const longestDelay = 2 ** 31 - 1;
 
 /** How many deadlines are pending. While there is one, the process stays alive: its caller waits for the outcome. */
 let pending = 0;
@@ -107,7 +106,7 @@ function sweep(): void {
 function schedule(slot: number): void {
   clearTimeout(timer);
   timerSlot = slot;
-  timer = setTimeout(fire, Math.min(Math.max(slot * slotMilliseconds - monotonicNow(), 0), longestDelay));
+  timer = setTimeout(fire, Math.min(Math.max(slot * slotMilliseconds - monotonicNow(), 0), maxTimerDelay));
   holdsProcess = true; // a deadline is pending, or joins in a moment
 }
 
