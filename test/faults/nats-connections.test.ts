@@ -135,7 +135,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
 
     const odd = ["a b", "x 0\r\n\r\nPUB evil", "*", ">", "evil", "operations.call.test", "", "x".repeat(5_000)];
     for (const address of odd) {
-      stranger.publish(`${inbox}.m`, JSON.stringify({ type: "link.taken", requestId: "r", address }));
+      stranger.publish(`${inbox}.m`, JSON.stringify({ type: "link.taken", calls: [{ requestId: "r" }], address }));
       stranger.publish(`${inbox}.m`, JSON.stringify({ type: "link.pinged", question: "q", address }));
     }
     await stranger.flush();

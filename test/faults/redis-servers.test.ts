@@ -192,30 +192,6 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     expect(performance.now() - begun).toBeLessThan(15_000); // the server is given up after as much
   });
 
-  test("what a dead worker has left is claimed, however much the living have not finished", async () => {
-    using redis = await inspect();
-    const stream = "claims:call:test.again";
-    const request = (n: number) => {
-      const frame = requested("test.again", n, `r${n}`);
-      return ["XADD", stream, "*", "from", "claims:inbox:x", "frame", JSON.stringify(frame)];
-    };
-    const take = (consumer: string, count: number) =>
-      redis.send("XREADGROUP", "GROUP", "operations", consumer, "COUNT", String(count), "STREAMS", stream, ">");
-    await redis.send("XGROUP", "CREATE", stream, "operations", "0", "MKSTREAM");
-    await redis.send("SET", "claims:alive:claims:inbox:busy", "1");
-    for (let n = 0; n < 350; n++) await redis.send(...request(n));
-    await take("claims:inbox:busy", 150);
-    await take("claims:inbox:dead", 200);
-    const started: number[] = [];
-    const again = { ...operation("again", (n) => void started.push(n)), idempotent: true };
-
-    await using _ = await serve([again], { prefix: "claims", heartbeat: 200 });
-
-    await vi.waitFor(() => expect(started).toHaveLength(200));
-    expect(started.every((n) => n >= 150)).toBe(true);
-    await vi.waitFor(async () => expect(await redis.send("XLEN", stream)).toBe(150));
-  });
-
   test("a call whose worker died may have run, though its stream was made again meanwhile", async () => {
     using redis = await inspect();
     await using worker = await startWorker("redis", port);

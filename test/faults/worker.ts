@@ -1,11 +1,12 @@
-/** A peer in a process of its own: serves, or asks when it is told to. Arguments: broker, port, heartbeat. */
+/** A peer in a process of its own: serves, or asks when it is told to. Arguments: broker, port, heartbeat, role. */
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";
 import { workOperations } from "./operations.ts";
 
 const [broker, port, heartbeat, role] = process.argv.slice(2) as [BrokerName, string, string, "serve" | "ask"];
-const map = new PendingRequestMap(await connectBroker(broker, Number(port), { heartbeat: Number(heartbeat) }));
+const options = { heartbeat: Number(heartbeat), prefix: process.env["PREFIX"] };
+const map = new PendingRequestMap(await connectBroker(broker, Number(port), options));
 
 if (role === "ask") {
   for await (const { data } of map.subscribe("work.count", { n: 10 })) process.send!({ kind: "heard", data });

@@ -26,7 +26,7 @@ export const defaultPromises: Promises = {
   start: 250,
   abort: 250,
   stop: 2_000,
-  repeats: { redis: 3 },
+  repeats: { nats: 3, redis: 3 },
   heal: 5_000,
   memory: 50 * 1024 * 1024,
   secrets: [],

@@ -4,7 +4,7 @@ import type { HistoryEvent } from "./events.ts";
 export const invariants = {
   I1: "every call settles exactly once, by its deadline",
   I2: "no handler starts after the deadline or after its caller gave up",
-  I3: "a call is started at most once; more often only if it is idempotent, on Redis",
+  I3: "a call is started at most once; more often only if it is idempotent, on a broker",
   I4: "an answer belongs to the call that it answers, and to a handler that ran",
   I5: "mayHaveRun: false means that no handler started",
   I6: "nothing is left behind: no handler, no connection, no process",

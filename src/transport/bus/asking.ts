@@ -2,20 +2,19 @@ import { monotonicNow } from "../../internal/deadlines.ts";
 import { type CallError, operationNotFound } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import { AskedCall, AskedCalls } from "./asked-calls.ts";
-import type { Engine, LongRequest } from "./engine.ts";
+import { attemptOf, type CallRef, sliceRefs, toCallRef } from "./call-refs.ts";
+import type { Engine } from "./engine.ts";
 import { notConnected, workerGone } from "./errors.ts";
 import { stamp } from "./message.ts";
 import type { Post } from "./post.ts";
-
-const questionsPerMessage = 100;
-/** In bytes, and rather too large: a question with its id. */
-const questionSize = 400;
+import { SilentWorkers } from "./silent-workers.ts";
 
 /** The asking half of a peer: requests, what their workers say, and what is said to them. */
 export class Asking {
   readonly #engine: Engine;
   readonly #post: Post;
   readonly #calls: AskedCalls;
+  readonly #silent: SilentWorkers;
   readonly #nearestId: (operationId: string) => string | undefined;
 
   constructor(engine: Engine, post: Post, limit: number, nearestId: (operationId: string) => string | undefined) {
@@ -23,13 +22,15 @@ export class Asking {
     this.#post = post;
     this.#nearestId = nearestId;
     this.#calls = new AskedCalls(limit);
+    this.#silent = new SilentWorkers(engine, post, this.#calls);
   }
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (!this.#engine.isConnected) throw notConnected(this.#engine.name);
     const { requestId } = frame;
     const text = this.#post.encode(stamp(frame));
-    const call = new AskedCall(operationId, onReply);
+    const call = new AskedCall(operationId, onReply, text, this.#calls.tick);
+    call.isSubscription = frame.credit !== undefined;
     this.#calls.add(requestId, call);
     try {
       call.ticket = this.#engine.ask(operationId, requestId, text);
@@ -48,34 +49,44 @@ export class Asking {
     this.#calls.take(frame);
   }
 
-  /** The peer that runs a call says where it is, which also asks whether somebody still waits. */
-  noteWorker(requestId: string, address: string): void {
-    const call = this.#calls.get(requestId);
-    if (call === undefined) {
-      const frame: FollowUp = { type: "call.aborted", requestId, reason: "nobody waits for it" };
-      return this.#engine.send(address, this.#post.sign(frame));
+  /** A worker says which calls it has, which also asks whether somebody still waits for them. */
+  noteWorker(address: string, refs: readonly CallRef[]): void {
+    const unwanted = refs.filter((ref) => !this.#noteSign(address, ref));
+    const reason = "nobody waits for it";
+    for (const some of sliceRefs(unwanted, this.#post)) {
+      const frames = some.map((ref) => ({ ...toAbort(ref), reason }));
+      this.#engine.send(address, this.#post.sign(...frames));
     }
-    call.worker = address;
-    if (call.heldCredit === 0) return;
-    const count = call.heldCredit;
-    call.heldCredit = 0;
-    this.#tellWorker(call, { type: "call.credited", requestId, count });
   }
 
-  /** A worker asks for the time here, to tell how old requests are. Comes after every abort that was sent before. */
-  tellClock(address: string, question: string): void {
-    const frame = { type: "link.ponged", question, clock: monotonicNow() };
+  /**
+   * A worker asks for the time here, to tell how old requests are, and which of those that came late it may start.
+   * The reply comes after every abort that was sent before.
+   */
+  tellClock(address: string, question: string, refs: readonly CallRef[]): void {
+    const withdrawn = refs.filter((ref) => !this.#noteSign(address, ref));
+    const frame = { type: "link.ponged", question, clock: monotonicNow(), withdrawn };
     this.#engine.send(address, this.#post.encode(frame));
+  }
+
+  /** A worker has the operation, and says that it may run more than once. */
+  noteOffer(operationId: string): void {
+    this.#silent.noteOffer(operationId);
   }
 
   onUnserved(requestId: string): void {
     const call = this.#calls.get(requestId);
     if (call === undefined) return;
-    this.#calls.fail(requestId, operationNotFound(call.operationId, this.#nearestId(call.operationId)));
+    const isMoved = call.attempt > 0;
+    const error = isMoved
+      ? workerGone(call.operationId)
+      : operationNotFound(call.operationId, this.#nearestId(call.operationId));
+    this.#calls.fail(requestId, error);
   }
 
   onRefused(requestId: string, error: CallError): void {
-    this.#calls.fail(requestId, error);
+    const call = this.#calls.get(requestId);
+    if (call !== undefined) this.#calls.fail(requestId, call.attempt > 0 ? workerGone(call.operationId) : error);
   }
 
   onDenied(operationId: string, error: CallError): void {
@@ -86,33 +97,16 @@ export class Asking {
   }
 
   onGone(address: string): void {
-    for (const [requestId, call] of this.#calls.entries()) {
-      if (call.worker === address) void this.#loseWorker(requestId, call);
-    }
+    this.#silent.onGone(address);
   }
 
   onLinkLost(error: CallError): void {
     for (const [requestId] of this.#calls.entries()) this.#calls.fail(requestId, error);
   }
 
-  /** Asks about calls that take long: who works on them may be gone without a word. */
-  beat(): void {
-    const unknown: LongRequest[] = [];
-    const known = new Map<string, Array<{ type: string }>>();
-    for (const [requestId, call] of this.#calls.entries()) {
-      const { operationId, ticket, worker, isOld } = call;
-      call.isOld = true;
-      if (!isOld) continue;
-      if (worker === undefined) {
-        unknown.push({ requestId, operationId, ticket });
-        continue;
-      }
-      const questions = known.get(worker) ?? [];
-      questions.push({ type: "link.asked", requestId } as never);
-      known.set(worker, questions);
-    }
-    if (unknown.length > 0) this.#engine.checkWorkers?.(unknown);
-    for (const [worker, frames] of known) this.#askWorker(worker, frames);
+  /** Looks for calls whose worker is silent. */
+  tick(isHeartbeat: boolean): void {
+    this.#silent.tick(isHeartbeat);
   }
 
   /** Gives up every call, and tells those who work on them. */
@@ -123,27 +117,37 @@ export class Asking {
     }
   }
 
-  #askWorker(worker: string, frames: Array<{ type: string }>): void {
-    const most = Math.max(1, Math.min(questionsPerMessage, Math.floor(this.#post.maxMessage / questionSize)));
-    for (let start = 0; start < frames.length; start += most) {
-      this.#engine.send(worker, this.#post.sign(...frames.slice(start, start + most)), true);
+  /** False when nobody waits for that attempt of the call. */
+  #noteSign(address: string, ref: CallRef): boolean {
+    const { requestId } = ref;
+    const call = this.#calls.get(requestId);
+    if (call === undefined || call.attempt !== attemptOf(ref)) return false;
+    call.worker = address;
+    call.heardAt = this.#calls.tick;
+    if (call.heldCredit > 0) {
+      const count = call.heldCredit;
+      call.heldCredit = 0;
+      this.#tellWorker(call, { type: "call.credited", requestId, count });
     }
-  }
-
-  async #loseWorker(requestId: string, call: AskedCall): Promise<void> {
-    call.worker = undefined;
-    const isKept = (await this.#engine.isKept?.(call.ticket)) ?? false;
-    if (!isKept && this.#calls.get(requestId) === call) this.#calls.fail(requestId, workerGone(call.operationId));
+    return true;
   }
 
   #tellWorker(call: AskedCall, frame: FollowUp): void {
-    if (call.worker !== undefined) return this.#engine.send(call.worker, this.#post.sign(frame));
     if (frame.type === "call.credited") {
-      call.heldCredit += frame.count;
+      if (call.worker === undefined) call.heldCredit += frame.count;
+      else this.#engine.send(call.worker, this.#post.sign(frame));
       return;
     }
-    const { requestId } = frame;
-    const held: FollowUp[] = call.heldCredit > 0 ? [{ type: "call.credited", requestId, count: call.heldCredit }] : [];
-    this.#engine.withdraw(call.operationId, call.ticket, this.#post.sign(...held, frame));
+    const { requestId, reason } = frame;
+    const abort = { ...frame, ...toAbort(toCallRef(requestId, call.attempt)), reason };
+    if (call.worker !== undefined) return this.#engine.send(call.worker, this.#post.sign(abort));
+    const count = call.heldCredit;
+    const held: FollowUp[] = count > 0 ? [{ type: "call.credited", requestId, count }] : [];
+    this.#engine.withdraw?.(call.ticket);
+    this.#engine.broadcast(call.operationId, this.#post.sign(...held, abort));
   }
+}
+
+function toAbort(ref: CallRef): CallRef & { type: "call.aborted" } {
+  return { type: "call.aborted", ...toCallRef(ref.requestId, attemptOf(ref)) };
 }

@@ -22,6 +22,7 @@ import {
   type Unsubscribe,
 } from "../transport.ts";
 import { Asking } from "./asking.ts";
+import { readCallRefs } from "./call-refs.ts";
 import type { Engine, EngineEvents } from "./engine.ts";
 import { linkLost, orNotConnected } from "./errors.ts";
 import { fullLetter } from "./mailbag.ts";
@@ -29,6 +30,7 @@ import { readMessage } from "./message.ts";
 import { PeerBook } from "./peer-book.ts";
 import { Post } from "./post.ts";
 import { Serving } from "./serving.ts";
+import { startTicks } from "./ticks.ts";
 
 const log = logger("transport", "bus");
 
@@ -62,7 +64,7 @@ export class BusTransport implements Transport, EngineEvents {
   readonly #asking: Asking;
   readonly #serving: Serving;
   readonly #peers: PeerBook;
-  readonly #timer: NodeJS.Timeout;
+  readonly #stopTicks: () => void;
   #listening: Promise<void> | undefined;
   #dropped = 0;
   #closing: Promise<void> | undefined;
@@ -85,8 +87,7 @@ export class BusTransport implements Transport, EngineEvents {
       },
       gossip: (frame) => post.gossip(frame),
     });
-    this.#timer = setInterval(() => this.#beat(), heartbeat);
-    this.#timer.unref(); // signs of life are no reason to stay alive
+    this.#stopTicks = startTicks(heartbeat, (isHeartbeat) => this.#tick(isHeartbeat));
   }
 
   /** How many messages came that made no sense. */
@@ -111,8 +112,8 @@ export class BusTransport implements Transport, EngineEvents {
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     const idempotent = specs.filter((spec) => spec.idempotent === true);
+    this.#serving.setIdempotent(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
     try {
-      await this.#engine.setIdempotent?.(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
       await this.#listen();
     } catch (error) {
       throw orNotConnected(this.name, error);
@@ -134,10 +135,9 @@ export class BusTransport implements Transport, EngineEvents {
     return this.#closing;
   }
 
-  onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void {
+  onRequest(message: string | Uint8Array, from: string): void {
     const frame = from === "" ? this.#drop() : this.#decodeRequest(message);
-    if (frame === undefined) this.#engine.settle?.(receipt);
-    else this.#serving.take(frame, from, receipt);
+    if (frame !== undefined) this.#serving.take(frame, from);
   }
 
   onMessage(message: string | Uint8Array): void {
@@ -162,15 +162,6 @@ export class BusTransport implements Transport, EngineEvents {
     this.#asking.onDenied(operationId, error);
   }
 
-  onPoison(message: string | Uint8Array, from: string): void {
-    const frame = this.#decodeRequest(message);
-    if (frame === undefined) return;
-    log.error("{operationId} was given up: several workers died with one request.", {
-      operationId: frame.operationId,
-    });
-    this.#serving.refusePoison(frame, from);
-  }
-
   onGone(address: string): void {
     this.#serving.onGone(address);
     this.#asking.onGone(address);
@@ -190,7 +181,7 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   async #close(reason: Error | undefined): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopTicks();
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
     this.#asking.close(error);
     this.#serving.close(error);
@@ -211,7 +202,8 @@ export class BusTransport implements Transport, EngineEvents {
         return this.#serving.follow(frame as FollowUp, from);
       case "link.taken":
       case "link.asked":
-        return this.#takeProbe(frame as unknown as Record<string, unknown>, from);
+      case "link.offered":
+        return this.#takeSign(frame as unknown as Record<string, unknown>, from);
       case "link.pinged":
       case "link.ponged":
         return this.#takeClock(frame as unknown as Record<string, unknown>);
@@ -220,25 +212,30 @@ export class BusTransport implements Transport, EngineEvents {
     }
   }
 
-  #takeProbe({ type, requestId, address }: Record<string, unknown>, from: string): void {
-    if (typeof requestId !== "string") return this.#drop();
-    if (type === "link.asked" && from !== "") return this.#serving.confirm(requestId, from);
-    if (type === "link.taken" && typeof address === "string") return this.#asking.noteWorker(requestId, address);
+  #takeSign({ type, operationId, address, calls }: Record<string, unknown>, from: string): void {
+    const refs = readCallRefs(calls);
+    const isNamed = typeof operationId === "string";
+    if (type === "link.offered" && isNamed) return this.#asking.noteOffer(operationId);
+    if (refs === undefined) return this.#drop();
+    if (type === "link.asked" && isNamed && from !== "") return this.#serving.confirm(operationId, refs, from);
+    if (type === "link.taken" && typeof address === "string") return this.#asking.noteWorker(address, refs);
     this.#drop();
   }
 
-  #takeClock({ type, address, question, clock }: Record<string, unknown>): void {
+  #takeClock({ type, address, question, clock, calls, withdrawn }: Record<string, unknown>): void {
     if (typeof question !== "string") return this.#drop();
-    if (type === "link.pinged" && typeof address === "string") return this.#asking.tellClock(address, question);
+    if (type === "link.pinged" && typeof address === "string") {
+      return this.#asking.tellClock(address, question, readCallRefs(calls) ?? []);
+    }
     if (!Number.isFinite(clock)) return this.#drop();
-    this.#serving.noteClock(question, clock as number);
+    this.#serving.noteClock(question, clock as number, readCallRefs(withdrawn) ?? []);
   }
 
-  #beat(): void {
+  #tick(isHeartbeat: boolean): void {
     if (!this.#engine.isConnected) return;
-    this.#peers.beat();
-    this.#serving.beat();
-    this.#asking.beat();
+    if (isHeartbeat) this.#peers.beat();
+    this.#serving.tick(isHeartbeat);
+    this.#asking.tick(isHeartbeat);
   }
 
   #listen(): Promise<void> {

@@ -5,13 +5,13 @@ const memory = 10_000;
 export class EarlyAborts {
   readonly #keys = new Set<string>();
 
-  add(from: string, requestId: string): void {
+  add(from: string, requestId: string, attempt: number): void {
     if (this.#keys.size >= memory) this.#keys.delete(this.#keys.values().next().value!);
-    this.#keys.add(`${from} ${requestId}`);
+    this.#keys.add(`${from} ${attempt} ${requestId}`);
   }
 
   /** True when the request was aborted before it came. */
-  delete(from: string, requestId: string): boolean {
-    return this.#keys.size > 0 && this.#keys.delete(`${from} ${requestId}`);
+  delete(from: string, requestId: string, attempt: number): boolean {
+    return this.#keys.size > 0 && this.#keys.delete(`${from} ${attempt} ${requestId}`);
   }
 }

@@ -17,8 +17,14 @@ export interface Engine {
    * stands for the request in other methods.
    */
   ask(operationId: string, requestId: string, text: string): unknown;
-  /** Takes a request back that nobody is known to have taken, and tells all who serve the operation. */
-  withdraw(operationId: string, ticket: unknown, text: string): void;
+  /** Sends to all who serve an operation. */
+  broadcast(operationId: string, text: string): void;
+  /** Takes a request back, if the engine still holds it. */
+  withdraw?(ticket: unknown): void;
+  /** The same, and resolves with whether no worker can have seen the request. */
+  recall?(ticket: unknown): Promise<boolean>;
+  /** Keeps a request that several workers were lost with, to be looked at. */
+  bury?(operationId: string, text: string): void;
   /** Sends to one peer. With `isProbe`, `onGone` tells when nobody is there. */
   send(address: string, text: string, isProbe?: boolean): void;
   /** Sends to every peer that hears of peers. */
@@ -29,14 +35,8 @@ export interface Engine {
   serve(operationIds: readonly string[]): Promise<void>;
   /** Resolves when no further request for these operations can come. */
   stop(operationIds: readonly string[]): Promise<void>;
-  /** Says which of the operations may run more than once. */
-  setIdempotent?(operationIds: readonly string[]): Promise<void>;
-  /** The answer to a request is on its way, or nobody waits for it. `receipt` came with the request. */
-  settle?(receipt: unknown): void;
   /** Finds out whether anybody alive serves operations whose answers take long. `onUnserved` and `onRefused` tell. */
   checkWorkers?(requests: readonly LongRequest[]): void;
-  /** Tells whether a request, whose worker is gone, will be given to another. */
-  isKept?(ticket: unknown): Promise<boolean>;
 
   /** A promise that resolves when more may be sent, or nothing while it may. */
   whenWritable(): Promise<void> | undefined;
@@ -53,8 +53,8 @@ export interface LongRequest {
 
 /** What an engine tells. */
 export interface EngineEvents {
-  /** `from` is empty when nobody can be answered. `receipt` comes back with `settle`. */
-  onRequest(message: string | Uint8Array, from: string, receipt?: unknown): void;
+  /** `from` is empty when nobody can be answered. */
+  onRequest(message: string | Uint8Array, from: string): void;
   /** Something was sent to this peer's address, or was said to all who serve an operation of it. */
   onMessage(message: string | Uint8Array): void;
   onGossip(message: string | Uint8Array): void;
@@ -64,8 +64,6 @@ export interface EngineEvents {
   onRefused(requestId: string, error: CallError): void;
   /** The server does not take requests for this operation from here. */
   onDenied(operationId: string, error: CallError): void;
-  /** A request that was given up because several workers died with it. */
-  onPoison(message: string | Uint8Array, from: string): void;
   onGone(address: string): void;
   /** Replies may have been lost. */
   onLinkLost(error: Error): void;

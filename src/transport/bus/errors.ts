@@ -60,6 +60,18 @@ export function workerGone(operationId: string, mayHaveRun = true): CallError {
   return unavailable(`The peer that had taken "${operationId}" is gone and`, { mayHaveRun });
 }
 
+/** `UNAVAILABLE`: no worker has acknowledged a request within two heartbeats, and it was withdrawn. */
+export function unacknowledged(operationId: string, mayHaveRun: boolean): CallError {
+  const message = `No worker acknowledged "${operationId}" within two heartbeats, so the request was withdrawn.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun });
+}
+
+/** `UNAVAILABLE`: a request that another worker may have started came to a worker where it must not run again. */
+export function notMovable(operationId: string): CallError {
+  const message = `The worker of "${operationId}" was lost, and another one does not run it again.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true });
+}
+
 /** `EXECUTION_ERROR`: every worker that took the request died before it answered. */
 export function poisonous(operationId: string): CallError {
   const message = `"${operationId}" was given up: every worker that took this request died with it.`;

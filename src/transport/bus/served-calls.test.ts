@@ -7,7 +7,7 @@ const request = (requestId: string) => ({ type: "call.requested", requestId, ope
 
 test("credit that comes before the handler is told once, and an abort after it", () => {
   const calls = new ServedCalls(defaultLimits);
-  const call = calls.add("somebody", { ...request("r"), credit: 1 }, undefined);
+  const call = calls.add("somebody", { ...request("r"), credit: 1 }, 0);
   const told: FollowUp[] = [];
 
   for (let n = 0; n < 1_000; n++) call.tell({ type: "call.credited", requestId: "r", count: 2 });
@@ -24,8 +24,8 @@ test("credit that comes before the handler is told once, and an abort after it",
 
 test("one who makes up many askers cannot have more calls pending than all together may", () => {
   const calls = new ServedCalls({ ...defaultLimits, pendingCalls: 2 });
-  const first = calls.add("asker 1", request("r"), undefined);
-  calls.add("asker 2", request("r"), undefined);
+  const first = calls.add("asker 1", request("r"), 0);
+  calls.add("asker 2", request("r"), 0);
 
   const refused = calls.refusal("asker 3", request("r"));
   calls.end(first);

@@ -1,6 +1,7 @@
 import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, SendFollowUp } from "../transport.ts";
+import { attemptOf } from "./call-refs.ts";
 
 /** How much may run at once, for all askers and for each. */
 export interface ServedLimits {
@@ -15,21 +16,25 @@ export class ServedCall {
   readonly requestId: string;
   readonly operationId: string;
   readonly isSubscription: boolean;
-  /** What the engine wants to hear about when the call has ended. */
-  readonly receipt: unknown;
+  /** Above 0 when other workers were lost with this call before. */
+  readonly attempt: number;
+  /** The tick at which it came. */
+  readonly takenAt: number;
   hasEnded = false;
-  /** Has run for so long that it is worth asking whether somebody still waits. */
-  isOld = false;
+  /** Whether its caller knows that it is here. */
+  isAcknowledged = false;
   #send: SendFollowUp | undefined = undefined;
   #earlyCredit = 0;
   #earlyAbort: FollowUp | undefined = undefined;
 
-  constructor(from: string, { requestId, operationId, credit }: CallRequested, receipt: unknown) {
+  constructor(from: string, frame: CallRequested, takenAt: number) {
+    const { requestId, operationId, credit } = frame;
     this.from = from;
     this.requestId = requestId;
     this.operationId = operationId;
     this.isSubscription = credit !== undefined;
-    this.receipt = receipt;
+    this.attempt = attemptOf(frame);
+    this.takenAt = takenAt;
   }
 
   /** Takes what hears later frames; what came meanwhile is not lost. */
@@ -83,13 +88,13 @@ export class ServedCalls {
     );
   }
 
-  add(from: string, frame: CallRequested, receipt: unknown): ServedCall {
+  add(from: string, frame: CallRequested, takenAt: number): ServedCall {
     let asker = this.#askers.get(from);
     if (asker === undefined) {
       asker = { calls: new TurnoverMap(), subscriptions: 0 };
       this.#askers.set(from, asker);
     }
-    const call = new ServedCall(from, frame, receipt);
+    const call = new ServedCall(from, frame, takenAt);
     this.#size++;
     asker.calls.set(call.requestId, call);
     if (call.isSubscription) asker.subscriptions++;

@@ -76,7 +76,7 @@ export class NATSEngine implements Engine {
     if (!this.#publish(this.#subjects.call(operationId), text, reply)) throw notConnected(this.name);
   }
 
-  withdraw(operationId: string, _ticket: unknown, text: string): void {
+  broadcast(operationId: string, text: string): void {
     this.#publish(this.#subjects.abort(operationId), text);
   }
 

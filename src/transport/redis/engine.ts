@@ -1,18 +1,19 @@
 import { logger } from "../../internal/log.ts";
 import { atMost, type Engine, type EngineEvents, type LongRequest, notConnected, workerGone } from "../bus/index.ts";
-import { Claims } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
 import { commandFailed, denialOf } from "./errors.ts";
 import { group, Keys } from "./keys.ts";
 import { Reader } from "./reader.ts";
 import { Removals } from "./removals.ts";
-import { joinScript, surveyScript } from "./scripts.ts";
+import { joinScript, recallScript, surveyScript } from "./scripts.ts";
 
 const log = logger("transport", "redis");
 
 /** Above this many bytes on their way a sender waits. */
 const highWater = 1024 * 1024;
+/** How many requests that several workers were lost with are kept to be looked at. */
+const maxDead = 1_000;
 
 /** What the Redis engine is told. */
 export interface RedisEngineOptions {
@@ -50,7 +51,6 @@ export class RedisEngine implements Engine {
   /** Operations that are served no more, which the server does not know yet. */
   readonly #left = new Set<string>();
   readonly #removals: Removals;
-  readonly #claims: Claims;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (message: string) => this.#events.onMessage(message);
   #readClient: RedisClient | undefined;
@@ -69,7 +69,6 @@ export class RedisEngine implements Engine {
     this.#commands = commands;
     this.#subscriber = subscriber;
     this.#removals = new Removals(commands);
-    this.#claims = new Claims(commands, this.#keys, this.address, 3 * options.heartbeat);
     for (const client of [commands, subscriber]) {
       client.on("error", (error) => this.#onLost(error));
       client.on("ready", () => this.#onReady());
@@ -95,7 +94,7 @@ export class RedisEngine implements Engine {
       (id) => {
         if (id === null) return this.#events.onUnserved(requestId);
         ticket.id = id as string;
-        if (ticket.isWithdrawn) this.#removals.add(key, ticket.id, false);
+        if (ticket.isWithdrawn) this.#removals.add(key, ticket.id);
       },
       (error: Error) => {
         this.#events.onRefused(requestId, commandFailed(error));
@@ -104,11 +103,31 @@ export class RedisEngine implements Engine {
     return ticket;
   }
 
-  withdraw(operationId: string, ticket: unknown, text: string): void {
+  broadcast(operationId: string, text: string): void {
+    this.#publish(this.#keys.abort(operationId), text);
+  }
+
+  withdraw(ticket: unknown): void {
     const { key, id } = ticket as Ticket;
     if (id === undefined) (ticket as Ticket).isWithdrawn = true;
-    else this.#removals.add(key, id, false);
-    this.#publish(this.#keys.abort(operationId), text);
+    else this.#removals.add(key, id);
+  }
+
+  async recall(ticket: unknown): Promise<boolean> {
+    const { key, id } = ticket as Ticket;
+    this.withdraw(ticket);
+    if (id === undefined) return false;
+    const reply = await this.#commands.sendCommand(["EVAL", recallScript, "1", key, group, id]);
+    const [wasHeld, last] = reply as [number, string];
+    return wasHeld === 1 && isAfter(id, last);
+  }
+
+  bury(operationId: string, text: string): void {
+    const fields = ["stream", this.#keys.call(operationId), "from", this.address, "frame", text];
+    const bound = ["MAXLEN", "~", String(maxDead)];
+    this.#commands
+      .sendCommand(["XADD", this.#keys.dead, ...bound, "*", ...fields])
+      .catch((error) => log.warn("A request that was given up could not be kept: {error}", { error }));
   }
 
   send(address: string, text: string): void {
@@ -150,19 +169,6 @@ export class RedisEngine implements Engine {
     await atMost(this.#leaveAll(ids));
   }
 
-  async setIdempotent(operationIds: readonly string[]): Promise<void> {
-    const kept = this.#claims.keepsAny;
-    this.#claims.setKept(operationIds.map((id) => this.#keys.call(id)));
-    // What is being read now is read the old way.
-    if (this.#claims.keepsAny !== kept) await this.#reader?.interrupt();
-  }
-
-  settle(receipt: unknown): void {
-    if (receipt === undefined) return;
-    const { key, id } = receipt as { key: string; id: string };
-    this.#removals.add(key, id, true);
-  }
-
   checkWorkers(requests: readonly LongRequest[]): void {
     const byOperation = new Map<string, LongRequest[]>();
     for (const request of requests) {
@@ -175,13 +181,6 @@ export class RedisEngine implements Engine {
         log.debug("Workers cannot be told: {error}", { error }),
       );
     }
-  }
-
-  async isKept(ticket: unknown): Promise<boolean> {
-    const { key, id } = ticket as Ticket;
-    if (id === undefined) return false;
-    const reply = await this.#commands.sendCommand(["XRANGE", key, id, id]).catch(() => []);
-    return readEntries(reply).length > 0;
   }
 
   whenWritable(): Promise<void> | undefined {
@@ -216,16 +215,11 @@ export class RedisEngine implements Engine {
     );
   }
 
-  #onEntries(key: string, entries: Entry[], isPending: boolean): void {
-    const isKept = isPending && this.#claims.isKept(key);
-    for (const entry of entries) {
-      if (!isKept) this.#removals.add(key, entry.id, isPending);
-      this.#onEntry(key, entry, isKept);
+  #onEntries(key: string, entries: readonly Entry[]): void {
+    for (const { id, from, text } of entries) {
+      this.#removals.add(key, id);
+      this.#events.onRequest(text, this.#keys.isAddress(from) ? from : "");
     }
-  }
-
-  #onEntry(key: string, { id, from, text }: Entry, isKept: boolean): void {
-    this.#events.onRequest(text, this.#keys.isAddress(from) ? from : "", isKept ? { key, id } : undefined);
   }
 
   async #begin(operationIds: readonly string[]): Promise<void> {
@@ -247,15 +241,11 @@ export class RedisEngine implements Engine {
   }
 
   async #openReader(): Promise<Reader> {
-    const engine = this;
     const client = this.#options.createClient();
     const reader = new Reader(client, this.#commands, {
       consumer: this.address,
       block: Math.min(1_000, this.#options.heartbeat),
-      get keepsPending() {
-        return engine.#claims.keepsAny;
-      },
-      onEntries: (key, entries, isPending) => this.#onEntries(key, entries, isPending),
+      onEntries: (key, entries) => this.#onEntries(key, entries),
       rejoin: () => this.#join([...this.#operations.keys()]),
     });
     this.#readClient = client;
@@ -297,7 +287,7 @@ export class RedisEngine implements Engine {
     const key = this.#keys.call(operationId);
     const [, , , left] = await this.#survey(key, this.address);
     this.#left.delete(operationId);
-    for (const entry of readEntries(left)) this.#onEntry(key, entry, false);
+    this.#onEntries(key, readEntries(left));
   }
 
   async #checkOperation(operationId: string, waiting: readonly LongRequest[]): Promise<void> {
@@ -327,10 +317,6 @@ export class RedisEngine implements Engine {
     try {
       const wasAlive = await this.#sayAlive();
       if (!wasAlive) await this.#join([...this.#operations.keys()]);
-      await this.#claims.collect([...this.#operations.keys()], {
-        onEntry: (key, entry) => this.#onEntry(key, entry, true),
-        onPoison: ({ text, from }) => this.#events.onPoison(text, from),
-      });
     } catch (error) {
       log.debug("A sign of life was lost: {error}", { error });
     }

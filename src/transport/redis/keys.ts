@@ -7,7 +7,7 @@ export class Keys {
   readonly peers: string;
   /** What the keys of workers that are alive begin with. */
   readonly alive: string;
-  /** Requests that several workers died with. */
+  /** Requests that several workers were lost with. */
   readonly dead: string;
   readonly #calls: string;
   readonly #aborts: string;

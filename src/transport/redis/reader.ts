@@ -17,9 +17,7 @@ export interface ReaderHost {
   readonly consumer: string;
   /** How long one read waits, in ms: what its connection is silent at most. */
   readonly block: number;
-  /** Whether requests must stay on the list of pending ones until they are settled. */
-  readonly keepsPending: boolean;
-  onEntries(key: string, entries: Entry[], isPending: boolean): void;
+  onEntries(key: string, entries: Entry[]): void;
   /** Makes the streams again that were there. */
   rejoin(): Promise<void>;
 }
@@ -95,10 +93,9 @@ export class Reader {
   }
 
   async #read(): Promise<void> {
-    const { consumer, block, keepsPending } = this.#host;
+    const { consumer, block } = this.#host;
     const keys = [...this.#keys];
-    const mode = keepsPending ? [] : ["NOACK"];
-    const options = ["GROUP", group, consumer, "COUNT", String(batch), "BLOCK", String(block), ...mode];
+    const options = ["GROUP", group, consumer, "COUNT", String(batch), "BLOCK", String(block), "NOACK"];
     try {
       const reply = await this.#client.sendCommand([
         "XREADGROUP",
@@ -110,7 +107,7 @@ export class Reader {
       this.#isFailing = false;
       if (!Array.isArray(reply)) return;
       for (const [key, entries] of reply as Array<[string, unknown]>) {
-        this.#host.onEntries(key, readEntries(entries), keepsPending);
+        this.#host.onEntries(key, readEntries(entries));
       }
     } catch (error) {
       await this.#recover(error as Error);

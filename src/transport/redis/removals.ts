@@ -1,6 +1,5 @@
 import { logger } from "../../internal/log.ts";
 import type { RedisClient } from "./client.ts";
-import { group } from "./keys.ts";
 
 const log = logger("transport", "redis");
 
@@ -10,17 +9,14 @@ const mostAtOnce = 10_000;
 export class Removals {
   readonly #client: RedisClient;
   readonly #gone = new Map<string, string[]>();
-  readonly #acknowledged = new Map<string, string[]>();
   #isDeferred = false;
 
   constructor(client: RedisClient) {
     this.#client = client;
   }
 
-  /** `isPending`: it also stands in the list of those that a worker has taken and not settled. */
-  add(key: string, id: string, isPending: boolean): void {
+  add(key: string, id: string): void {
     push(this.#gone, key, id);
-    if (isPending) push(this.#acknowledged, key, id);
     if (this.#isDeferred) return;
     this.#isDeferred = true;
     setImmediate(() => {
@@ -32,10 +28,7 @@ export class Removals {
   async flush(): Promise<void> {
     if (!this.#client.isReady) return; // they stay until the server is back
     const commands: string[][] = [];
-    for (const [key, ids] of this.#acknowledged)
-      for (const some of slices(ids)) commands.push(["XACK", key, group, ...some]);
     for (const [key, ids] of this.#gone) for (const some of slices(ids)) commands.push(["XDEL", key, ...some]);
-    this.#acknowledged.clear();
     this.#gone.clear();
     await Promise.all(commands.map((command) => this.#client.sendCommand(command))).catch((error) =>
       log.debug("Requests could not be removed: {error}", { error }),

@@ -43,3 +43,17 @@ end
 if leaving ~= '' then left = redis.call('XRANGE', key, '(' .. last, '+', 'COUNT', 1000) end
 redis.call('DEL', key)
 return {0, last, held, left}`;
+
+/**
+ * Removes a request from the stream in KEYS. Gives whether the stream held it, and the last id that a worker was given.
+ * ARGV: group, id.
+ */
+export const recallScript = `
+local last = ''
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+    if info[2] == ARGV[1] then last = info[8] end
+  end
+end
+if last == '' then return {0, ''} end
+return {redis.call('XDEL', KEYS[1], ARGV[2]), last}`;

@@ -1,0 +1,29 @@
+import type { Engine } from "./engine.ts";
+
+/** A frame that was sent, and where to: an address, `one of` or `all of` those that serve an operation. */
+export type Sent = Record<string, unknown> & { to: string };
+
+/** An engine that only notes what is sent. */
+export function createEngine(more: Partial<Engine> = {}): { engine: Engine; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const note = (to: string, text: string) => {
+    for (const line of text.split("\n")) if (line.startsWith("{")) sent.push({ ...JSON.parse(line), to });
+  };
+  const engine: Engine = {
+    name: "by hand",
+    address: "here",
+    maxMessage: 1_000_000,
+    isConnected: true,
+    ask: (operationId, _requestId, text) => note(`one of ${operationId}`, text),
+    broadcast: (operationId, text) => note(`all of ${operationId}`, text),
+    send: note,
+    gossip: () => {},
+    listen: async () => {},
+    serve: async () => {},
+    stop: async () => {},
+    whenWritable: () => undefined,
+    close: async () => {},
+    ...more,
+  };
+  return { engine, sent };
+}

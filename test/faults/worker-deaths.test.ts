@@ -1,0 +1,145 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { startNATS } from "../services/nats.ts";
+import { startProxy } from "../services/proxy.ts";
+import { startRedis } from "../services/redis.ts";
+import { connectBroker } from "./brokers.ts";
+import { type Child, startWorker } from "./child.ts";
+import { outcome } from "./suite.ts";
+import { loseWorker } from "./worker-deaths.ts";
+
+const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
+afterAll(async () => {
+  await Promise.all([nats?.close(), redis?.close()]);
+});
+
+const heartbeat = 500;
+/** Three heartbeats and a second are promised. The machine may be busy with other tests: three times as long. */
+const longest = 3 * (3 * heartbeat + 1_000);
+const timeout = 60_000;
+/** Callers that must reach one worker, and no other. */
+let prefixes = 0;
+
+for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as const]) {
+  describe.skipIf(service === undefined)(`workers that are lost on ${broker}`, () => {
+    const port = service?.port ?? 0;
+    /** A prefix of its own, with a caller and what starts workers. */
+    const open = async (beat = heartbeat) => {
+      prefixes += 1;
+      const prefix = `lost-${prefixes}`;
+      const calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat: beat, prefix }));
+      const start = (env: NodeJS.ProcessEnv = {}) =>
+        startWorker(broker, port, { heartbeat: beat, env: { PREFIX: prefix, ...env } });
+      return { prefix, calls, start, [Symbol.asyncDispose]: () => calls.close() };
+    };
+    const soon = () => ({ deadline: Date.now() + timeout });
+
+    test.each(["SIGKILL", "SIGSTOP"] as const)(
+      "calls of 60 s fail soon after %s of their worker, whatever their age is",
+      async (signal) => {
+        const ages = [0, 200, 600, 1_100, 2_300];
+
+        const notices = await loseWorker({ broker, port, heartbeat, ages, signal });
+
+        expect(notices.filter(({ noticed }) => noticed > longest)).toEqual([]);
+        expect(notices.map(({ code }) => code)).toEqual(ages.map(() => "UNAVAILABLE"));
+        // The last request may not have reached the worker.
+        expect(notices.slice(0, -1).map(({ mayHaveRun }) => mayHaveRun)).toEqual([true, true, true, true]);
+      },
+      timeout,
+    );
+
+    test("a call fails soon after its worker was cut off from the broker", { timeout }, async () => {
+      await using proxy = await startProxy(port);
+      await using bus = await open();
+      await using worker = await startWorker(broker, proxy.port, { heartbeat, env: { PREFIX: bus.prefix } });
+      const call = outcome(bus.calls.call("work.hang", { n: 1 }, soon()));
+      await worker.heard("started");
+
+      proxy.blackhole();
+      const cutAt = performance.now();
+
+      expect(await call).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+      expect(performance.now() - cutAt).toBeLessThan(longest);
+    });
+
+    test.each(["SIGKILL", "SIGSTOP"] as const)(
+      "an idempotent call goes to another worker after %s of the first",
+      async (signal) => {
+        await using bus = await open();
+        await using first = await bus.start({ HANGS: "yes" });
+        const call = bus.calls.call<{ pid: number }>("work.again", { n: 1 }, soon());
+        await first.heard("started");
+        await using second = await bus.start();
+
+        first.kill(signal);
+
+        expect((await call).data.pid).toBe(second.pid);
+        await vi.waitFor(() => expect(starts(second)).toEqual([1]));
+      },
+      timeout,
+    );
+
+    test("a paused worker does not start later what was withdrawn meanwhile", { timeout }, async () => {
+      await using bus = await open();
+      await using worker = await bus.start();
+      await bus.calls.call("work.echo", { n: 1 });
+
+      worker.kill("SIGSTOP");
+      const withdrawn = await Promise.all([2, 3, 4].map((n) => outcome(bus.calls.call("work.echo", { n }, soon()))));
+      worker.kill("SIGCONT");
+      await vi.waitFor(() => bus.calls.call("work.echo", { n: 5 }, { deadline: Date.now() + 2_000 }));
+
+      expect(withdrawn).toMatchObject([2, 3, 4].map(() => ({ code: "UNAVAILABLE" })));
+      await vi.waitFor(() => expect(starts(worker)).toContain(5));
+      expect(starts(worker).filter((n) => n < 5)).toEqual([1]);
+    });
+
+    test("a worker that is paused for half a heartbeat loses no call", { timeout }, async () => {
+      const beat = 2_000;
+      await using bus = await open(beat);
+      await using worker = await bus.start();
+      const failed: string[] = [];
+      const call = (n: number) =>
+        void bus.calls.call("work.hang", { n }, soon()).catch(({ code }) => failed.push(code));
+
+      for (let n = 0; n < 12; n++) {
+        call(n);
+        await delay(beat / 8);
+      }
+      worker.kill("SIGSTOP");
+      await delay(beat / 2);
+      worker.kill("SIGCONT");
+      await delay(3 * beat);
+
+      expect(failed).toEqual([]);
+      expect(starts(worker)).toHaveLength(12);
+    });
+  });
+
+  describe.skipIf(service === undefined)(`callers on ${broker}`, () => {
+    test("a caller that was blocked for three heartbeats reads first what came meanwhile", { timeout }, async () => {
+      const port = service?.port ?? 0;
+      const prefix = `blocked-${broker}`;
+      await using worker = await startWorker(broker, port, { heartbeat, env: { PREFIX: prefix } });
+      await using calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat, prefix }));
+      const failed: string[] = [];
+
+      for (let n = 0; n < 8; n++) {
+        void calls.call("work.hang", { n }, { deadline: Date.now() + timeout }).catch(({ code }) => failed.push(code));
+        await delay(heartbeat / 4);
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * heartbeat);
+      await delay(3 * heartbeat);
+
+      expect(failed).toEqual([]);
+      expect(starts(worker)).toHaveLength(8);
+    });
+  });
+}
+
+/** The numbers of the calls that a worker has started. */
+function starts({ said }: Child): number[] {
+  return said.flatMap(({ kind, n }) => (kind === "started" && n !== undefined ? [n] : []));
+}
