@@ -36,7 +36,10 @@ const log = logger("transport", "bus");
 
 /** How a peer on a bus behaves. */
 export interface BusOptions {
-  /** Milliseconds, above 0, between signs of life. A peer that was silent for three of them is gone. @default 5,000 */
+  /**
+   * Milliseconds, above 0, between signs of life. A peer that was silent for three of them is lost, and calls that it had
+   * taken fail with `UNAVAILABLE`. @default 5,000
+   */
   heartbeat?: number | undefined;
   limits?: Limits | undefined;
 }

@@ -127,3 +127,16 @@ test("the next attempt of an idempotent call runs after its caller was asked, th
     { type: "call.error", requestId: "b", attempt: 1, code: "UNAVAILABLE", mayHaveRun: true },
   ]);
 });
+
+test("a worker whose link is back reports the calls that it still has", async () => {
+  const { serving, sent } = setUp();
+  await serving.serve(["test.one"], () => () => {});
+  serving.take(request("r-1", "test.one"), "caller");
+  for (let n = 0; n < 5; n++) serving.tick(n === 3);
+  sent.length = 0;
+
+  serving.onLinkLost(unavailable("The server", { mayHaveRun: true }));
+  serving.onLinkRestored();
+
+  expect(sent).toEqual([{ type: "link.taken", to: "caller", address: "here", calls: [{ requestId: "r-1" }] }]);
+});

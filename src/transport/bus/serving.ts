@@ -157,6 +157,8 @@ export class Serving {
     if (this.#lostWith !== undefined) this.#cutSubscriptions(this.#lostWith);
     this.#lostWith = undefined;
     for (const { address, frame } of this.#cut.splice(0)) this.#post.push(address, frame);
+    // Their callers may have asked while nothing could be received.
+    this.#acknowledge(this.#calls.list().filter(({ isAcknowledged }) => isAcknowledged));
   }
 
   #cutSubscriptions(error: CallError): void {
