@@ -1,5 +1,6 @@
 import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
 import { Linked } from "../internal/linked-set.ts";
+import { roughSize } from "../internal/rough-size.ts";
 import {
   CallError,
   checkSubscribeOptions,
@@ -9,7 +10,7 @@ import {
   silentTooLong,
 } from "../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
-import { OpenRequest, type RequestHost } from "./open-request.ts";
+import { type Credit, OpenRequest, type RequestHost } from "./open-request.ts";
 import { badReply } from "./pending-call.ts";
 import type { SubscribeRequestOptions } from "./request-options.ts";
 
@@ -20,6 +21,9 @@ const done: Result = Object.freeze({ done: true, value: undefined });
 const defaultCredit = 64;
 /** More values than this are not held for a consumer, whatever it asks for. */
 const maxCredit = 1_000;
+const defaultCreditBytes = 1024 * 1024;
+/** A producer that measures values otherwise than this side is not cut off before it has sent so many times its credit. */
+const byteTolerance = 4;
 
 /**
  * The consumer's side of a subscription that travels. The request is sent with the first `next()`. The producer may be
@@ -100,23 +104,34 @@ class ClaimWatch extends Linked implements Expiring {
   }
 }
 
+/** A value that waits for its consumer. */
+interface Held {
+  readonly envelope: ResponseEnvelope;
+  readonly bytes: number;
+  readonly isDue: boolean;
+}
+
 class Stream extends OpenRequest {
   readonly #options: SubscribeRequestOptions | undefined;
-  readonly #credit: number;
+  readonly #credit: Credit;
   readonly #idle: IdleWatch | undefined;
   #claim: ClaimWatch | undefined = undefined;
-  #values: ResponseEnvelope[] = [];
+  #values: Held[] = [];
+  #heldBytes = 0;
   #waiters: Waiter[] = [];
   /** An error that nobody was waiting for; comes after the values that came before it. */
   #failure: CallError | undefined = undefined;
   #nextSeq = 0;
   /** Values that were taken and not yet told as credit. */
   #taken = 0;
+  /** Whether the producer waits to be told. */
+  #isDue = false;
 
   constructor(host: RequestHost, operationId: string, options: SubscribeRequestOptions | undefined) {
     super(host, operationId, options?.onProgress);
     this.#options = options;
-    this.#credit = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
+    const count = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
+    this.#credit = { count, bytes: options?.creditBytes ?? defaultCreditBytes };
     if (this.idleTimeout < Number.POSITIVE_INFINITY) this.#idle = new IdleWatch(this);
   }
 
@@ -141,10 +156,11 @@ class Stream extends OpenRequest {
   }
 
   pull(): Promise<Result> {
-    const value = this.#values.shift();
-    if (value !== undefined) {
-      this.#repay();
-      return Promise.resolve({ done: false, value });
+    const held = this.#values.shift();
+    if (held !== undefined) {
+      this.#heldBytes -= held.bytes;
+      this.#repay(held.isDue);
+      return Promise.resolve({ done: false, value: held.envelope });
     }
     if (!this.isOpen) {
       const failure = this.#failure;
@@ -178,7 +194,7 @@ class Stream extends OpenRequest {
     }
   }
 
-  #takeValue({ output: given, seq }: CallResponded): void {
+  #takeValue({ output: given, seq, creditDue }: CallResponded): void {
     if (!this.host.isInProcess && !isResponseEnvelope(given)) {
       return this.giveUp(badReply(this.operationId, "a value that is no envelope"));
     }
@@ -189,13 +205,26 @@ class Stream extends OpenRequest {
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter.resolve({ done: false, value: output });
-      this.#repay();
+      this.#repay(creditDue === true);
       if (this.#waiters.length > 0) this.#awaitValue();
-    } else if (this.#values.length < this.#credit) this.#values.push(output);
-    else return this.giveUp(overflow(this.operationId, this.#credit));
+    } else if (!this.#hold(output, creditDue === true)) return;
     if (seq !== undefined) return;
     this.end(); // the only one
     this.#finish();
+  }
+
+  /** Keeps a value for the consumer. Ends the subscription when there are too many. */
+  #hold(envelope: ResponseEnvelope, isDue: boolean): boolean {
+    const { count, bytes: allowed } = this.#credit;
+    const most = byteTolerance * allowed;
+    if (this.#values.length >= count || this.#heldBytes > most) {
+      this.giveUp(overflow(this.operationId, this.#credit));
+      return false;
+    }
+    const bytes = allowed === Number.POSITIVE_INFINITY ? 0 : roughSize(envelope.data, most + 1);
+    this.#heldBytes += bytes;
+    this.#values.push({ envelope, bytes, isDue });
+    return true;
   }
 
   protected fail(error: CallError): void {
@@ -225,15 +254,18 @@ class Stream extends OpenRequest {
     if (idle !== undefined && idle.owner === undefined) expireAt(idle, monotonicNow() + this.idleTimeout);
   }
 
-  /** Half of the credit at a time, so that a frame of credit goes with many values. */
-  #repay(): void {
+  /** Half of the credit at a time, so that a frame of credit goes with many values, or when the producer needs it. */
+  #repay(isDue: boolean): void {
     this.#taken += 1;
+    if (isDue) this.#isDue = true;
     this.onReady();
   }
 
   protected override onReady(): void {
-    if (!this.isOpen || this.#taken * 2 < this.#credit) return;
-    if (this.creditMore(this.#taken)) this.#taken = 0;
+    if (!this.isOpen || (!this.#isDue && this.#taken * 2 < this.#credit.count)) return;
+    if (!this.creditMore(this.#taken)) return;
+    this.#taken = 0;
+    this.#isDue = false;
   }
 }
 
@@ -247,7 +279,7 @@ function gap(operationId: string, expected: number, came: number): CallError {
   return new CallError("STREAM_GAP", message, { operationId, expected, came }, { retryable: true });
 }
 
-function overflow(operationId: string, credit: number): CallError {
-  const message = `"${operationId}" sent more than the ${credit} values that it had credit for.`;
-  return new CallError("OVERFLOW", message, { operationId, credit });
+function overflow(operationId: string, { count, bytes }: Credit): CallError {
+  const message = `"${operationId}" sent more than the ${count} values or ${bytes} bytes that it had credit for.`;
+  return new CallError("OVERFLOW", message, { operationId, credit: count, creditBytes: bytes });
 }

@@ -29,11 +29,15 @@ export const CallEventMap = {
     identity: Type.Optional(IdentitySchema),
     metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     credit: Type.Optional(Type.Integer({ description: "For subscriptions: how many values may be sent at first" })),
+    creditBytes: Type.Optional(
+      Type.Integer({ minimum: 1, description: "For subscriptions: how many bytes may be sent and not yet taken" }),
+    ),
   }),
   "call.responded": Type.Object({
     requestId,
     output: ResponseEnvelopeSchema,
     seq: Type.Optional(Type.Integer({ description: "For subscriptions: counts from 0" })),
+    creditDue: Type.Optional(Type.Boolean({ description: "For subscriptions: send call.credited with this value" })),
   }),
   "call.progressed": Type.Object({ requestId, progress: ProgressSchema }),
   "call.credited": Type.Object({ requestId, count: Type.Integer() }),

@@ -52,6 +52,14 @@ export interface RequestHost {
   isClosed: boolean;
 }
 
+/** How far the producer of a subscription may be ahead of its consumer. */
+export interface Credit {
+  /** In values. */
+  readonly count: number;
+  /** In bytes; `Infinity` for no limit. */
+  readonly bytes: number;
+}
+
 class DeadlineWatch extends Linked implements Expiring {
   readonly #request: OpenRequest;
 
@@ -111,7 +119,7 @@ export abstract class OpenRequest extends LocalRequest {
   protected abstract fail(error: CallError): void;
 
   /** Sends the request. Does not throw. */
-  send(input: unknown, options: CallRequestOptions | undefined, defaultTimeout: number, credit?: number): void {
+  send(input: unknown, options: CallRequestOptions | undefined, defaultTimeout: number, credit?: Credit): void {
     const { host } = this;
     try {
       if (host.isClosed) throw unavailable("The PendingRequestMap was closed and", { mayHaveRun: false });
@@ -123,7 +131,10 @@ export abstract class OpenRequest extends LocalRequest {
       const identity = toIdentity(options?.identity);
       if (options !== undefined && options !== null)
         describe(frame, options, host.claimsIdentity ? identity : undefined);
-      if (credit !== undefined) frame.credit = credit;
+      if (credit !== undefined) {
+        frame.credit = credit.count;
+        if (credit.bytes !== Number.POSITIVE_INFINITY) frame.creditBytes = credit.bytes;
+      }
       this.#watch(frame, options, defaultTimeout);
       if (host.isInProcess || identity === undefined || frame.token !== undefined) this.#transmit(frame);
       else this.#introduce(frame, identity);

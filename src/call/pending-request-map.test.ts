@@ -79,6 +79,69 @@ test("a producer that ignores its credit ends with OVERFLOW, and no more than th
   expect(await values.next()).toEqual({ done: true, value: undefined });
 });
 
+test("a producer that ignores its credit in bytes ends with OVERFLOW", async () => {
+  const { calls, requests } = setUp();
+  const values = calls.subscribe("test.ticks", {}, { creditBytes: 1_000 });
+  const first = values.next();
+  const { frame, reply } = requests[0]!;
+  for (let seq = 0; seq < 8; seq++) {
+    const output = localEnvelope("x".repeat(1_000), frame.operationId);
+    reply({ type: "call.responded", requestId: frame.requestId, output, seq });
+  }
+
+  expect([frame.creditBytes, (await first).value.data.length]).toEqual([1_000, 1_000]);
+  await expect(values.next()).rejects.toMatchObject({
+    code: "OVERFLOW",
+    details: { operationId: "test.ticks", credit: 64, creditBytes: 1_000 },
+  });
+});
+
+test("credit is reported as soon as a value is taken that asks for it", async () => {
+  const { calls, requests, followUps } = setUp();
+  const values = calls.subscribe("test.ticks", {});
+  const first = values.next();
+  const { frame, reply } = requests[0]!;
+  for (let seq = 0; seq < 3; seq++) reply({ ...value(frame, seq), creditDue: seq === 1 } as ReplyFrame);
+
+  await first;
+  expect(followUps).toEqual([]);
+  await values.next();
+  await values.next();
+
+  expect(followUps).toEqual([{ type: "call.credited", requestId: frame.requestId, count: 2 }]);
+  await values.return!();
+});
+
+test("subscriptions of large values that are not read hold about 1 MiB each", async () => {
+  const calls = new PendingRequestMap();
+  const registry = new OperationRegistry();
+  let produced = 0;
+  registry.register({
+    ...operation("large", async function* () {
+      for (;;) {
+        produced += 1;
+        yield new Uint8Array(500_000);
+      }
+    }),
+    type: "subscription",
+  });
+  await calls.handle(buildCallHandler({ registry, callMap: calls })).ready;
+  const unread = Array.from({ length: 20 }, () => calls.subscribe("test.large", {}));
+  await Promise.all(unread.map((values) => values.next()));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+
+  expect(produced).toBe(20 * 3); // one was read, two wait
+  await calls.close();
+});
+
+test.each([0, -1, 1.5, Number.NaN, "1"])("a credit of %s bytes is refused", async (creditBytes) => {
+  const { calls } = setUp();
+
+  const first = calls.subscribe("test.ticks", {}, { creditBytes: creditBytes as number }).next();
+
+  await expect(first).rejects.toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+});
+
 test("an answer that is no envelope is BAD_RESPONSE, a second one is ignored and counted", async () => {
   const { calls, requests } = setUp();
   const call = calls.call("test.echo", {});

@@ -25,6 +25,7 @@ export interface PassedOnOptions extends CallRequestOptions {
   rootRequestId?: string | undefined;
   depth?: number | undefined;
   credit?: number | undefined;
+  creditBytes?: number | undefined;
 }
 
 /** What a caller may say about a subscription that travels. */
@@ -33,4 +34,9 @@ export interface SubscribeRequestOptions extends CallRequestOptions {
   idleTimeout?: number | undefined;
   /** How many values the producer may be ahead of the consumer, at least 1; at most 1,000 are held. @default 64 */
   credit?: number | undefined;
+  /**
+   * How many bytes of values, roughly, the producer may be ahead of the consumer, at least 1; `Infinity` for no limit. One
+   * value may go beyond it, so that large ones pass one at a time. @default 1 MiB
+   */
+  creditBytes?: number | undefined;
 }

@@ -1,6 +1,7 @@
 import type { CallError, Identity, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
 import { subscribeArrived } from "../registry/index.ts";
-import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
+import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
+import { ByteCredit } from "./byte-credit.ts";
 import { identify } from "./identify.ts";
 import { type RunningHost, recordOrNothing } from "./running.ts";
 import { RunningRequest } from "./running-request.ts";
@@ -9,12 +10,16 @@ import { RunningRequest } from "./running-request.ts";
 export class RunningSubscription extends RunningRequest {
   #values: AsyncIterableIterator<ResponseEnvelope, undefined> | undefined = undefined;
   #credit: number;
+  /** Absent when the consumer has not limited the bytes that are on their way. */
+  readonly #byteCredit: ByteCredit | undefined;
   #seq = 0;
   #isPumping = false;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
     this.#credit = toCount(frame.credit);
+    const bytes = toCount(frame.creditBytes);
+    this.#byteCredit = bytes > 0 ? new ByteCredit(bytes) : undefined;
   }
 
   /** Begins the subscription. Does not throw. */
@@ -25,6 +30,7 @@ export class RunningSubscription extends RunningRequest {
       const { operationId, input } = this.frame;
       const metadata = recordOrNothing(this.frame.metadata);
       const options: SubscribeOptions = { identity, metadata, credit: this.#credit };
+      if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeArrived(this.host.registry, operationId, input, options, this);
     } catch (error) {
@@ -35,7 +41,9 @@ export class RunningSubscription extends RunningRequest {
 
   follow(frame: FollowUp): void {
     if (frame.type === "call.credited") {
-      this.#credit += toCount(frame.count);
+      const count = toCount(frame.count);
+      this.#credit += count;
+      this.#byteCredit?.release(count);
       this.#pump();
     } else if (this.leave()) this.#leaveValues();
   }
@@ -53,7 +61,7 @@ export class RunningSubscription extends RunningRequest {
   async #sendValues(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
     this.#isPumping = true;
     try {
-      while (this.isOpen && this.#credit > 0) await this.#sendNext(values);
+      while (this.isOpen && this.#credit > 0 && this.#byteCredit?.isUsedUp !== true) await this.#sendNext(values);
     } catch (error) {
       this.#leaveValues();
       this.#fail(error);
@@ -72,8 +80,10 @@ export class RunningSubscription extends RunningRequest {
       return;
     }
     this.#credit -= 1;
-    const sent = this.reply({ type: "call.responded", requestId, output: value, seq: this.#seq });
+    const frame: CallResponded = { type: "call.responded", requestId, output: value, seq: this.#seq };
+    if (this.#byteCredit?.spend(value.data)) frame.creditDue = true;
     this.#seq += 1;
+    const sent = this.reply(frame);
     if (sent !== undefined) await sent;
   }
 

@@ -24,11 +24,12 @@ export function checkPastDeadline(operationId: string, deadline: number): CallEr
 /** Says what is wrong with the numbers that a subscription was given, if anything is. */
 export function checkSubscribeOptions(
   operationId: string,
-  options: { idleTimeout?: unknown; credit?: unknown } | undefined,
+  options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,
 ): CallError | undefined {
   try {
     resolveDuration("idleTimeout", options?.idleTimeout, undefined, { infinite: true, operationId });
     resolveCount("credit", options?.credit, undefined, { min: 1, operationId });
+    resolveCount("creditBytes", options?.creditBytes, undefined, { min: 1, infinite: true, operationId });
     return undefined;
   } catch (error) {
     return mapError(error);

@@ -35,6 +35,8 @@ export interface SubscribeOptions extends CallOptions {
   idleTimeout?: number | undefined;
   /** How many values a peer that serves the operation may be ahead of the consumer. Ignored in process. @default 64 */
   credit?: number | undefined;
+  /** The same in bytes, roughly; `Infinity` for no limit. Ignored in process. @default 1 MiB */
+  creditBytes?: number | undefined;
 }
 
 /** What a nested call may say. Identity and trust come from the context and cannot be given. */

@@ -55,6 +55,8 @@ export interface Nesting {
   depth: number;
   /** Of a subscription: how many values the peer may be ahead. */
   credit: number | undefined;
+  /** The same in bytes. */
+  creditBytes: number | undefined;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -198,6 +200,7 @@ export class CallContext implements OperationContext {
       rootRequestId: context.#arrival?.shareBudget(),
       depth: context.#depth + 1,
       credit: context.#options?.credit,
+      creditBytes: context.#options?.creditBytes,
     };
   }
 

@@ -35,6 +35,11 @@ export interface CallRequested {
   metadata?: Record<string, unknown> | undefined;
   /** For subscriptions: how many values may be sent before `call.credited` allows more. Absent for one answer. */
   credit?: number;
+  /**
+   * For subscriptions: how many bytes of values, roughly, may be sent and not yet taken. One value may go beyond it. Values
+   * count as taken in the order in which they were sent, as `call.credited` counts them. Absent for no limit.
+   */
+  creditBytes?: number;
 }
 
 /** One answer. With `seq`, which counts from 0, one of many; without it the only one, and the end. */
@@ -43,6 +48,8 @@ export interface CallResponded {
   requestId: string;
   output: ResponseEnvelope;
   seq?: number;
+  /** For subscriptions: the consumer is to send `call.credited` as soon as it has taken this value. */
+  creditDue?: boolean;
 }
 
 /** How far a call has come. */

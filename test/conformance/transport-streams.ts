@@ -66,6 +66,38 @@ export function checkStreams({ check, ask, serve }: TransportSuite): void {
     await ended.promise;
   });
 
+  check("keeps a producer no further ahead than its credit in bytes", async () => {
+    let produced = 0;
+    await serve([
+      subscription("chunks", async function* ({ size }, { signal }) {
+        while (!signal.aborted) {
+          produced += 1;
+          yield { n: produced, text: "x".repeat(size) };
+        }
+      }),
+    ]);
+    const calls = await ask();
+    // At most so many chunks of 20,000 bytes fit into the credit, and one more.
+    for (const { credit, most } of [
+      { credit: 100_000, most: 6 },
+      { credit: 1_000, most: 1 },
+    ]) {
+      produced = 0;
+      const values = calls.subscribe("test.chunks", { size: 20_000 }, { creditBytes: credit });
+
+      const numbers: unknown[] = [];
+      for (let n = 0; n < 40; n++) numbers.push((await values.next()).value.data.n);
+      await sleep(30);
+      const ahead = produced - 40;
+      await values.return!();
+
+      expect(numbers).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
+      expect(ahead).toBeGreaterThanOrEqual(0);
+      expect(ahead).toBeLessThanOrEqual(most);
+    }
+    expect(calls.getPendingCount()).toBe(0);
+  });
+
   check("ends the producer when the consumer leaves", async () => {
     const ended = deferred<string>();
     await serve([

@@ -56,7 +56,18 @@ export function findProblem(frame: object): string | undefined {
 }
 
 function findRequestProblem(frame: Fields): string | undefined {
-  const { operationId, timeout, metadata, identity, token, parentRequestId, rootRequestId, depth, credit } = frame;
+  const {
+    operationId,
+    timeout,
+    metadata,
+    identity,
+    token,
+    parentRequestId,
+    rootRequestId,
+    depth,
+    credit,
+    creditBytes,
+  } = frame;
   if (!isText(operationId, maxOperationIdLength)) return "operationId";
   if (timeout !== undefined && (typeof timeout !== "number" || Number.isNaN(timeout))) return "timeout";
   if (metadata !== undefined && !isObject(metadata)) return "metadata";
@@ -65,6 +76,7 @@ function findRequestProblem(frame: Fields): string | undefined {
   if (!isOptionalText(parentRequestId, maxIdLength)) return "parentRequestId";
   if (!isOptionalText(rootRequestId, maxIdLength)) return "rootRequestId";
   if (!isCount(depth, 0)) return "depth";
+  if (!isCount(creditBytes, 1)) return "creditBytes";
   return isCount(credit, 0) ? undefined : "credit";
 }
 

@@ -19,6 +19,7 @@ export class LocalRequest extends Linked implements CallRequested {
   declare identity: Identity | undefined;
   declare metadata: Record<string, unknown> | undefined;
   declare credit?: number;
+  declare creditBytes?: number;
   declare private id: string | undefined;
   /** @internal */
   declare asker: Transport | undefined;
