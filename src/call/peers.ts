@@ -82,6 +82,10 @@ class PeerSource implements OperationSource {
     return this.#changes.on(listener);
   }
 
+  isIncomplete(operationId: string): boolean {
+    return this.#callMap.transport.isIncomplete?.(operationId) ?? false;
+  }
+
   async close(): Promise<void> {
     this.#stop?.();
     this.#stop = undefined;

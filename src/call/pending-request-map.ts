@@ -62,7 +62,10 @@ export interface PendingRequestMapOptions {
  */
 export interface StopHandling {
   (options?: StopOptions): Promise<void>;
-  /** Resolves when the handler's operations are served. Rejects when the transport cannot. */
+  /**
+   * Resolves when the handler's operations are served. While a broker is away it stays pending, and serving is tried again
+   * until it is back. Rejects when the transport refuses to serve them, or serving is stopped before.
+   */
   readonly ready: Promise<void>;
 }
 
@@ -157,7 +160,7 @@ export class PendingRequestMap implements AsyncDisposable {
     const { onRequest, running } =
       built === undefined ? this.#recorded.record(handler) : { onRequest: handler as OnRequest, running: built };
     const serving = isListed(handler)
-      ? new Serving(this.transport, handler, onRequest)
+      ? new Serving(this.transport, handler, onRequest, () => !this.#host.isClosed)
       : new UnlistedServing(this.transport, onRequest);
     this.#serving.add(serving);
     let stopping: Promise<void> | undefined;

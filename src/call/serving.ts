@@ -1,13 +1,13 @@
 import { logger } from "../internal/log.ts";
-import { formatOperationId, type OperationSpec } from "../operation/index.ts";
+import { formatOperationId, isCallError, type OperationSpec, unavailable } from "../operation/index.ts";
 import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
 import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
 const log = logger("call");
 
-/** In ms: what changed while a broker was away is tried again after this, and twice as long each time. */
+/** In ms: what could not be served while a broker was away is tried again after this, and twice as long each time. */
 const firstPause = 250;
-const longestPause = 30_000;
+const longestPause = 2_000;
 
 /** A handler that lists its operations. */
 export type ListedHandler = CallHandler & Required<Pick<CallHandler, "operations">>;
@@ -43,6 +43,8 @@ export class Serving {
   readonly #transport: Transport;
   readonly #handler: ListedHandler;
   readonly #onRequest: OnRequest;
+  /** Whether the transport may be used; one that was closed does not come back. */
+  readonly #isOpen: () => boolean;
   /** What stops each operation; several may share one. */
   readonly #stops = new Map<string, Promise<StopServing>>();
   /** Operations that are on their way out, and when they are. */
@@ -52,21 +54,33 @@ export class Serving {
   #isOver = false;
   #pause = firstPause;
   #retrying: ReturnType<typeof setTimeout> | undefined = undefined;
-  /** Resolves when what the handler had at first is served and announced. */
+  /**
+   * Resolves when what the handler has is served and announced. While the transport is unavailable it stays pending, and
+   * serving is tried again. Rejects when the transport refuses, or when serving is stopped before.
+   */
   readonly ready: Promise<void>;
+  #settleReady: { resolve(): void; reject(error: unknown): void } | undefined = undefined;
 
-  constructor(transport: Transport, handler: ListedHandler, onRequest: OnRequest) {
+  constructor(transport: Transport, handler: ListedHandler, onRequest: OnRequest, isOpen: () => boolean) {
     this.#transport = transport;
     this.#handler = handler;
     this.#onRequest = onRequest;
+    this.#isOpen = isOpen;
     this.#stopListening = handler.onChange?.((change) => this.#apply(change)) ?? (() => {});
-    this.ready = this.#begin(handler.operations().map(toId));
-    this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => {}); // it was reported
+    this.#begin(handler.operations().map(toId)).then(
+      () => this.#onServed(),
+      (error) => this.#onFailed(error),
+    );
   }
 
   /** Takes no further request. Those that run are not waited for. */
   async stop(): Promise<void> {
     this.#isOver = true;
+    this.#settleReady?.reject(unavailable("Serving was stopped; the handler", { mayHaveRun: false }));
     clearTimeout(this.#retrying);
     this.#stopListening();
     const stops = new Set(this.#stops.values());
@@ -111,11 +125,24 @@ export class Serving {
     if (fresh.length > 0) changes.push(this.#serve(fresh));
     changes.push(this.#announceSoon());
     Promise.all(changes).then(
-      () => {
-        this.#pause = firstPause;
-      },
-      (error) => this.#retrySoon(error),
+      () => this.#onServed(),
+      (error) => this.#onFailed(error),
     );
+  }
+
+  #onServed(): void {
+    this.#pause = firstPause;
+    this.#settleReady?.resolve();
+    this.#settleReady = undefined;
+  }
+
+  /** Before it was ready, only a transport that may come back is tried again. */
+  #onFailed(error: unknown): void {
+    const isFirst = this.#settleReady !== undefined;
+    if (!isFirst || (isCallError(error) && error.retryable && this.#isOpen())) return this.#retrySoon(error);
+    this.#report(error);
+    this.#settleReady?.reject(error);
+    this.#settleReady = undefined;
   }
 
   /** What was ready once stays so: a change that a lost link kept from being told is told when it is back. */

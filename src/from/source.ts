@@ -28,6 +28,11 @@ export interface OperationSource {
   load(options?: { signal?: AbortSignal }): Promise<IOperationDefinition[]>;
   /** Tells what was added, changed or removed later. Absent when the source cannot change. */
   onChange?(listener: (change: SourceChange) => void): Unsubscribe;
+  /**
+   * Whether an operation that this source does not have may appear in a moment, because what it reads from is known to be
+   * incomplete. A call of such an operation fails with `UNAVAILABLE` instead of `OPERATION_NOT_FOUND`. @default never
+   */
+  isIncomplete?(operationId: string): boolean;
   /** Releases what `load` opened. Calling it twice is fine. */
   close(): Promise<void>;
 }

@@ -14,6 +14,12 @@ const maxListedProblems = 20;
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
+/** `UNAVAILABLE`: no peer serves it now, and the known peers are known to be incomplete, as after a restart. */
+export function notServedNow(id: string, mayHaveRun = false): CallError {
+  const message = `No peer serves ${quote(id)} at the moment. A peer may be restarting; try again.`;
+  return new CallError("UNAVAILABLE", message, { operationId: truncate(id, 400) }, { retryable: true, mayHaveRun });
+}
+
 /** `OPERATION_NOT_FOUND`. `nearest` is the id that was probably meant. */
 export function operationNotFound(id: string, nearest?: string): CallError {
   const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?`;

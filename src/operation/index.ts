@@ -49,6 +49,7 @@ export {
   handlerMissing,
   limitExceeded,
   nestedFailure,
+  notServedNow,
   operationNotFound,
   outputInvalid,
   silentTooLong,

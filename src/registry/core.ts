@@ -24,6 +24,8 @@ export class RegistryCore implements ContextHost {
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
   middleware: readonly Middleware[] = [];
   isClosed = false;
+  /** Whether a followed source may have an operation in a moment that is not here. */
+  mayAppear: (id: string) => boolean = () => false;
   readonly #entries = new Map<string, Entry>();
   /** Made when somebody first asks by namespace, and kept up to date from then on. */
   #namespaces: Map<string, Map<string, Entry>> | undefined = undefined;

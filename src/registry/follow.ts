@@ -36,6 +36,11 @@ export class Follower implements Following {
     return this.#own.has(id);
   }
 
+  /** Whether the source may have an operation in a moment that it does not have now. */
+  mayHave(id: string): boolean {
+    return this.#source.isIncomplete?.(id) ?? false;
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     // Listening starts before loading, so that no change in between is lost.
     this.#stops.push(

@@ -41,6 +41,10 @@ export class Registry {
 
   constructor(options: RegistryOptions = {}) {
     this.#core = new RegistryCore(options);
+    this.#core.mayAppear = (id) => {
+      for (const follower of this.#following) if (follower.mayHave(id)) return true;
+      return false;
+    };
   }
 
   /** The inside of a registry, for the functions of this folder. */

@@ -4,6 +4,7 @@ import {
   checkResource,
   checkScopes,
   limitExceeded,
+  notServedNow,
   operationNotFound,
   unavailable,
   wrongOperationType,
@@ -44,7 +45,7 @@ function cannotFind(core: RegistryCore, id: string, isRefused: boolean): CallErr
   if (isRefused) return unavailable("The registry was closed and", { mayHaveRun: false });
   // Ids may come from anywhere.
   if (typeof id !== "string") return operationNotFound("(not a string)");
-  return operationNotFound(id, core.nearestId(id));
+  return core.mayAppear(id) ? notServedNow(id) : operationNotFound(id, core.nearestId(id));
 }
 
 /** Validate and resource, the steps that may take more than one turn. Rejects with a `CallError`. */

@@ -173,6 +173,13 @@ export interface Transport {
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe;
 
   /**
+   * Whether an operation that no known peer serves may be served all the same, because the known peers are known to be
+   * incomplete: a link is being restored, or a peer that served it has just left and may be restarting. Such an operation
+   * is `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never
+   */
+  isIncomplete?(operationId: string): boolean;
+
+  /**
    * Ends everything: pending requests fail with `UNAVAILABLE`, calls that are served are told `call.aborted`. With a
    * `reason` the link failed, and that is the cause. Calling it twice is fine.
    */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { CallRequested, ReplyFrame } from "../transport.ts";
 import { Asking } from "./asking.ts";
+import { Directory } from "./directory.ts";
 import type { Engine } from "./engine.ts";
 import { Post } from "./post.ts";
 import { createEngine } from "./testing.ts";
@@ -9,7 +10,7 @@ import { createEngine } from "./testing.ts";
 function setUp(more: Partial<Engine> = {}) {
   const { engine, sent } = createEngine(more);
   const post = new Post(engine, { maxMessage: 1_000_000, jsonDepth: 200 });
-  const asking = new Asking(engine, post, 10_000, () => undefined);
+  const asking = new Asking(engine, post, 10_000, new Directory(() => undefined));
   const replies: ReplyFrame[] = [];
   const request = (requestId: string, more: Partial<CallRequested> = {}) => {
     const frame = { type: "call.requested", requestId, operationId: "test.one", input: {}, ...more } as const;

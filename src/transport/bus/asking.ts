@@ -1,8 +1,9 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { type CallError, operationNotFound } from "../../operation/index.ts";
+import type { CallError } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import { AskedCall, AskedCalls } from "./asked-calls.ts";
 import { attemptOf, type CallRef, sliceRefs, toCallRef } from "./call-refs.ts";
+import type { Directory } from "./directory.ts";
 import type { Engine } from "./engine.ts";
 import { notConnected, workerGone } from "./errors.ts";
 import { stamp } from "./message.ts";
@@ -15,12 +16,12 @@ export class Asking {
   readonly #post: Post;
   readonly #calls: AskedCalls;
   readonly #silent: SilentWorkers;
-  readonly #nearestId: (operationId: string) => string | undefined;
+  readonly #directory: Directory;
 
-  constructor(engine: Engine, post: Post, limit: number, nearestId: (operationId: string) => string | undefined) {
+  constructor(engine: Engine, post: Post, limit: number, directory: Directory) {
     this.#engine = engine;
     this.#post = post;
-    this.#nearestId = nearestId;
+    this.#directory = directory;
     this.#calls = new AskedCalls(limit);
     this.#silent = new SilentWorkers(engine, post, this.#calls);
   }
@@ -46,6 +47,10 @@ export class Asking {
   }
 
   take(frame: ReplyFrame): void {
+    if (frame.type !== "call.error") {
+      const call = this.#calls.get(frame.requestId);
+      if (call !== undefined) this.#directory.noteServed(call.operationId);
+    }
     this.#calls.take(frame);
   }
 
@@ -78,10 +83,7 @@ export class Asking {
     const call = this.#calls.get(requestId);
     if (call === undefined) return;
     const isMoved = call.attempt > 0;
-    const error = isMoved
-      ? workerGone(call.operationId)
-      : operationNotFound(call.operationId, this.#nearestId(call.operationId));
-    this.#calls.fail(requestId, error);
+    this.#calls.fail(requestId, isMoved ? workerGone(call.operationId) : this.#directory.notServed(call.operationId));
   }
 
   onRefused(requestId: string, error: CallError): void {

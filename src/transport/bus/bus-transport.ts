@@ -23,6 +23,7 @@ import {
 } from "../transport.ts";
 import { Asking } from "./asking.ts";
 import { readCallRefs } from "./call-refs.ts";
+import { Directory } from "./directory.ts";
 import type { Engine, EngineEvents } from "./engine.ts";
 import { linkLost, orNotConnected } from "./errors.ts";
 import { fullLetter } from "./mailbag.ts";
@@ -67,6 +68,7 @@ export class BusTransport implements Transport, EngineEvents {
   readonly #asking: Asking;
   readonly #serving: Serving;
   readonly #peers: PeerBook;
+  readonly #directory = new Directory((id) => this.#peers.nearestId(id));
   readonly #stopTicks: () => void;
   #listening: Promise<void> | undefined;
   #dropped = 0;
@@ -80,7 +82,7 @@ export class BusTransport implements Transport, EngineEvents {
     this.#post = post;
     this.name = engine.name;
     this.#limits = limits;
-    this.#asking = new Asking(engine, post, this.#limits.callsPerConnection, (id) => this.#peers.nearestId(id));
+    this.#asking = new Asking(engine, post, this.#limits.callsPerConnection, this.#directory);
     this.#serving = new Serving(engine, post, this.#limits);
     this.#peers = new PeerBook({
       peerId: nextRequestId(),
@@ -89,6 +91,8 @@ export class BusTransport implements Transport, EngineEvents {
         return post.maxMessage / 4;
       },
       gossip: (frame) => post.gossip(frame),
+      onDeparted: (id) => this.#directory.noteServed(id),
+      onWithdrawn: (id) => this.#directory.noteWithdrawn(id),
     });
     this.#stopTicks = startTicks(heartbeat, (isHeartbeat) => this.#tick(isHeartbeat));
   }
@@ -125,12 +129,17 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
+    if (this.#listening === undefined) this.#directory.noteListening();
     const stop = this.#peers.watch(listener);
     this.#listen().then(
       () => this.#peers.introduce(),
       (error) => log.warn("{transport}: peers cannot be heard: {error}", { transport: this.name, error }),
     );
     return stop;
+  }
+
+  isIncomplete(operationId: string): boolean {
+    return !this.#engine.isConnected || this.#directory.mayBeAnnounced(operationId);
   }
 
   close(reason?: Error): Promise<void> {
@@ -179,6 +188,7 @@ export class BusTransport implements Transport, EngineEvents {
 
   onLinkRestored(): void {
     log.info("{transport}: the connection is back.", { transport: this.name });
+    this.#directory.noteRestored();
     this.#serving.onLinkRestored();
     this.#peers.introduce();
   }
@@ -235,6 +245,7 @@ export class BusTransport implements Transport, EngineEvents {
   }
 
   #tick(isHeartbeat: boolean): void {
+    if (isHeartbeat) this.#directory.beat();
     if (!this.#engine.isConnected) return;
     if (isHeartbeat) this.#peers.beat();
     this.#serving.tick(isHeartbeat);

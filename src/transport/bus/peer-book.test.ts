@@ -10,8 +10,16 @@ const spec = (name: string) => ({ namespace: "test", name }) as OperationSpec;
 function listen() {
   const events: PeerEvent[] = [];
   const said: object[] = [];
+  const ignore = () => {};
   const gossip = (frame: object) => void said.push(frame);
-  const book = new PeerBook({ peerId: "me", maxPart: megabyte, maxOperations: 1_000, gossip });
+  const book = new PeerBook({
+    peerId: "me",
+    maxPart: megabyte,
+    maxOperations: 1_000,
+    gossip,
+    onDeparted: ignore,
+    onWithdrawn: ignore,
+  });
   book.watch((event) => events.push(event));
   const hear = (frame: object, size = 100) => book.take(frame as WireFrame, size);
   return { book, events, said, hear };

@@ -24,6 +24,8 @@ interface KnownPeer {
   parts: Map<number, OperationSpec[]>;
   /** What it serves, once all parts are there. */
   specs: OperationSpec[] | undefined;
+  /** What it served before its latest announcement, until all parts of that are there. */
+  before: OperationSpec[] | undefined;
   /** How long the messages were that this came in. */
   size: number;
   heardAt: number;
@@ -36,6 +38,10 @@ export interface PeerBookHost {
   readonly maxPart: number;
   readonly maxOperations: number;
   gossip(frame: { type: string }): void;
+  /** A peer that served this operation left. */
+  onDeparted(operationId: string): void;
+  /** A peer that is still there serves this operation no longer. */
+  onWithdrawn(operationId: string): void;
 }
 
 /**
@@ -123,7 +129,7 @@ export class PeerBook {
 
   *#announcedIds(): Iterable<string> {
     for (const { specs = [] } of this.#peers.values()) {
-      for (const { namespace, name } of specs) yield formatOperationId(namespace, name);
+      for (const spec of specs) yield toId(spec);
     }
   }
 
@@ -140,7 +146,15 @@ export class PeerBook {
     let peer = this.#peers.get(peerId);
     if (peer === undefined) {
       if (this.#peers.size >= maxPeers) return false;
-      peer = { revision, count: parts, parts: new Map(), specs: undefined, size: 0, heardAt: this.#beat };
+      peer = {
+        revision,
+        count: parts,
+        parts: new Map(),
+        specs: undefined,
+        before: undefined,
+        size: 0,
+        heardAt: this.#beat,
+      };
       this.#peers.set(peerId, peer);
     }
     peer.heardAt = this.#beat;
@@ -155,17 +169,27 @@ export class PeerBook {
     const all = [...peer.parts].sort(([a], [b]) => a - b).flatMap(([, some]) => some);
     peer.parts.clear();
     peer.specs = all.slice(0, this.#host.maxOperations);
+    this.#noteWithdrawn(peer);
     this.#events.emit({ type: "peer.announced", peerId, specs: peer.specs });
     return true;
   }
 
   #beginAnew(peer: KnownPeer, revision: number, count: number): void {
     this.#kept -= peer.size;
-    Object.assign(peer, { revision, count, parts: new Map(), specs: undefined, size: 0 });
+    const before = peer.specs ?? peer.before;
+    Object.assign(peer, { revision, count, parts: new Map(), specs: undefined, before, size: 0 });
+  }
+
+  #noteWithdrawn(peer: KnownPeer): void {
+    if (peer.before === undefined) return;
+    const ids = new Set(peer.specs?.map(toId));
+    for (const spec of peer.before) if (!ids.has(toId(spec))) this.#host.onWithdrawn(toId(spec));
+    peer.before = undefined;
   }
 
   #forget(peerId: string): void {
     const peer = this.#peers.get(peerId);
+    for (const spec of peer?.specs ?? peer?.before ?? []) this.#host.onDeparted(toId(spec));
     this.#peers.delete(peerId);
     this.#kept -= peer?.size ?? 0;
     if (peer !== undefined) this.#events.emit({ type: "peer.left", peerId });
@@ -193,6 +217,10 @@ export class PeerBook {
     const frame: PeerLeft = { type: "peer.left", peerId: this.#host.peerId };
     this.#host.gossip(frame);
   }
+}
+
+function toId({ namespace, name }: OperationSpec): string {
+  return formatOperationId(namespace, name);
 }
 
 function isName(value: unknown): value is string {

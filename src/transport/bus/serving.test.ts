@@ -58,7 +58,9 @@ test("what could not be served is not run", async () => {
   flush();
 
   expect(runs).toBe(0);
-  expect(sent).toMatchObject([{ type: "call.error", requestId: "r-1", code: "OPERATION_NOT_FOUND" }]);
+  expect(sent).toMatchObject([
+    { type: "call.error", requestId: "r-1", code: "UNAVAILABLE", retryable: true, mayHaveRun: false },
+  ]);
 });
 
 test("a request is acknowledged after one heartbeat, and again at each one that follows", async () => {

@@ -1,5 +1,5 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { type CallError, operationNotFound, timedOut } from "../../operation/index.ts";
+import { type CallError, notServedNow, timedOut } from "../../operation/index.ts";
 import {
   type CallRequested,
   type FollowUp,
@@ -90,7 +90,9 @@ export class Serving {
     const { requestId, operationId } = frame;
     const attempt = attemptOf(frame);
     const onRequest = this.#servers.get(operationId);
-    if (onRequest === undefined || this.#isClosed) return this.#refuse(frame, from, operationNotFound(operationId));
+    // It was served here when the engine chose this peer. One that was moved may have been begun by another.
+    if (onRequest === undefined || this.#isClosed)
+      return this.#refuse(frame, from, notServedNow(operationId, attempt > 0));
     if (this.#early.delete(from, requestId, attempt)) return;
     if (this.#seen!.add(from, attempt === 0 ? requestId : `${requestId} ${attempt}`)) return;
     const earlier = this.#calls.get(from, requestId);

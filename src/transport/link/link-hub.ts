@@ -1,9 +1,17 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { nearest } from "../../internal/nearest.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
-import { type CallError, type OperationSpec, operationNotFound, unavailable } from "../../operation/index.ts";
+import {
+  type CallError,
+  notServedNow,
+  type OperationSpec,
+  operationNotFound,
+  unavailable,
+} from "../../operation/index.ts";
 import { type WireFrame, wireVersion } from "../codec/index.ts";
+import { RecentOperations } from "../recent-operations.ts";
 import {
   type CallRequested,
   type OnRequest,
@@ -24,6 +32,8 @@ const log = logger("transport", "link");
 
 /** In ms. */
 const longestSync = 1_000;
+/** In ms: how long a peer whose link was lost may take to come back. */
+const restartMs = 15_000;
 
 /** Tells a transport about its own links. */
 export interface LinkHubEvents {
@@ -49,7 +59,10 @@ export class LinkHub implements Transport, LinkOwner {
   readonly #servers = new Map<string, OnRequest>();
   readonly #announced = new Map<Link, PeerAnnounced>();
   readonly #peerEvents = new Emitter<PeerEvent>((error) => log.error("a listener to peers failed: {error}", { error }));
+  /** What peers served whose links were lost. */
+  readonly #departed = new RecentOperations(restartMs);
   #specs: readonly OperationSpec[] = [];
+  #hasServed = false;
   #isClosed = false;
 
   constructor(name: string, events: LinkHubEvents = {}) {
@@ -88,6 +101,7 @@ export class LinkHub implements Transport, LinkOwner {
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
     for (const id of operationIds) this.#servers.set(id, onRequest);
+    this.#hasServed = true;
     await this.#tellAll({ type: "link.serves", operationIds });
     return async (ids = operationIds) => {
       const stopped = ids.filter((id) => this.#servers.get(id) === onRequest);
@@ -121,13 +135,24 @@ export class LinkHub implements Transport, LinkOwner {
     return this.#servers.get(operationId);
   }
 
+  isIncomplete(operationId: string): boolean {
+    return this.lacksLinks() || this.#departed.has(operationId, monotonicNow());
+  }
+
   notServed(operationId: string): CallError {
+    // A peer that serves nothing any more is about to end, and may be replaced.
+    if (this.#hasServed && this.#servers.size === 0) return notServedNow(operationId);
     return operationNotFound(operationId, nearest(operationId, this.#servers.keys()));
+  }
+
+  /** Whether a link that should be there is not. */
+  protected lacksLinks(): boolean {
+    return false;
   }
 
   /** Whether every peer that should be there is, so that what none of them serves can be said not to be there. */
   protected isComplete(): boolean {
-    return this.#links.size > 0;
+    return this.#links.size > 0 && !this.lacksLinks();
   }
 
   /** Whether another link will come in the place of one that is lost; until then what it announced stands. */
@@ -160,6 +185,8 @@ export class LinkHub implements Transport, LinkOwner {
 
   onLost(link: Link, error: Error | undefined): void {
     this.#links.delete(link);
+    const now = monotonicNow();
+    for (const id of link.operationIds) this.#departed.add(id, now);
     if (this.#isClosed || !this.replacesLinks) this.#forget(link);
     this.#events.onLost?.(link, error);
   }
@@ -179,10 +206,20 @@ export class LinkHub implements Transport, LinkOwner {
       if (!(isOnly && link.acceptsOperations) && !link.operationIds.has(operationId)) continue;
       if (best === undefined || link.pending < best.pending) best = link;
     }
-    if (best !== undefined) return best;
+    if (best !== undefined) {
+      if (this.#links.size > 1) this.#moveToEnd(best);
+      return best;
+    }
     if (!this.isComplete()) throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+    if (this.isIncomplete(operationId)) throw notServedNow(operationId);
     const served = Array.from(this.#links, ({ operationIds }) => [...operationIds]).flat();
     throw operationNotFound(operationId, nearest(operationId, served));
+  }
+
+  /** Of peers with equally much to do the first is asked: the one that was asked longest ago. */
+  #moveToEnd(link: Link): void {
+    this.#links.delete(link);
+    this.#links.add(link);
   }
 
   /** Waits until peers know what they were told; for one that is still starting, or stands still, not for long. */

@@ -1,4 +1,5 @@
 import { logger } from "../../internal/log.ts";
+import { notServedNow } from "../../operation/index.ts";
 import { atMost, type Engine, type EngineEvents, type LongRequest, notConnected, workerGone } from "../bus/index.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
@@ -296,8 +297,8 @@ export class RedisEngine implements Engine {
     if (isServed === 1) return;
     const untaken = new Set(held.filter((id) => isAfter(id, last)));
     for (const { requestId, ticket } of waiting) {
-      if (untaken.has((ticket as Ticket).id!)) this.#events.onUnserved(requestId);
-      else this.#events.onRefused(requestId, workerGone(operationId));
+      const isTaken = !untaken.has((ticket as Ticket).id!);
+      this.#events.onRefused(requestId, isTaken ? workerGone(operationId) : notServedNow(operationId));
     }
   }
 

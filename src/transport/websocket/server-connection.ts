@@ -30,11 +30,18 @@ export class ServerConnection {
   #retry: ReturnType<typeof setTimeout> | undefined;
   /** How often it was tried since there was a connection that lasted. */
   #attempt = 0;
+  /** Whether the server has introduced itself on the present connection. */
+  #isReady = false;
 
   constructor(hub: LinkHub, url: string, options: ResolvedClientOptions) {
     this.#hub = hub;
     this.#url = url;
     this.#options = options;
+  }
+
+  /** Whether there is no connection and another attempt to make one. */
+  get isRestoring(): boolean {
+    return !this.#isReady && this.#options.reconnect !== undefined && !this.#closing.signal.aborted;
   }
 
   /** Connects. When that fails it rejects, and tries again later. */
@@ -95,11 +102,13 @@ export class ServerConnection {
         link.receive(message);
         if (readySince !== undefined || link.peerId === "") return;
         readySince = performance.now();
+        this.#isReady = true;
         clearTimeout(timer);
         resolve();
       });
       onClosed(socket, (event) => {
         clearTimeout(timer);
+        this.#isReady = false;
         const cause = toCloseError(event);
         link.close(cause);
         if (readySince === undefined) return reject(notIntroduced(this.#url, cause));

@@ -83,6 +83,12 @@ export class WebSocketClient extends LinkHub {
     await connection.start();
   }
 
+  /** A server whose connection is being restored may serve what no other does. */
+  protected override lacksLinks(): boolean {
+    for (const connection of this.#connections) if (connection.isRestoring) return true;
+    return false;
+  }
+
   override async close(reason?: Error): Promise<void> {
     await super.close(reason);
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));

@@ -126,8 +126,8 @@ class Pool extends LinkHub implements WorkerPool {
     return true;
   }
 
-  protected override isComplete(): boolean {
-    return super.isComplete() && this.size === this.#wanted;
+  protected override lacksLinks(): boolean {
+    return this.size !== this.#wanted;
   }
 
   /** What is announced is served already: a worker is ready when a registry that follows the pool can know its operations. */
