@@ -15,3 +15,8 @@ export function quote(text: string, limit = 120): string {
   );
   return cut === text ? escaped : `${escaped.slice(0, -1)}…"`;
 }
+
+/** Whether a string has no lone surrogate, which no UTF-8 text can hold: encoders write U+FFFD in its place. */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { UTF8Reader } from "./utf8-reader.ts";
+import { InvalidUTF8, UTF8Reader } from "./utf8-reader.ts";
 
 test("one byte order mark at the start is left out, however the bytes are cut", () => {
   const bytes = new TextEncoder().encode("\uFEFF\uFEFFä🚀\uFEFF");
@@ -14,8 +14,33 @@ test("one byte order mark at the start is left out, however the bytes are cut", 
   }
 });
 
-test("bytes that are no UTF-8, and a character that never ends, are replaced", () => {
-  const reader = new UTF8Reader();
+test.each([
+  ["a byte that begins nothing", [0x41, 0xff, 0x42], "A"],
+  ["an overlong form", [0x41, 0xc0, 0xaf], "A"],
+  ["a surrogate", [0xed, 0xa0, 0x80], ""],
+  ["a character that never ends", [0x41, 0xe2, 0x82], ""],
+])("%s is refused, however the bytes are cut", (_, given, before) => {
+  const bytes = new Uint8Array(given);
 
-  expect(reader.read(new Uint8Array([0xff, 0x41, 0xe2, 0x82])) + reader.read()).toBe("\uFFFDA\uFFFD");
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = new UTF8Reader();
+    const read = () => reader.read(bytes.subarray(0, cut)) + reader.read(bytes.subarray(cut)) + reader.read();
+
+    expect(read).toThrow(InvalidUTF8);
+  }
+  const whole = new UTF8Reader();
+  expect(() => whole.read(bytes) + whole.read()).toThrow(expect.objectContaining({ text: before }));
+});
+
+test("U+FFFD that was sent is a character like any other, however the bytes are cut", () => {
+  const bytes = new TextEncoder().encode("a\uFFFDb\uFFFD\uFFFD");
+
+  for (let first = 0; first <= bytes.length; first++) {
+    for (let second = first; second <= bytes.length; second++) {
+      const reader = new UTF8Reader();
+      const pieces = [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)];
+
+      expect(pieces.map((piece) => reader.read(piece)).join("") + reader.read()).toBe("a\uFFFDb\uFFFD\uFFFD");
+    }
+  }
 });

@@ -77,7 +77,7 @@ export { defaultLimits, resolveLimits } from "./limits.ts";
 export { mapError } from "./map-error.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
 export { resolveCount, resolveDuration } from "./number-options.ts";
-export { formatOperationId, parseOperationId } from "./operation-id.ts";
+export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";
 export type {
   ErrorDefinition,
   IOperationDefinition,

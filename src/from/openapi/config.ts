@@ -4,7 +4,10 @@ import type { SourceReport } from "../source.ts";
 /** A secret, or a function that is asked for it at every call, so that tokens can rotate. */
 export type Secret = string | (() => string | Promise<string>);
 
-/** A credential of the operator. Goes to the service's own origin only, and never into errors, logs or envelopes. */
+/**
+ * A credential of the operator. Goes to `baseUrl`, the origin that the document came from and `allowedOrigins` only, and
+ * never into errors, logs or `meta`. The `data` of a response is not rewritten, also where a service repeats it there.
+ */
 export interface HTTPAuth {
   type: "bearer" | "apiKey" | "basic" | "oauth2";
   /** Of `bearer` and `apiKey`; of `basic` the ready base64 text in the place of `username` and `password`. */

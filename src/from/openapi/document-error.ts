@@ -24,3 +24,10 @@ export function documentTooLarge(limit: number): CallError {
 export function badConfig(reason: string): CallError {
   return new CallError("VALIDATION_ERROR", reason, undefined, { mayHaveRun: false });
 }
+
+/** @throws CallError unless a setting is missing or an array of strings. A single string would be read by its characters. */
+export function assertTexts(value: unknown, setting: string): void {
+  if (value === undefined) return;
+  if (Array.isArray(value) && value.every((text) => typeof text === "string")) return;
+  throw badConfig(`${setting} must be an array of strings`);
+}

@@ -1,7 +1,7 @@
 import { resolveLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertDepth } from "./document.ts";
-import { documentLimitExceeded } from "./document-error.ts";
+import { assertTexts, documentLimitExceeded } from "./document-error.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { absoluteUrl } from "./references.ts";
@@ -22,6 +22,8 @@ export async function loadExternals(
 ): Promise<ReadonlyMap<string, unknown>> {
   const externals = new Map<string, unknown>();
   if (config.externalRefs === undefined) return externals;
+  assertTexts(config.externalRefs.hosts, "externalRefs.hosts");
+  assertTexts(config.externalRefs.files, "externalRefs.files");
   const tried = new Set<string>();
   const pending: Array<[document: unknown, base: string | undefined]> = [[root, config.documentUrl]];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

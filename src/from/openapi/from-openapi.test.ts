@@ -211,3 +211,29 @@ test("references to other hosts are followed only when they are named, without c
   expect(seen).toEqual(["/shared.json undefined"]);
   expect(plain(operation?.outputSchema)).toMatchObject({ $defs: { Id: { type: "integer" } } });
 });
+
+test.each([{ hosts: "schemas.example.test" }, { files: "/srv/pet.json" }, { files: [1] }])(
+  "externalRefs of another shape are refused: %j",
+  async (externalRefs) => {
+    const fs = { readFile: async () => JSON.stringify(openAPI()) };
+    const config = { ...quiet, externalRefs: externalRefs as object };
+
+    await expect(FromOpenAPIFile("/srv/openapi.json", config, fs)).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: expect.stringMatching(/^externalRefs\.(hosts|files) must be an array of strings$/),
+    });
+  },
+);
+
+test("a namespace that no registry takes is refused, and names of the document are made to fit", () => {
+  const spec = openAPI({
+    paths: {
+      "/a": { get: { operationId: "a\ud800b" } },
+      "/b": { get: { operationId: `${"x".repeat(246)}😀${"y".repeat(20)}` } },
+    },
+  });
+  const names = FromOpenAPI(spec, quiet).map(({ name }) => name);
+
+  expect(() => FromOpenAPI(spec, { ...quiet, namespace: "a\ud800" })).toThrow("no lone surrogate");
+  expect(names).toEqual(["a_b", expect.stringMatching(/^x{246}_[0-9a-f]{8}$/)]);
+});

@@ -360,8 +360,8 @@ test("names from Object.prototype are names like any other, wherever they stand"
   const input = JSON.parse('{ "__proto__": "x", "constructor": "y" }') as unknown;
   const schemes = JSON.parse('{ "__proto__": { "type": "apiKey", "token": "secret" } }') as Record<string, HTTPAuth>;
 
-  const request = await sendOne(spec, input, { auth: { schemes } });
-  const bare = await sendOne(spec, {}, { auth: { schemes: {} } });
+  const request = await sendOne(spec, input, { auth: { schemes }, allowedOrigins: ["https://api.test"] });
+  const bare = await sendOne(spec, {}, { auth: { schemes: {} }, allowedOrigins: ["https://api.test"] });
 
   expect([request.url, request.headers["constructor"]]).toEqual([
     "https://api.test/v1/__proto__?__proto__=x&toString=secret",

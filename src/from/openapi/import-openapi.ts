@@ -1,4 +1,5 @@
 import { quote } from "../../internal/text.ts";
+import { namespacePattern } from "../../operation/index.ts";
 import type { SourceReport } from "../source.ts";
 import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
@@ -20,7 +21,7 @@ import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import type { OpenAPISpec } from "./spec.ts";
 import { warnOfUnused } from "./unused-settings.ts";
-import { own, ownList, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
 
 /** What an import gives. */
 export interface OpenAPIImport {
@@ -53,8 +54,8 @@ export function importDocument(
 }
 
 function assertNamespace(namespace: unknown): void {
-  if (typeof namespace === "string" && /^[^.\p{Cc}]{1,64}$/u.test(namespace)) return;
-  throw badConfig("namespace must have 1 to 64 characters, no dot and no control character");
+  if (typeof namespace === "string" && namespacePattern.test(namespace)) return;
+  throw badConfig("namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate");
 }
 
 interface NamedEntry extends MethodEntry {
@@ -184,9 +185,7 @@ class Importer {
   #baseUrl({ servers, pointer }: Entry): BaseUrl {
     const known = this.#baseUrls.get(servers[0]);
     if (known !== undefined) return known;
-    const shared = ownList(this.#document.root, "servers");
-    const home = shared.length === 0 ? undefined : resolveBaseUrl(shared, this.#config, pointer, () => {}).url;
-    const found = resolveBaseUrl(servers, this.#config, pointer, this.book.warn, home);
+    const found = resolveBaseUrl(servers, this.#config, pointer, this.book.warn);
     this.#baseUrls.set(servers[0], found);
     return found;
   }

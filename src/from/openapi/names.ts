@@ -7,10 +7,13 @@ export function pathName(method: string, path: string): string {
   return [method.toLowerCase(), ...parts].join("_");
 }
 
-/** Makes a text fit for a name: no control characters, not too long. Two long texts that differ stay different. */
+/** Makes a text fit for a name: no control characters and lone surrogates, not too long. Two long texts that differ stay different. */
 export function fitName(text: string): string {
-  const plain = text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "_");
-  return plain.length <= longest ? plain : `${plain.slice(0, longest - 9)}_${hashText(plain)}`;
+  const plain = text.replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, "_");
+  if (plain.length <= longest) return plain;
+  // The cut may go through a surrogate pair.
+  const start = plain.slice(0, longest - 9).replace(/\p{Cs}$/u, "");
+  return `${start}_${hashText(plain)}`;
 }
 
 /** Eight hex digits that tell texts apart. Not for secrets. */

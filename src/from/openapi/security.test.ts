@@ -22,7 +22,7 @@ test.each([
 ])("credentials follow %s", async (_name, entry, query, authorization) => {
   const spec = openAPIWith(entry, { components: { securitySchemes }, security: [{ bearer: [] }] });
 
-  const { url, headers } = await sendOne(spec, {}, { auth: { schemes } });
+  const { url, headers } = await sendOne(spec, {}, { auth: { schemes }, allowedOrigins: ["https://api.test"] });
 
   expect(new URL(url).search.slice(1)).toBe(query);
   expect(headers["authorization"]).toBe(authorization);
@@ -57,6 +57,7 @@ test("no URL of the document's security is ever fetched", () => {
   importQuietly(openAPIWith({ security: [{ oauth: [] }, { connect: [] }] }, { components: { securitySchemes } }), {
     fetch,
     auth: { type: "bearer", token: "x" },
+    allowedOrigins: ["https://api.test"],
   });
 
   expect(sent).toEqual([]);

@@ -73,6 +73,28 @@ test.each([
   expect(importQuietly(spec, { ...config, auth: undefined }).operations).toHaveLength(1);
 });
 
+test("an object or a file does not decide where credentials go, however it names its server", () => {
+  const documents = [{}, { documentUrl: "file:///srv/openapi.json" }];
+
+  for (const located of documents) {
+    for (const credentials of [{ auth }, { headers: { "x-api-key": "s3cret" } }]) {
+      const config = { ...located, ...credentials };
+      expect(() => importQuietly(openAPI(), config)).toThrow(
+        "the server https://api.test is not the origin that the document came from, and credentials are configured; " +
+          "give baseUrl, or name it in allowedOrigins",
+      );
+      expect(importQuietly(openAPI(), { ...config, baseUrl: "https://api.test/v1" }).operations).toHaveLength(1);
+      expect(importQuietly(openAPI(), { ...config, allowedOrigins: ["https://api.test"] }).operations).toHaveLength(1);
+    }
+  }
+});
+
+test("allowedOrigins must be an array", () => {
+  const config = { auth, allowedOrigins: "https://api.test" as unknown as string[] };
+
+  expect(() => importQuietly(openAPI(), config)).toThrow("allowedOrigins must be an array of strings");
+});
+
 test("an operation's own server on another origin than the document's gets no credentials unless it is named", () => {
   const spec = openAPIWith({ servers: [{ url: "https://upload.test" }] });
 

@@ -1,7 +1,7 @@
 import { quote } from "../../internal/text.ts";
 import { withoutTrailingSlashes } from "../../internal/trailing-slashes.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { badConfig } from "./document-error.ts";
+import { assertTexts, badConfig } from "./document-error.ts";
 import type { Warn } from "./entry.ts";
 import { own, ownObject, ownText, ownTexts } from "./values.ts";
 
@@ -9,17 +9,10 @@ import { own, ownObject, ownText, ownTexts } from "./values.ts";
 export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
 
 /**
- * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. Credentials go to one origin:
- * the one that the document was fetched from, else that of the document's own server (`home`). Others must be named in
- * `allowedOrigins`.
+ * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. A document never decides where
+ * credentials go: without `baseUrl` they go to the origin that the document came from, and to `allowedOrigins`.
  */
-export function resolveBaseUrl(
-  servers: unknown[],
-  config: HTTPServiceConfig,
-  pointer: string,
-  warn: Warn,
-  home?: string,
-): BaseUrl {
+export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
   if (config.baseUrl !== undefined) return { url: readConfigured(config.baseUrl) };
   const server = servers[0] ?? { url: "/" };
   const template = ownText(server, "url") ?? "/";
@@ -35,9 +28,9 @@ export function resolveBaseUrl(
     return { reason: `the server ${quote(filled)} is not reached by http or https` };
   }
   if (url.username !== "" || url.password !== "") return { reason: "the server's URL holds credentials" };
-  if (!mayGetCredentials(url, config, home)) {
+  if (!mayGetCredentials(url, config)) {
     return {
-      reason: `the server ${url.origin} is not that of the document, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
+      reason: `the server ${url.origin} is not the origin that the document came from, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
     };
   }
   if (url.search !== "") warn(pointer, "the query of the server's URL is left out");
@@ -53,10 +46,10 @@ function readConfigured(baseUrl: string): string {
   return withoutTrailingSlash(url);
 }
 
-function mayGetCredentials(url: URL, config: HTTPServiceConfig, home: string | undefined): boolean {
+function mayGetCredentials(url: URL, config: HTTPServiceConfig): boolean {
   if (config.auth === undefined && config.headers === undefined) return true;
-  const trusted = originOf(config.documentUrl) ?? originOf(home) ?? url.origin;
-  if (trusted === url.origin) return true;
+  assertTexts(config.allowedOrigins, "allowedOrigins");
+  if (originOf(config.documentUrl) === url.origin) return true;
   return (config.allowedOrigins ?? []).some((origin) => URL.canParse(origin) && new URL(origin).origin === url.origin);
 }
 

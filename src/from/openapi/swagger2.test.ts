@@ -139,7 +139,8 @@ test("security definitions are read as schemes", async () => {
     { securityDefinitions: { key: { type: "apiKey", name: "X-Key", in: "header" }, login: { type: "basic" } } },
   );
 
-  const { headers } = await sendOne(spec, {}, { auth: { schemes: { key: { type: "apiKey", token: "t0k3n" } } } });
+  const auth = { schemes: { key: { type: "apiKey", token: "t0k3n" } } } as const;
+  const { headers } = await sendOne(spec, {}, { auth, baseUrl: "https://api.test" });
 
   expect(headers["x-key"]).toBe("t0k3n");
 });

@@ -1,9 +1,10 @@
+import { isWellFormed } from "../../../internal/text.ts";
 import type { BodyMediaPlan, BodyPlan } from "../plan.ts";
 import { fromBase64, isBase64File, isBinary } from "./binary.ts";
 import { refused } from "./errors.ts";
 import { toForm } from "./form.ts";
 import { essence, isJSON, isText, matchesRange } from "./media-type.ts";
-import { toMultipart } from "./multipart.ts";
+import { loneSurrogate, toMultipart } from "./multipart.ts";
 import { isMembers } from "./style.ts";
 
 /** A request body ready for `fetch`. */
@@ -82,7 +83,7 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
       case "text":
         if (isBinary(value)) return toBinary(value, mediaType);
         if (typeof value === "object") throw new TypeError(`must be text to be sent as ${contentType}`);
-        return { body: String(value), contentType: mediaType, replayable: true };
+        return { body: toUTF8(String(value)), contentType: mediaType, replayable: true };
       case "any":
         if (isBinary(value) || isBase64File(value) || typeof value === "string") return toBinary(value, mediaType);
         return { body: toJSON(value), contentType: "application/json", replayable: true };
@@ -104,6 +105,12 @@ function toJSON(value: unknown): string {
   return text;
 }
 
+/** What is sent is what was given: an encoder would replace a lone surrogate. */
+function toUTF8(text: string): string {
+  if (!isWellFormed(text)) throw new TypeError(loneSurrogate);
+  return text;
+}
+
 function toBinary(value: unknown, mediaType: string): EncodedBody {
   if (isBase64File(value)) {
     const body = fromBase64(value.base64);
@@ -115,7 +122,7 @@ function toBinary(value: unknown, mediaType: string): EncodedBody {
     return { body: value as BodyInit, contentType, replayable: !(value instanceof ReadableStream) };
   }
   if (typeof value === "string") {
-    return { body: value, contentType: concreteType(mediaType, "text/plain"), replayable: true };
+    return { body: toUTF8(value), contentType: concreteType(mediaType, "text/plain"), replayable: true };
   }
   throw new TypeError("must be binary: an ArrayBuffer, typed array, Blob, stream, text or { base64 }");
 }

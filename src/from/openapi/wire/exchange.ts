@@ -115,7 +115,8 @@ export class Exchange {
           breaker?.succeeded();
           return result;
         } catch (error) {
-          const failure = error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error);
+          const failure =
+            error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error, request.url);
           breaker?.failed(scope.failure ?? failure);
           if (scope.signal?.aborted || !request.replayable) throw failure;
           // A refused token may only be stale: one new one is asked for.

@@ -45,6 +45,11 @@ export function isHeaderValue(value: string): boolean {
   return fieldValue.test(value);
 }
 
+/** Whether a value would arrive as it is: blanks at its ends do not. */
+export function isExactHeaderValue(value: string): boolean {
+  return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
+}
+
 const connection = new Set([
   "connection",
   "content-length",

@@ -1,3 +1,4 @@
+import { isWellFormed } from "../../../internal/text.ts";
 import type { EncodingPlan } from "../plan.ts";
 import { type Base64File, fromBase64, isBase64File, isBinary } from "./binary.ts";
 import { toText } from "./encode.ts";
@@ -5,6 +6,9 @@ import { hasStyle, toStyledPairs } from "./form.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { essence, isJSON, matchesRange } from "./media-type.ts";
 import { presentItems, presentMembers } from "./style.ts";
+
+/** The end of a sentence that begins with the argument. */
+export const loneSurrogate = "holds a lone surrogate, which cannot be sent as UTF-8";
 
 interface Part {
   name?: string;
@@ -34,7 +38,11 @@ export async function toMultipart(
   const boundary = makeBoundary();
   const chunks: BlobPart[] = [];
   for (const part of await toParts(value, encodings)) {
-    chunks.push(`--${boundary}\r\n${formatHeaders(part, isForm)}\r\n`, part.content, "\r\n");
+    const headers = formatHeaders(part, isForm);
+    if (!isWellFormed(headers) || (typeof part.content === "string" && !isWellFormed(part.content))) {
+      throw new TypeError(loneSurrogate);
+    }
+    chunks.push(`--${boundary}\r\n${headers}\r\n`, part.content, "\r\n");
   }
   chunks.push(`--${boundary}--\r\n`);
   return { body: new Blob(chunks), contentType: `${essence(mediaType)}; boundary=${boundary}` };

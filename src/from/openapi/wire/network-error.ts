@@ -24,6 +24,15 @@ const afterSending = new Map([
 
 const badCompression = /^(?:Z_|ERR__ERROR_|ERR_BROTLI|ERR_ZSTD)/;
 
+/** Ports that `fetch` refuses before it connects (Fetch Standard, "bad port"). */
+const blockedPorts: ReadonlySet<string> = new Set(
+  (
+    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 " +
+    "137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 " +
+    "1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080"
+  ).split(" "),
+);
+
 interface SystemError {
   code: string;
   syscall?: string;
@@ -33,8 +42,12 @@ interface SystemError {
  * Translates a failure of `fetch`. Its own message is never passed on: it can quote header values and URLs. `mayHaveRun` is false only
  * when the connection was never made.
  */
-export function fromNetworkError(operationId: string, error: unknown): CallError {
+export function fromNetworkError(operationId: string, error: unknown, url?: string): CallError {
   const system = systemErrorOf(error);
+  const port = url === undefined ? "" : new URL(url).port;
+  if (system === undefined && blockedPorts.has(port)) {
+    return unavailable(operationId, `fetch makes no connection to port ${port}`, { mayHaveRun: false });
+  }
   if (system === undefined) return unavailable(operationId, "the request failed", { retryable: true });
   const { code } = system;
   const neverSent = beforeSending.get(code) ?? (system.syscall === "connect" ? "the connection failed" : undefined);

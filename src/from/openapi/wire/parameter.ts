@@ -9,13 +9,17 @@ export type ParameterWriter = (value: unknown) => string | undefined;
 /**
  * Compiles how one parameter is written, after the "Style Examples" of OpenAPI 3.0.4 and 3.1.1.
  *
- * `undefined` and `null` are absent and not sent, also inside arrays and objects (RFC 6570, 2.3). So are empty arrays and empty
+ * `undefined` and `null` are absent and not sent, also inside arrays and objects (RFC 6570, 2.3), except `null` in a parameter that is
+ * written as JSON. So are empty arrays and empty
  * objects, except in a query with `allowEmptyValue`. Falsy values (`""`, `0`, `false`) are values.
  */
 export function compileParameter(plan: ParameterPlan): ParameterWriter {
   const write = writerFor(plan);
-  return (value) =>
-    isAbsent(value) || (isEmpty(value) && plan.contentType === undefined) ? empty(plan, value) : write(value);
+  const isNullWritten = plan.contentType !== undefined && isJSON(plan.contentType);
+  return (value) => {
+    if (value === null && isNullWritten) return write(value);
+    return isAbsent(value) || (isEmpty(value) && plan.contentType === undefined) ? empty(plan, value) : write(value);
+  };
 }
 
 function writerFor(plan: ParameterPlan): ParameterWriter {
@@ -73,6 +77,7 @@ function cookieWriter({ name, style, explode, contentType }: ParameterPlan): Par
 /** A cookie that is not encoded: nothing in it may begin another one. */
 function cookieText(text: string): string {
   if (text.includes(";")) throw new TypeError("a cookie ends at a semicolon");
+  if (/^ | $/.test(text)) throw new TypeError("blanks at the ends of a cookie are lost");
   return text;
 }
 

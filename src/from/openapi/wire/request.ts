@@ -4,7 +4,7 @@ import type { EndpointPlan, ParameterPlan } from "../plan.ts";
 import type { Credentials } from "./auth.ts";
 import { compileBody, type EncodedBody } from "./body.ts";
 import { misconfigured, refused } from "./errors.ts";
-import { isCallerHeader, isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
+import { isCallerHeader, isConnectionHeader, isExactHeaderValue, isHeaderName, isHeaderValue } from "./headers.ts";
 import { compileParameter } from "./parameter.ts";
 import { isMembers } from "./style.ts";
 import { argumentOf, compileTarget, writeArgument } from "./url.ts";
@@ -75,7 +75,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
         write,
         argumentOf(input, argument),
       );
-      if (text !== undefined) setHeader(headers, name, text, () => refused(operationId, argument, badValue));
+      if (text !== undefined) setCallerHeader(headers, name, text, () => refused(operationId, argument, badValue));
     }
     if (wishes?.headers !== undefined) addWishes(headers, wishes.headers);
     const cookies = writeCookies(input);
@@ -130,7 +130,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   function addWishes(headers: Record<string, string>, wishes: Record<string, unknown>): void {
     for (const [name, value] of Object.entries(wishes)) {
       if (typeof value !== "string" || !isCallerHeader(name)) continue;
-      setHeader(headers, name, value, () =>
+      setCallerHeader(headers, name, value, () =>
         refused(operationId, undefined, "because a header in `metadata.http` is not valid"),
       );
     }
@@ -231,6 +231,12 @@ function secretsOf(configured: Record<string, string>): string[] {
 function setHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
   if (!isHeaderName(name) || typeof value !== "string" || !isHeaderValue(value)) throw problem();
   headers[name.toLowerCase()] = value;
+}
+
+/** Blanks at the ends of the operator's values carry nothing; those of a caller's are data. */
+function setCallerHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
+  if (!isExactHeaderValue(value)) throw problem();
+  setHeader(headers, name, value, problem);
 }
 
 function readWishes(metadata: OperationContext["metadata"] | undefined): CallerWishes | undefined {

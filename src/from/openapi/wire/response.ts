@@ -43,10 +43,17 @@ export function compileResponse(
     request: WireRequest,
   ): unknown {
     if (bytes.byteLength === 0) return undefined;
-    if (isJSON(contentType)) return parseBody(decode(bytes, contentType), statusCode, request);
-    if (isText(contentType)) return decode(bytes, contentType);
-    if (contentType === "" && declaresJSON) return parseUntyped(decode(bytes, ""));
-    return toArrayBuffer(bytes);
+    if (isJSON(contentType)) return parseBody(decodeOrRefuse(bytes, contentType), statusCode, request);
+    if (isText(contentType)) return decodeOrRefuse(bytes, contentType);
+    const text = contentType === "" && declaresJSON ? decode(bytes, "") : undefined;
+    return text === undefined ? toArrayBuffer(bytes) : parseUntyped(text);
+  }
+
+  /** Replacing what cannot be decoded would change the data without a trace. */
+  function decodeOrRefuse(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
+    const text = decode(bytes, contentType);
+    if (text === undefined) throw badResponse(operationId, `the response is not valid ${charsetName(contentType)}`);
+    return text;
   }
 
   function parseBody(text: string, status: number, request: WireRequest): unknown {
@@ -93,7 +100,7 @@ export function compileResponse(
     }
     if (bytes.byteLength === 0) return undefined;
     if (!isJSON(contentType) && !isText(contentType) && contentType !== "") return toArrayBuffer(bytes);
-    const text = decode(bytes, contentType);
+    const text = decode(bytes, contentType) ?? lenient.decode(bytes);
     return redactDeep(isJSON(contentType) ? parseOrKeep(text) : text, request.secrets);
   }
 
@@ -146,16 +153,30 @@ const notStarted: ReadonlySet<number> = new Set([
   401, 403, 405, 407, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431, 501, 505,
 ]);
 
-const utf8 = new TextDecoder();
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+const lenient = new TextDecoder();
 
-function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
-  const charset = contentType.includes(";") ? charsetOf(contentType) : undefined;
-  if (charset === undefined || /^utf-?8$/i.test(charset)) return utf8.decode(bytes);
+/** `undefined` for bytes that are not valid in their charset. */
+function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string | undefined {
   try {
-    return new TextDecoder(charset).decode(bytes);
+    return decoderFor(contentType).decode(bytes);
   } catch {
-    return utf8.decode(bytes); // an unknown charset; most of it will be ASCII
+    return undefined;
   }
+}
+
+function decoderFor(contentType: string): TextDecoder {
+  const charset = contentType.includes(";") ? charsetOf(contentType) : undefined;
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return utf8;
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch {
+    return utf8; // an unknown charset; most of it will be ASCII
+  }
+}
+
+function charsetName(contentType: string): string {
+  return decoderFor(contentType).encoding.toUpperCase();
 }
 
 function toArrayBuffer(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer {

@@ -1,6 +1,6 @@
 import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { startTimer } from "../../../internal/timers.ts";
-import { UTF8Reader } from "../../../internal/utf8-reader.ts";
+import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
@@ -163,10 +163,21 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     try {
       if (this.#reader === undefined) return await this.#connect();
       const part = await this.#readPart(this.#reader);
-      if (!part.done) this.#framer?.feed(this.#text.read(part.value));
+      if (!part.done) this.#feed(part.value);
       else await this.#complete();
     } catch (error) {
       if (!this.#left) await this.#drop(this.#translate(error));
+    }
+  }
+
+  /** Passes on what came; without bytes what is left at the end. */
+  #feed(bytes?: Uint8Array): void {
+    try {
+      this.#framer?.feed(this.#text.read(bytes));
+    } catch (error) {
+      if (!(error instanceof InvalidUTF8)) throw error;
+      this.#framer?.feed(error.text);
+      throw badResponse(this.#plan.operationId, "the stream is not valid UTF-8");
     }
   }
 
@@ -278,7 +289,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
 
   /** The server closed the stream in good order. */
   async #complete(): Promise<void> {
-    this.#framer?.feed(this.#text.read());
+    this.#feed();
     this.#framer?.end();
     if (this.#ended) return;
     if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
