@@ -19,10 +19,18 @@ export type MCPAuth =
       clientId: string;
       clientSecret: string;
       scope?: string;
-      /** The only authorisation server that gets the secret. @default what the MCP server names */
+      /** The only authorisation server that gets the secret, as its issuer URL. @default one of the origin of `url` */
       expectedIssuer?: string;
     }
-  | { type: "provider"; provider: OAuthClientProvider | AuthProvider };
+  | {
+      type: "provider";
+      provider: OAuthClientProvider | AuthProvider;
+      /**
+       * The only authorisation server that is used, as its issuer URL. @default any over https that the MCP server names,
+       * but client secrets, assertions and refresh tokens that name no issuer only go to the origin of `url`
+       */
+      expectedIssuer?: string;
+    };
 
 /** How long a server may take, in ms. Each is above 0 and finite. */
 export interface MCPTimeouts {

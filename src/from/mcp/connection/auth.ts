@@ -1,17 +1,38 @@
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
-import { CallError } from "../../../operation/index.ts";
+import { CallError, defaultLimits } from "../../../operation/index.ts";
 import type { MCPAuth, MCPClientConfig } from "../config.ts";
+import { createGuardedFetch } from "./guarded-fetch.ts";
+import { IssuerGuard } from "./issuer-guard.ts";
 import { loadSDK, type SDK } from "./load-sdk.ts";
+
+/** What the SDK asks for credentials, and where they may go. */
+export interface Authorisation {
+  readonly provider: AuthProvider | OAuthClientProvider | undefined;
+  readonly guard: IssuerGuard;
+}
 
 /**
  * Makes of the configuration what the SDK asks for credentials. One for the whole life of a connection, so that the
  * tokens it got outlive a reconnect.
  */
-export function createAuthProvider(
+export function createAuthorisation(
   sdk: SDK,
+  server: URL,
   auth: MCPAuth | undefined,
   secrets: Set<string>,
-): AuthProvider | OAuthClientProvider | undefined {
+): Authorisation {
+  const expectedIssuer = auth?.type === "bearer" ? undefined : auth?.expectedIssuer;
+  const guard = new IssuerGuard(server, { expectedIssuer, ownOriginOnly: auth?.type === "clientCredentials" });
+  return { provider: createProvider(sdk, server, auth, secrets, guard), guard };
+}
+
+function createProvider(
+  sdk: SDK,
+  server: URL,
+  auth: MCPAuth | undefined,
+  secrets: Set<string>,
+  guard: IssuerGuard,
+): Authorisation["provider"] {
   switch (auth?.type) {
     case undefined:
       return undefined;
@@ -27,11 +48,15 @@ export function createAuthProvider(
       return { token: ask, onUnauthorized: async () => {} };
     }
     case "clientCredentials": {
-      const { clientId, clientSecret, scope, expectedIssuer } = auth;
-      return new sdk.ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer });
+      const { clientId, clientSecret, scope, expectedIssuer = server.origin } = auth;
+      const provider = new sdk.ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer });
+      // Any issuer of the server's origin is good, which the guard checks.
+      if (auth.expectedIssuer === undefined)
+        provider.clientInformation = () => ({ client_id: clientId, client_secret: clientSecret });
+      return guard.guard(provider);
     }
     case "provider":
-      return isOAuth(auth.provider) ? guardRedirect(auth.provider) : auth.provider;
+      return isOAuth(auth.provider) ? guard.guard(auth.provider) : auth.provider;
   }
 }
 
@@ -47,9 +72,20 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
     });
   }
   const sdk = await loadSDK();
-  const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
-    authProvider: guardRedirect(auth.provider),
-    ...(config.fetch && { fetch: config.fetch as never }),
+  const server = new URL(url);
+  const { provider, guard } = createAuthorisation(sdk, server, auth, new Set());
+  const transport = new sdk.StreamableHTTPClientTransport(server, {
+    authProvider: provider,
+    fetch: createGuardedFetch({
+      url: server,
+      headers: config.headers,
+      fetch: config.fetch ?? ((input, init) => fetch(input, init)),
+      maxBytes: config.limits?.responseBytes ?? defaultLimits.responseBytes,
+      secrets: new Set(),
+      guard,
+      tap: () => undefined,
+      onSessionLost: () => {},
+    }),
   });
   try {
     await transport.finishAuth(callback instanceof URL ? callback.searchParams : callback);
@@ -64,32 +100,8 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
   }
 }
 
+/** As the SDK tells them apart. */
 function isOAuth(provider: OAuthClientProvider | AuthProvider): provider is OAuthClientProvider {
-  return "redirectToAuthorization" in provider;
-}
-
-/** A server names the page where its user logs in. Opening that must not run a program or a script. */
-function guardRedirect(provider: OAuthClientProvider): OAuthClientProvider {
-  return new Proxy(provider, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target);
-      if (typeof value !== "function") return value;
-      if (key !== "redirectToAuthorization") return value.bind(target);
-      return (url: URL) => {
-        assertPage(url);
-        return value.call(target, url);
-      };
-    },
-  });
-}
-
-function assertPage(url: URL): void {
-  const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
-  if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return;
-  throw new CallError(
-    "UPSTREAM_DENIED",
-    `The authorisation page must be https, not ${JSON.stringify(url.protocol)}.`,
-    undefined,
-    { mayHaveRun: false },
-  );
+  const { tokens, clientInformation } = provider as Partial<OAuthClientProvider>;
+  return typeof tokens === "function" && typeof clientInformation === "function";
 }

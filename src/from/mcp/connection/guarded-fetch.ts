@@ -3,6 +3,7 @@ import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
 import { answerTooLarge, boundReading, cutBody } from "./bounded-body.ts";
 import { boundEvents } from "./event-stream.ts";
+import { dropForeignMetadata, type IssuerGuard } from "./issuer-guard.ts";
 import type { MessageTap } from "./message-tap.ts";
 import { addHeaders } from "./secrets.ts";
 
@@ -14,6 +15,8 @@ export interface GuardedFetchOptions {
   /** Largest decoded answer, and largest event of a stream, in bytes. */
   maxBytes: number;
   secrets: Set<string>;
+  /** Decides about requests to other origins, which only logins make. */
+  guard: IssuerGuard;
   tap(): MessageTap | undefined;
   /** The server does not know the session any more. */
   onSessionLost(): void;
@@ -27,18 +30,23 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
   // A server without a stream of its own may answer 404 to the request for one; a lost session shows only later.
   let streamed = false;
   return async (target, init) => {
-    const request = await prepare(options, new URL(target), init);
+    const { origin } = new URL(target);
+    if (origin !== url.origin) options.guard.assertForeignTarget(new URL(target), init?.method);
+    const request = await prepare(options, origin, init);
     const response = await fetch(target, request);
     if (!response.ok) {
       if (response.type === "opaqueredirect") return response;
       if (response.status === 404 && isInSession(request) && (streamed || request.method === "POST")) {
         options.onSessionLost();
       }
-      return replaceBody(response, cutBody(response, Math.min(maxBytes, longestErrorPage)));
+      return withoutForeignMetadata(
+        replaceBody(response, cutBody(response, Math.min(maxBytes, longestErrorPage))),
+        url,
+      );
     }
     if (response.body === null || isSmall(response, maxBytes)) return response;
     if (!isEventStream(response)) return boundReading(response, maxBytes);
-    if (new URL(target).origin !== url.origin) return response;
+    if (origin !== url.origin) return response;
     if (request.method === "GET") streamed = true;
     const body = boundEvents(response.body, maxBytes, () => {
       const id = requestIdOf(request.body);
@@ -49,11 +57,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
   };
 }
 
-async function prepare(options: GuardedFetchOptions, target: URL, init: RequestInit = {}): Promise<RequestInit> {
+async function prepare(options: GuardedFetchOptions, origin: string, init: RequestInit = {}): Promise<RequestInit> {
   const { headers: configured, url, secrets } = options;
   if (init.signal) allowManyListeners(init.signal);
   // Only to the server itself: token endpoints and the like may be anywhere.
-  if (configured === undefined || target.origin !== url.origin) return init;
+  if (configured === undefined || origin !== url.origin) return init;
   const own = typeof configured === "function" ? await configured() : configured;
   if (typeof configured === "function") addHeaders(secrets, own);
   const headers = new Headers(init.headers);
@@ -91,6 +99,12 @@ function requestIdOf(body: RequestInit["body"]): string | number | undefined {
   if (typeof body !== "string") return undefined;
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
   return method === undefined ? undefined : id;
+}
+
+function withoutForeignMetadata(response: Response, server: URL): Response {
+  const challenge = response.headers.get("www-authenticate");
+  if (challenge !== null) response.headers.set("www-authenticate", dropForeignMetadata(challenge, server));
+  return response;
 }
 
 function replaceBody(response: Response, body: ReadableStream<Uint8Array> | null): Response {

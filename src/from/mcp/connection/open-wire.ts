@@ -1,6 +1,6 @@
 import { startTimer } from "../../../internal/timers.ts";
 import { CallError } from "../../../operation/index.ts";
-import { createAuthProvider } from "./auth.ts";
+import { createAuthorisation } from "./auth.ts";
 import { createEnvironment } from "./environment.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import type { Wire } from "./link.ts";
@@ -42,16 +42,18 @@ function scheduleReconnection(reconnect: () => void, delay: number): () => void 
 export function httpWire(setup: Setup, kind: "http" | "sse", onSessionLost: () => void): Wire {
   const { sdk, config, secrets } = setup;
   const url = new URL(config.url!);
-  setup.authProvider ??= createAuthProvider(sdk, config.auth, secrets);
+  setup.authorisation ??= createAuthorisation(sdk, url, config.auth, secrets);
+  const { provider, guard } = setup.authorisation;
   let tap: MessageTap | undefined;
   const options = {
-    authProvider: setup.authProvider,
+    authProvider: provider,
     fetch: createGuardedFetch({
       url,
       headers: config.headers,
       fetch: config.fetch ?? ((input, init) => fetch(input, init)),
       maxBytes: setup.limits.responseBytes,
       secrets,
+      guard,
       tap: () => tap,
       onSessionLost,
     }),

@@ -1,7 +1,7 @@
-import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { maxTimerDelay } from "../../../internal/timers.ts";
 import { defaultLimits, resolveDuration, resolveLimits } from "../../../operation/index.ts";
 import type { MCPClientConfig, MCPLimits, MCPTimeouts } from "../config.ts";
+import type { Authorisation } from "./auth.ts";
 import type { SDK } from "./load-sdk.ts";
 import { secretsOf } from "./secrets.ts";
 import { StderrLines } from "./stderr-lines.ts";
@@ -15,7 +15,7 @@ export interface Setup {
   readonly secrets: Set<string>;
   readonly lines: StderrLines;
   readonly limits: Readonly<Required<MCPLimits>>;
-  authProvider?: AuthProvider | OAuthClientProvider;
+  authorisation?: Authorisation;
   /** What the last connection has found out, so that the next need not try. */
   known?: { transport?: "http" | "sse"; modern?: boolean };
 }
