@@ -27,11 +27,12 @@ const login = new HeadlessLogin(
     : undefined,
 );
 
+const auth = await toAuth();
 const client = await loggedIn(() =>
   createMCPClient("conformance", {
     url,
     protocol: isModern ? "auto" : "legacy",
-    auth: toAuth(),
+    auth,
     resources: true,
     prompts: true,
     restart: false,
@@ -45,9 +46,14 @@ for (const [id, input] of planCalls(registry.getAllSpecs())) {
 }
 await closeMCPClient(client);
 
-function toAuth(): MCPClientConfig["auth"] {
+async function toAuth(): Promise<MCPClientConfig["auth"]> {
   if (scenario === "auth/client-credentials-basic") {
-    return { type: "clientCredentials", clientId: context.client_id!, clientSecret: context.client_secret! };
+    return {
+      type: "clientCredentials",
+      clientId: context.client_id!,
+      clientSecret: context.client_secret!,
+      expectedIssuer: await findIssuer(),
+    };
   }
   if (scenario === "auth/client-credentials-jwt") {
     const provider = new PrivateKeyJwtProvider({
@@ -55,9 +61,20 @@ function toAuth(): MCPClientConfig["auth"] {
       privateKey: context.private_key_pem!,
       algorithm: context.signing_algorithm!,
     });
-    return { type: "provider", provider };
+    return { type: "provider", provider, expectedIssuer: await findIssuer() };
+  }
+  if (scenario === "auth/pre-registration") {
+    return { type: "provider", provider: login, expectedIssuer: await findIssuer() };
   }
   return scenario.startsWith("auth/") ? { type: "provider", provider: login } : undefined;
+}
+
+/** The authorization server that the client's credentials are for. An operator would know it; here the server is asked. */
+async function findIssuer(): Promise<string> {
+  const { origin, pathname } = new URL(url);
+  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+  const { authorization_servers: issuers } = (await response.json()) as { authorization_servers: string[] };
+  return issuers[0]!;
 }
 
 /** A login needs somebody to come back with a code; then the work is done again. */
