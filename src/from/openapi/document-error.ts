@@ -1,4 +1,4 @@
-import { CallError, type Limits } from "../../operation/index.ts";
+import { CallError, type Limits, namespacePattern } from "../../operation/index.ts";
 
 /** A document that cannot be read at all. */
 export function unreadableDocument(reason: string, cause?: unknown): CallError {
@@ -30,4 +30,10 @@ export function assertTexts(value: unknown, setting: string): void {
   if (value === undefined) return;
   if (Array.isArray(value) && value.every((text) => typeof text === "string")) return;
   throw badConfig(`${setting} must be an array of strings`);
+}
+
+/** @throws CallError for a namespace that operations cannot have. */
+export function assertNamespace(namespace: unknown): void {
+  if (typeof namespace === "string" && namespacePattern.test(namespace)) return;
+  throw badConfig("namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate");
 }

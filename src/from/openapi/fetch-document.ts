@@ -8,7 +8,7 @@ import {
 } from "../../operation/index.ts";
 import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { badConfig, unreadableDocument } from "./document-error.ts";
+import { assertNamespace, badConfig, unreadableDocument } from "./document-error.ts";
 import { createEndpointHandler } from "./handler.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { isObject, type JSONObject } from "./values.ts";
@@ -24,6 +24,7 @@ export async function fetchDocument(
   config: HTTPServiceConfig,
   options: { signal?: AbortSignal } = {},
 ): Promise<JSONObject> {
+  assertNamespace(config.namespace);
   assertNumbers(config);
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target === undefined || !/^https?:$/.test(target.protocol))

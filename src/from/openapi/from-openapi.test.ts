@@ -237,3 +237,17 @@ test("a namespace that no registry takes is refused, and names of the document a
   expect(() => FromOpenAPI(spec, { ...quiet, namespace: "a\ud800" })).toThrow("no lone surrogate");
   expect(names).toEqual(["a_b", expect.stringMatching(/^x{246}_[0-9a-f]{8}$/)]);
 });
+
+test("a document is not fetched for a namespace that is missing or invalid", async () => {
+  const fetch = vi.fn<typeof globalThis.fetch>();
+
+  for (const namespace of [undefined, "", "a.b"]) {
+    const importing = FromOpenAPIUrl("https://api.example.com/openapi.json", { namespace: namespace as string, fetch });
+    await expect(importing).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: "namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate",
+      mayHaveRun: false,
+    });
+  }
+  expect(fetch).not.toHaveBeenCalled();
+});

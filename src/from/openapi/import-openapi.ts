@@ -1,10 +1,9 @@
 import { quote } from "../../internal/text.ts";
-import { namespacePattern } from "../../operation/index.ts";
 import type { SourceReport } from "../source.ts";
 import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { type OpenAPIDocument, openDocument } from "./document.ts";
-import { badConfig, documentLimitExceeded } from "./document-error.ts";
+import { assertNamespace, badConfig, documentLimitExceeded } from "./document-error.ts";
 import type { Entry } from "./entry.ts";
 import { type EntryDetails, readDetails } from "./entry-details.ts";
 import { errorResponses, errorSchemasOf } from "./error-schemas.ts";
@@ -51,11 +50,6 @@ export function importDocument(
   const result = { operations: importer.run(), report: importer.book.report };
   importer.book.deliver(config);
   return result;
-}
-
-function assertNamespace(namespace: unknown): void {
-  if (typeof namespace === "string" && namespacePattern.test(namespace)) return;
-  throw badConfig("namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate");
 }
 
 interface NamedEntry extends MethodEntry {

@@ -74,7 +74,8 @@ export class Link {
       capabilities: onElicit === undefined ? {} : { elicitation: { form: {}, url: {} } },
       inputRequired: { autoFulfill: onElicit !== undefined },
     });
-    if (onElicit !== undefined) client.setRequestHandler("elicitation/create", createElicitHandler(name, onElicit));
+    if (onElicit !== undefined)
+      client.setRequestHandler("elicitation/create", createElicitHandler(sdk, name, onElicit));
     client.setNotificationHandler("notifications/tools/list_changed", () => listener.onToolsChanged());
     // Noise that harms no request: an unknown id, progress that came too late.
     client.onerror = (error) => log.debug("{name}: {error}", { name, error });

@@ -204,6 +204,26 @@ test.each([
   expect(asked).toMatchObject([{ server: "tiny", message: "Who?", mode: "form", requestedSchema: form }]);
 });
 
+test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("s3cr3t: /home/ada/.token");
+    },
+  ],
+  ["answers with nothing", () => undefined as never],
+])("what a handler that %s failed with is not shown to the server", async (_, onElicit) => {
+  const source = `calls.ask = (args, { id }) => {
+    handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.error)) });
+    send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
+  };`;
+  const connection = await connect({ ...program(source), onElicit });
+
+  const answer = JSON.parse(await call(connection, "ask"));
+
+  expect(answer).toEqual({ code: -32603, message: "The request for input could not be answered." });
+});
+
 test("a question without a handler is told as what it is", async () => {
   const source = `${modern} handlers["tools/call"] = () => ({ resultType: "input_required", requestState: "s",
     inputRequests: { q: { method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } } } });`;

@@ -245,7 +245,7 @@ function notStarted(command: string, cwd: string | undefined, error: Error): Cal
   const where = cwd === undefined ? "" : ` in ${quote(cwd)}`;
   const hint =
     code === "ENOENT"
-      ? `was not found${where}. Check "command"${cwd === undefined ? " and PATH" : ', "cwd" and PATH'}.`
+      ? `was not found${where}. Check "command"${cwd === undefined ? " and PATH" : ', "cwd" and PATH'}, whose relative entries are ignored.`
       : code === "EACCES"
         ? `may not be run${where}. Check its permissions.`
         : `could not be started${where}.`;

@@ -95,7 +95,8 @@ test("a missing program is UNAVAILABLE and says what to check", async () => {
 
   await expect(opening).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "absent": The program "no-such-program-here" was not found. Check "command" and PATH.',
+    message:
+      'MCP server "absent": The program "no-such-program-here" was not found. Check "command" and PATH, whose relative entries are ignored.',
     retryable: false,
     mayHaveRun: false,
   });
