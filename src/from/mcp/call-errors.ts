@@ -1,8 +1,7 @@
-import { toJSONSafe } from "../../internal/json-safe.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError, isCallError, mapError } from "../../operation/index.ts";
 import { inputRequired } from "./input-required.ts";
-import { isObject } from "./values.ts";
+import { boundedData, isObject } from "./values.ts";
 
 /** Codes of JSON-RPC and MCP that mean something to us. Those between -32000 and -32019 mean nothing. */
 const invalidParams = -32602;
@@ -13,7 +12,6 @@ const resourceNotFound = -32002;
 
 const refused = { retryable: false, mayHaveRun: false } as const;
 const longestMessage = 1_000;
-const longestData = 4_000;
 
 /**
  * Turns what a request to a server failed with into a `CallError`. What happened to the connection is one already;
@@ -53,7 +51,7 @@ function isFailure(error: unknown): error is Failure {
 }
 
 function fromProtocolError(error: Failure, code: number, operationId: string): CallError {
-  const details = { operationId, mcp: { code, ...dataOf(error) } };
+  const details = { operationId, mcp: { code, ...boundedData(error) } };
   const message = truncate(error.message, longestMessage);
   switch (code) {
     case invalidParams:
@@ -110,11 +108,4 @@ function badResponse(error: Failure, operationId: string): CallError {
       cause: error,
     },
   );
-}
-
-/** What the server added to its error, unless it is too much to pass on. */
-function dataOf({ data }: Failure): { data?: unknown } {
-  if (data === undefined) return {};
-  const safe = toJSONSafe(data);
-  return JSON.stringify(safe ?? null).length > longestData ? {} : { data: safe };
 }

@@ -46,7 +46,10 @@ export interface MCPTimeouts {
 
 /** How a server that went away is brought back. */
 export interface MCPRestart {
-  /** Restarts within `window` after which it is given up, 0 or more; `Infinity` never gives it up. @default 5 */
+  /**
+   * Restarts within `window` after which it has failed, 0 or more; `Infinity` restarts it for ever. A call after that
+   * window starts it again. @default 5
+   */
   limit?: number;
   /** In ms, above 0. @default 60,000 */
   window?: number;
@@ -121,7 +124,7 @@ export interface MCPClientConfig {
   /** @default `auto` over HTTP; over stdio `legacy`, and 2026-07-28 where the server refuses the handshake */
   protocol?: MCPProtocol;
   timeouts?: MCPTimeouts;
-  /** `false` leaves a server that went away alone. @default true */
+  /** `false` leaves a program that ended alone until `reconnect()`. @default true */
   restart?: boolean | MCPRestart;
   /** Bounds on what the server may cost. */
   limits?: MCPLimits;

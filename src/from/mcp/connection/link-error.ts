@@ -1,8 +1,9 @@
 import type { ProtocolError } from "@modelcontextprotocol/client";
 import { quote, truncate } from "../../../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError } from "../../../operation/index.ts";
-import { isObject } from "../values.ts";
+import { boundedData, isObject } from "../values.ts";
 import type { SDK } from "./load-sdk.ts";
+import { describeEnd, detailsOfEnd, type ProgramEnd } from "./program-end.ts";
 import { redact } from "./secrets.ts";
 
 /** What an error is about. */
@@ -16,6 +17,8 @@ export interface LinkErrorContext {
   signal?: AbortSignal;
   /** In ms. */
   timeout?: number;
+  /** How the server's program ended, once it has. */
+  end?: ProgramEnd;
 }
 
 /** Errors of the network that come before anything was sent. */
@@ -58,10 +61,7 @@ export function toLinkError(error: unknown, context: LinkErrorContext): unknown 
           },
         );
       case sdk.SdkErrorCode.ConnectionClosed:
-        return make(context, "UNAVAILABLE", `it went away before it answered ${what}`, {
-          cause: error,
-          retryable: true,
-        });
+        return wentAway(context, `it went away before it answered ${what}`, { cause: error, retryable: true });
       case sdk.SdkErrorCode.NotConnected:
         return notConnected(error, context);
       case sdk.SdkErrorCode.ClientHttpUnexpectedContent:
@@ -183,11 +183,57 @@ function denied(error: Error, context: LinkErrorContext, status?: number): CallE
 }
 
 function notConnected(error: Error, context: LinkErrorContext): CallError {
-  return make(context, "UNAVAILABLE", `it was not connected when ${context.what} was asked for`, {
+  return wentAway(context, `it was not connected when ${context.what} was asked for`, {
     cause: error,
     retryable: true,
     mayHaveRun: false,
   });
+}
+
+/** `UNAVAILABLE` with how the server's program ended, if it did. */
+export function wentAway(
+  context: Pick<LinkErrorContext, "name" | "end">,
+  message: string,
+  options: CallErrorOptions,
+): CallError {
+  const { end } = context;
+  if (end === undefined) return make(context, "UNAVAILABLE", message, options);
+  return make(context, "UNAVAILABLE", `${message}. ${describeEnd(end)}`, options, detailsOfEnd(end));
+}
+
+/** `UNAVAILABLE`: the server failed, and can be started again in `wait` ms; with `undefined` only by its operator. */
+export function serverFailed(name: string, cause: CallError | undefined, wait: number | undefined): CallError {
+  const advice =
+    wait === undefined
+      ? 'it failed, and "restart" does not let it be restarted. Call reconnect() to start it'
+      : `it failed. The first call after ${Math.ceil(wait)} ms starts it again`;
+  const { exitCode, signal } = isObject(cause?.details) ? cause.details : {};
+  return make(
+    { name },
+    "UNAVAILABLE",
+    cause === undefined ? advice : `${advice}. ${cause.message.replace(/\.$/, "")}`,
+    { cause, retryable: wait !== undefined, mayHaveRun: false },
+    {
+      ...(exitCode !== undefined && { exitCode, signal }),
+      ...(wait !== undefined && { retryAfter: Math.ceil(wait) }),
+    },
+  );
+}
+
+/** What the server answered to a request for its tools, or something that is no list. Always a `CallError`. */
+export function toListError(error: unknown, context: Pick<LinkErrorContext, "name">): CallError {
+  if (isCallError(error)) return error;
+  const message = truncate(error instanceof Error ? error.message : String(error), 300);
+  const { code } = error as { code?: unknown };
+  if (typeof code !== "number") {
+    return make(context, "BAD_RESPONSE", `the list of tools cannot be read: ${message}`, {
+      cause: error,
+      mayHaveRun: false,
+    });
+  }
+  const details = { mcp: { code, ...boundedData(error as { data?: unknown }) } };
+  const refused = `the request for its list of tools failed: ${message}`;
+  return make(context, "EXECUTION_ERROR", refused, { cause: error, mayHaveRun: false }, details);
 }
 
 function jsonRPCErrorOf(text: string | undefined): { code: number; message: string; data?: unknown } | undefined {
@@ -221,7 +267,7 @@ function named(error: CallError, context: LinkErrorContext): CallError {
 }
 
 function make(
-  context: LinkErrorContext,
+  context: Pick<LinkErrorContext, "name">,
   code: string,
   message: string,
   options: CallErrorOptions,

@@ -5,6 +5,7 @@ import type { RawResult, RawTool } from "./connection.ts";
 import { createElicitHandler } from "./elicit.ts";
 import type { SDK } from "./load-sdk.ts";
 import { type MessageTap, rawResultOf } from "./message-tap.ts";
+import type { ProgramEnd } from "./program-end.ts";
 import type { MCPServerState } from "./state.ts";
 
 const log = logger("from", "mcp");
@@ -27,6 +28,8 @@ export interface Wire {
   kind: "stdio" | "http" | "sse" | "custom";
   /** Tells the server that it is left, where it wants to know. */
   leave?(): Promise<void>;
+  /** How the program ended, where there is one and it has. */
+  ended?(): ProgramEnd | undefined;
 }
 
 /** What a link tells about itself. */
@@ -99,6 +102,11 @@ export class Link {
     // It may have ended in the very moment before.
     if (client.transport === undefined) client.onclose();
     return link;
+  }
+
+  /** How the program of this link ended, once it has. */
+  get programEnd(): ProgramEnd | undefined {
+    return this.#wire.ended?.();
   }
 
   /** Whether the server answered that it does not know the session, so that the request has not run. */

@@ -2,8 +2,8 @@ import { CallError, isCallError } from "../../../operation/index.ts";
 import { Link, type LinkListener, type Negotiation, type Wire } from "./link.ts";
 import { type LinkErrorContext, toConnectError } from "./link-error.ts";
 import { customWire, httpWire, stdioWire } from "./open-wire.ts";
+import { describeEnd, detailsOfEnd, type ProgramEnd, withStderr } from "./program-end.ts";
 import type { Setup } from "./setup.ts";
-import type { StdioTransport } from "./stdio-transport.ts";
 
 const modern: Negotiation = { pin: "2026-07-28" };
 
@@ -62,9 +62,8 @@ async function openStdio(setup: Setup, mode: Negotiation, listener: LinkListener
   } catch (error) {
     // A program that refused the handshake was ended by us.
     const isAnswer = isCallError(error) || isRefusal(error, setup);
-    throw isAnswer || options.signal.aborted || wire.transport.ended === undefined
-      ? error
-      : endedEarly(wire.transport, setup);
+    const { ended } = wire.transport;
+    throw isAnswer || options.signal.aborted || ended === undefined ? error : endedEarly(ended);
   }
 }
 
@@ -121,15 +120,9 @@ function modeOf(protocol: "auto" | "legacy" | "2026-07-28"): Negotiation {
   return protocol === "2026-07-28" ? modern : protocol;
 }
 
-function endedEarly({ ended }: StdioTransport, setup: Setup): CallError {
-  const how = ended?.signal ? `by ${ended.signal}` : `with code ${ended?.code}`;
-  const last = setup.lines.lines.at(-1);
-  return new CallError(
-    "UNAVAILABLE",
-    `The program ended ${how} before it was ready.${last === undefined ? "" : ` It said last: ${last}`}`,
-    { exitCode: ended?.code, signal: ended?.signal },
-    { retryable: true, mayHaveRun: false },
-  );
+function endedEarly(ended: ProgramEnd): CallError {
+  const message = `${describeEnd(ended)} before it was ready.`;
+  return new CallError("UNAVAILABLE", message, detailsOfEnd(ended), { retryable: true, mayHaveRun: false });
 }
 
 function explain(error: unknown, setup: Setup, signal: AbortSignal): CallError {
@@ -144,13 +137,5 @@ function explain(error: unknown, setup: Setup, signal: AbortSignal): CallError {
       : signal.aborted
         ? new CallError("ABORTED", "It was closed while it was starting.", undefined, { mayHaveRun: false })
         : error;
-  const known = toConnectError(reason, context);
-  const stderr = lines.lines;
-  if (stderr.length === 0) return known;
-  return new CallError(
-    known.code,
-    known.message,
-    { ...(known.details as object), stderr },
-    { cause: known.cause, retryable: known.retryable, mayHaveRun: known.mayHaveRun },
-  );
+  return withStderr(toConnectError(reason, context), lines.lines);
 }

@@ -24,7 +24,7 @@ export function stdioWire(setup: Setup): Wire & { transport: StdioTransport } {
     maxQueued: setup.limits.bufferedBytes,
     timeouts,
   });
-  return { transport, tap: tapOf(setup, transport), kind: "stdio" };
+  return { transport, tap: tapOf(setup, transport), kind: "stdio", ended: () => transport.ended };
 }
 
 /** A stream is opened again after at least this, in ms, even if the server asks for less with `retry`. */

@@ -25,6 +25,13 @@ export class RestartBudget {
     return recent === 0 ? 0 : Math.min(this.#delay * 2 ** (recent - 1), this.#maxDelay);
   }
 
+  /** How long after `now` the next restart can be taken, in ms: 0 for at once, `undefined` for never. */
+  waitAt(now: number): number | undefined {
+    if (this.limit < 1) return undefined;
+    const recent = this.#times.filter((time) => now - time < this.window);
+    return recent.length < this.limit ? 0 : recent[recent.length - this.limit]! + this.window - now;
+  }
+
   /** Forgets what was taken. */
   reset(): void {
     this.#times = [];

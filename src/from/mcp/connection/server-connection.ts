@@ -7,8 +7,9 @@ import { isObject } from "../values.ts";
 import { ChangeWatch } from "./change-watch.ts";
 import type { MCPConnection, MCPRequestOptions, RawResult, RawTool } from "./connection.ts";
 import type { Link } from "./link.ts";
-import { toLinkError } from "./link-error.ts";
+import { serverFailed, toLinkError, toListError, wentAway } from "./link-error.ts";
 import { openLink } from "./open-link.ts";
+import { withStderr } from "./program-end.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import { type Setup, toTimeLeft } from "./setup.ts";
 import type { MCPServerState } from "./state.ts";
@@ -64,6 +65,14 @@ export class ServerConnection implements MCPConnection {
   }
 
   async listTools(options: { signal?: AbortSignal } = {}): Promise<RawTool[]> {
+    try {
+      return await this.#readTools(options);
+    } catch (error) {
+      throw withStderr(toListError(error, this), this.#setup.lines.lines);
+    }
+  }
+
+  async #readTools(options: { signal?: AbortSignal }): Promise<RawTool[]> {
     const { pages, operations: most } = this.#setup.limits;
     const tools: RawTool[] = [];
     let cursor: unknown;
@@ -104,7 +113,8 @@ export class ServerConnection implements MCPConnection {
   #relist(): Promise<RawTool[]> {
     const now = performance.now();
     if (this.#relisted === undefined || now - this.#relisted.at > relistInterval) {
-      this.#relisted = { at: now, tools: this.listTools() };
+      const tools = this.#readTools({}).catch((error) => Promise.reject(toListError(error, this)));
+      this.#relisted = { at: now, tools };
     }
     return this.#relisted.tools;
   }
@@ -172,13 +182,13 @@ export class ServerConnection implements MCPConnection {
     try {
       return await ask(link, requestOptions);
     } catch (error) {
-      if (!link.isForgotten(error)) throw this.#explain(error, what, requestOptions);
+      if (!link.isForgotten(error)) throw this.#explain(error, what, link, requestOptions);
     }
     const next = await this.#waitForLink(what, requestOptions);
     try {
       return await ask(next, requestOptions);
     } catch (error) {
-      throw this.#explain(error, what, requestOptions);
+      throw this.#explain(error, what, next, requestOptions);
     }
   }
 
@@ -186,17 +196,22 @@ export class ServerConnection implements MCPConnection {
   async #waitForLink(what: string, options: { signal?: AbortSignal; timeout: number }): Promise<Link> {
     if (this.#link !== undefined) return this.#link;
     this.#assertOpen();
-    // A server that is only reached, not run, may be back at any time.
-    if (this.#opening === undefined && this.#setup.config.command === undefined) this.#replace({ immediately: true });
-    if (this.#opening === undefined) {
-      throw this.#error("UNAVAILABLE", `it was given up: ${this.#state.error?.message ?? "it went away"}`);
-    }
+    this.#opening ??= this.#tryAgain();
     const start = performance.now();
     const link = await waitFor(this.#opening, options, (code) =>
       this.#error(code, `${what} waited for it to come back`),
     );
     options.timeout = Math.max(1, options.timeout - Math.ceil(performance.now() - start));
     return link;
+  }
+
+  /** A call for a server that failed starts it again, a program no more often than its budget allows. */
+  #tryAgain(): Promise<Link> {
+    const isProgram = this.#setup.config.command !== undefined;
+    // A server that is only reached, not run, may be back at any time.
+    const wait = isProgram ? this.#budget?.waitAt(performance.now()) : 0;
+    if (wait === 0) return this.#replace({ immediately: !isProgram });
+    throw serverFailed(this.name, this.#state.error, wait);
   }
 
   async #open(): Promise<Link> {
@@ -206,7 +221,7 @@ export class ServerConnection implements MCPConnection {
       this.#closing.signal,
     );
     await this.#watch.follow(link);
-    if (link.ended) throw this.#error("UNAVAILABLE", "it went away as soon as it was ready");
+    if (link.ended) throw this.#gone(link, "it went away as soon as it was ready");
     this.#link = link;
     this.#setState({ status: "ready", error: undefined, ...link.describe() });
     return link;
@@ -217,7 +232,7 @@ export class ServerConnection implements MCPConnection {
     this.#leave(link);
     if (this.#link === link) this.#link = undefined;
     if (this.#closing.signal.aborted || this.#opening !== undefined) return;
-    const error = this.#error("UNAVAILABLE", link.sessionLost ? "it forgot the session" : "it went away");
+    const error = this.#gone(link, link.sessionLost ? "it forgot the session" : "it went away");
     this.#state = { ...this.#state, error };
     this.#replace({ immediately: link.sessionLost });
   }
@@ -229,8 +244,14 @@ export class ServerConnection implements MCPConnection {
     leaving.gone.finally(() => this.#leaving.delete(leaving));
   }
 
+  #gone(link: Link, message: string): CallError {
+    const context = { name: this.name, end: link.programEnd };
+    const error = wentAway(context, message, { retryable: true, mayHaveRun: false });
+    return withStderr(error, this.#setup.lines.lines);
+  }
+
   /** Opens links until one holds. */
-  #replace(options: { immediately: boolean }): void {
+  #replace(options: { immediately: boolean }): Promise<Link> {
     const opening = this.#reopen(options);
     this.#opening = opening;
     opening.then(
@@ -244,6 +265,7 @@ export class ServerConnection implements MCPConnection {
         log.warn("MCP server {name} was given up: {message}", { name: this.name, message: error.message });
       },
     );
+    return opening;
   }
 
   /** With `immediately` the first attempt needs no leave, and where nothing is run it is the only one. */
@@ -282,9 +304,9 @@ export class ServerConnection implements MCPConnection {
     if (this.#closing.signal.aborted) throw this.#error("UNAVAILABLE", "its connection was closed", undefined, false);
   }
 
-  #explain(error: unknown, what: string, options: { signal?: AbortSignal; timeout: number }): unknown {
+  #explain(error: unknown, what: string, link: Link, options: { signal?: AbortSignal; timeout: number }): unknown {
     const { sdk, name, secrets } = this.#setup;
-    return toLinkError(error, { sdk, name, secrets, what, ...options });
+    return toLinkError(error, { sdk, name, secrets, what, end: link.programEnd, ...options });
   }
 
   #badList(): CallError {

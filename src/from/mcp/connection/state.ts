@@ -1,6 +1,9 @@
 import type { CallError } from "../../../operation/index.ts";
 
-/** Where a server is in its life. `failed` was given up, `closed` was asked for. */
+/**
+ * Where a server is in its life. `failed` is not running, and is started again by a later call where `restart` allows
+ * that; `closed` was asked for.
+ */
 export type MCPServerStatus = "starting" | "ready" | "restarting" | "failed" | "closed";
 
 /** What a server says about itself. Its text is foreign: show it with care. */

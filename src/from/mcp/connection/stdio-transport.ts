@@ -7,6 +7,7 @@ import type { MCPTimeouts } from "../config.ts";
 import { isObject } from "../values.ts";
 import { LineReader } from "./line-reader.ts";
 import { ProcessGroup } from "./process-group.ts";
+import type { ProgramEnd } from "./program-end.ts";
 import type { StderrLines } from "./stderr-lines.ts";
 
 /** What is needed to start a program. */
@@ -45,7 +46,7 @@ export class StdioTransport implements Transport {
   readonly stderr = null;
   pid: number | null = null;
   /** How the program ended, once it has. */
-  ended: { code: number | null; signal: string | null } | undefined;
+  ended: ProgramEnd | undefined;
 
   readonly #options: StdioOptions;
   #child: ChildProcess | undefined;
