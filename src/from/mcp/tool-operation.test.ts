@@ -53,6 +53,23 @@ describe("a tool", () => {
     expect(compileSchema(outputSchema).check({})).toBe(false);
   });
 
+  test("whose input schema has no type is read as an object, and that is reported", async () => {
+    const { operation, report } = await importTools([
+      { name: "bare", inputSchema: { properties: { a: { type: "number" } } } },
+      rawTool(),
+    ]);
+
+    expect(report).toEqual({
+      imported: ["fake.bare", "fake.echo"],
+      skipped: [],
+      warnings: [
+        { where: 'tool "bare"', reason: 'its input schema has no type, which MCP demands; "object" was added.' },
+      ],
+    });
+    expect(compileSchema(operation.inputSchema).check({ a: 1 })).toBe(true);
+    expect(compileSchema(operation.inputSchema).check([])).toBe(false);
+  });
+
   test("that says little still is an operation", async () => {
     const connection = new FakeConnection();
     connection.state = { status: "ready", stderr: [], restarts: 0 };

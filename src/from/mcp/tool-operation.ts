@@ -28,7 +28,7 @@ export interface ToolHost {
 
 /**
  * Makes an operation of a tool. Throws when that cannot be: without a usable name or input schema. An output schema
- * that cannot be read is told to `warn`, and the output is then unknown.
+ * that cannot be read is told to `warn`, and the output is then unknown; so is an input schema without a type.
  */
 export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
   const { config, connection, namespace } = host;
@@ -44,7 +44,7 @@ export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: st
     type: trusted["readOnlyHint"] === true ? OperationType.QUERY : OperationType.MUTATION,
     ...(title !== undefined && { title }),
     description: textOf(tool["description"]) ?? title ?? `The tool ${name} of the MCP server ${connection.name}.`,
-    inputSchema: readInput(tool["inputSchema"], config),
+    inputSchema: readInput(tool["inputSchema"], config, warn),
     outputSchema: output.schema ?? Type.Unknown(),
     accessControl: config.accessControl ?? { requiredScopes: [] },
     ...(trusted["idempotentHint"] === true && { idempotent: true }),
@@ -62,12 +62,14 @@ export function versionOf({ server }: MCPServerState): string {
   return textOf(server?.version) || "0.0.0";
 }
 
-function readInput(schema: unknown, { limits }: MCPClientConfig): TSchema {
+function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: string) => void): TSchema {
   if (!isObject(schema)) throw new Error("it has no input schema.");
   const { type } = schema;
   if (type !== undefined && type !== "object") throw new Error("its input is not an object.");
+  if (type !== undefined) return FromSchema(schema, { limits });
   // Arguments travel as an object, whatever the schema forgets to say.
-  return FromSchema(type === undefined ? { type: "object", ...schema } : schema, { limits });
+  warn('its input schema has no type, which MCP demands; "object" was added.');
+  return FromSchema({ type: "object", ...schema }, { limits });
 }
 
 interface Output {

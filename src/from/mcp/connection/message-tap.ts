@@ -30,18 +30,26 @@ export class MessageTap {
   readonly #pending = new Map<Id, string>();
   readonly #transport: Transport;
   readonly #maxDepth: number;
+  readonly #onIgnored: () => void;
 
-  /** Must be made before the SDK connects to the transport. */
-  constructor(transport: Transport, maxDepth: number) {
+  /**
+   * Must be made before the SDK connects to the transport. `onIgnored` is called for every response whose id is not of
+   * the type that its request had.
+   */
+  constructor(transport: Transport, maxDepth: number, onIgnored: () => void) {
     this.#transport = transport;
     this.#maxDepth = maxDepth;
+    this.#onIgnored = onIgnored;
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {
       if (!("method" in message)) return send(message, options);
       const id = this.#sent(message);
       // A subscription has its own ear for this.
       if (id === undefined || options?.onRequestStreamEnd !== undefined) return send(message, options);
-      return send(message, { ...options, onRequestStreamEnd: () => this.fail(id, brokenOff()) });
+      return send(message, { ...options, onRequestStreamEnd: () => this.fail(id, brokenOff()) }).catch((error) => {
+        this.#pending.delete(id); // what was not sent has no response
+        throw error;
+      });
     };
     const previous = transport.onmessage;
     transport.onmessage = (message, extra) => {
@@ -54,6 +62,14 @@ export class MessageTap {
   fail(id: Id, error: CallError): void {
     if (!this.#pending.has(id)) return;
     this.#transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -31005, message: error.message, data: error } });
+  }
+
+  /** Nothing can be kept from the SDK, but a notification that it does not know has no effect. */
+  #ignore(message: JSONRPCMessage): void {
+    const ignored = message as unknown as Record<string, unknown>;
+    for (const key of ["id", "result", "error"]) delete ignored[key];
+    ignored["method"] = "notifications/dev.alkdev/ignored";
+    this.#onIgnored();
   }
 
   /** Gives the id where there will be an answer. */
@@ -74,7 +90,11 @@ export class MessageTap {
     if ("method" in message || !("id" in message) || message.id === undefined) return;
     const { id } = message;
     const method = this.#pending.get(id);
-    if (method === undefined) return;
+    if (method === undefined) {
+      // The SDK would take "1" for the response to request 1, past everything that is checked here.
+      if (typeof id === "string") this.#ignore(message);
+      return;
+    }
     this.#pending.delete(id);
     if ("error" in message && message.error != null) {
       if (!isRPCError(message.error)) refuse(message, noAnswer());

@@ -99,5 +99,7 @@ export async function customWire(setup: Setup): Promise<Wire> {
 }
 
 function tapOf(setup: Setup, transport: Wire["transport"]): MessageTap {
-  return new MessageTap(transport, setup.limits.jsonDepth);
+  return new MessageTap(transport, setup.limits.jsonDepth, () => {
+    setup.ignoredResponses++;
+  });
 }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { findDescendants, isStillRunning, listProcesses, type ProcessEntry } from "./processes.ts";
 
 /** How long a killed group is looked at before it counts as gone: nobody may be there to collect its dead. */
 const goneAfterKill = 1_000;
@@ -6,13 +7,16 @@ const pollEvery = 20;
 
 /**
  * A program and everything it started. On POSIX it leads a process group of its own, so that the descendants of
- * wrappers such as `npx` are reached too.
+ * wrappers such as `npx` are reached too. Descendants that left the group are found by their parents; one whose parent
+ * ended before that, as daemons do, cannot be found any more.
  */
 export class ProcessGroup {
   readonly pid: number;
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
   #stopping: Promise<void> | undefined;
+  /** Descendants that left the group, by pid. */
+  readonly #detached = new Map<number, ProcessEntry>();
 
   /** `child` must have been spawned with `detached: true`, except on Windows. */
   constructor(child: ChildProcess, pid: number) {
@@ -30,69 +34,86 @@ export class ProcessGroup {
     return this.#stopping;
   }
 
-  /** Kills what is left, at once. */
-  kill(): void {
+  /** Kills what is left, at once. @param all - the processes of this machine, where they are known already */
+  kill(all = listProcesses()): void {
+    this.#findDetached(all);
     this.#signal("SIGKILL");
   }
 
   async #stop(stop: number, kill: number): Promise<void> {
+    // While it runs: later, nothing tells what it started.
+    this.#findDetached(listProcesses());
     this.#child.stdin?.end();
     await within(stop, this.#exited);
+    if (this.#isLeaderAlive()) this.#findDetached(listProcesses());
     // Descendants that outlive their leader are not waited for: nobody reads what they say.
     if (this.#alive()) {
       this.#signal("SIGTERM");
       await this.#gone(kill);
     }
-    if (this.#alive() && !(await areAllDead(this.pid))) {
+    if (this.#alive() && !this.#areAllDead()) {
       this.#signal("SIGKILL");
       await this.#gone(goneAfterKill);
     }
     forget(this);
   }
 
+  #findDetached(all: readonly ProcessEntry[]): void {
+    const members = all.filter(({ group }) => group === this.pid).map(({ pid }) => pid);
+    for (const entry of findDescendants([this.pid, ...members, ...this.#detached.keys()], all)) {
+      if (entry.group !== this.pid) this.#detached.set(entry.pid, entry);
+    }
+  }
+
+  #liveDetached(): ProcessEntry[] {
+    return [...this.#detached.values()].filter(isStillRunning);
+  }
+
   async #gone(timeout: number): Promise<void> {
     const end = performance.now() + timeout;
     for (let polls = 1; this.#alive() && performance.now() < end; polls++) {
       await sleep(pollEvery);
-      if (polls % 5 === 0 && (await areAllDead(this.pid))) return;
+      if (polls % 5 === 0 && this.#areAllDead()) return;
     }
   }
 
+  #isLeaderAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   #alive(): boolean {
-    const leader = this.#child.exitCode === null && this.#child.signalCode === null;
-    if (process.platform === "win32") return leader;
+    if (process.platform === "win32") return this.#isLeaderAlive();
     try {
       process.kill(-this.pid, 0);
       return true;
     } catch {
-      return leader;
+      return this.#isLeaderAlive() || this.#liveDetached().length > 0;
     }
+  }
+
+  /** Whether all that is left are dead processes that nobody collects, as in a container without an init. */
+  #areAllDead(): boolean {
+    const all = listProcesses();
+    const members = all.filter(({ group }) => group === this.pid);
+    return all.length > 0 && members.every(({ isDead }) => isDead) && this.#liveDetached().length === 0;
   }
 
   #signal(signal: "SIGTERM" | "SIGKILL"): void {
-    try {
-      if (process.platform === "win32") this.#child.kill(signal);
-      else process.kill(-this.pid, signal);
-    } catch {
-      // All of them are gone already.
+    if (process.platform === "win32") {
+      this.#child.kill(signal);
+      return;
     }
+    send(-this.pid, signal);
+    for (const { pid } of this.#liveDetached()) send(pid, signal);
   }
 }
 
-/**
- * Whether what is left of a group are dead processes that nobody collects, as in a container without an init. Linux
- * only; elsewhere it is not known.
- */
-async function areAllDead(group: number): Promise<boolean> {
-  if (process.platform !== "linux") return false;
-  const { readdir, readFile } = await import("node:fs/promises");
-  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
-  // "pid (name) state parent group …", and a name may hold anything.
-  const members = stats
-    .map((stat) => stat.slice(stat.lastIndexOf(")") + 2).split(" "))
-    .filter((fields) => fields[2] === String(group));
-  return pids.length > 0 && members.every(([state]) => state === "Z" || state === "X");
+function send(target: number, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    process.kill(target, signal);
+  } catch {
+    // It is gone already.
+  }
 }
 
 const running = new Set<ProcessGroup>();
@@ -109,7 +130,8 @@ function forget(group: ProcessGroup): void {
 
 /** A process that ends without closing its connections must not leave programs behind. */
 function killAll(): void {
-  for (const group of running) group.kill();
+  const all = listProcesses();
+  for (const group of running) group.kill(all);
 }
 
 function sleep(milliseconds: number): Promise<void> {

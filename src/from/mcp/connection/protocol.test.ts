@@ -391,3 +391,17 @@ test("a missing SDK is told with the command that installs it", async () => {
     mayHaveRun: false,
   });
 });
+
+test("a response whose id has another type than its request's is ignored and counted", async () => {
+  const source = `calls.twice = (args, { id }) => {
+    send({ id: String(id), result: text("wrong") });
+    send({ id: String(id), error: { code: -32000, message: "wrong" } });
+    send({ id, result: text("right") });
+  }`;
+  const connection = await connect(program(source));
+  expect(Object.keys(connection.state)).not.toContain("ignoredResponses");
+
+  expect(await call(connection, "twice")).toBe("right");
+
+  expect(connection.state).toMatchObject({ status: "ready", ignoredResponses: 2 });
+});

@@ -51,7 +51,8 @@ export class ServerConnection implements MCPConnection {
   }
 
   get state(): MCPServerState {
-    return { ...this.#state, stderr: this.#setup.lines.lines };
+    const { lines, ignoredResponses } = this.#setup;
+    return { ...this.#state, stderr: lines.lines, ...(ignoredResponses > 0 && { ignoredResponses }) };
   }
 
   /** Opens the first link. Rejects where that fails, and then nothing is left. */

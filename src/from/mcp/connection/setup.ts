@@ -16,6 +16,8 @@ export interface Setup {
   readonly lines: StderrLines;
   readonly limits: Readonly<Required<MCPLimits>>;
   authorisation?: Authorisation;
+  /** Over all links, for the state of the server. */
+  ignoredResponses: number;
   /** What the last connection has found out, so that the next need not try. */
   known?: { transport?: "http" | "sse"; modern?: boolean };
 }
@@ -33,6 +35,7 @@ export function createSetup(sdk: SDK, name: string, config: MCPClientConfig): Se
     secrets,
     lines: new StderrLines(secrets),
     limits: resolveLimits(config.limits, defaultMCPLimits),
+    ignoredResponses: 0,
     timeouts: {
       connect: resolveDuration("timeouts.connect", timeouts.connect, 60_000),
       request: resolveDuration("timeouts.request", timeouts.request, 60_000),

@@ -23,6 +23,8 @@ export interface MCPServerState {
   readonly stderr: readonly string[];
   /** How often it was started again. */
   readonly restarts: number;
+  /** How many responses were ignored because their id was a string, and no request had it. Absent for none. */
+  readonly ignoredResponses?: number;
   readonly protocol?: { readonly era: "legacy" | "modern"; readonly version: string };
   readonly server?: MCPServerInfo;
   readonly capabilities?: Readonly<Record<string, unknown>>;
