@@ -1,9 +1,10 @@
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
-import { CallError, defaultLimits } from "../../../operation/index.ts";
+import { CallError } from "../../../operation/index.ts";
 import type { MCPAuth, MCPClientConfig } from "../config.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { IssuerGuard } from "./issuer-guard.ts";
 import { loadSDK, type SDK } from "./load-sdk.ts";
+import { createSetup } from "./setup.ts";
 
 /** What the SDK asks for credentials, and where they may go. */
 export interface Authorisation {
@@ -73,15 +74,16 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
   }
   const sdk = await loadSDK();
   const server = new URL(url);
-  const { provider, guard } = createAuthorisation(sdk, server, auth, new Set());
+  const { limits, secrets } = createSetup(sdk, server.host, config);
+  const { provider, guard } = createAuthorisation(sdk, server, auth, secrets);
   const transport = new sdk.StreamableHTTPClientTransport(server, {
     authProvider: provider,
     fetch: createGuardedFetch({
       url: server,
       headers: config.headers,
       fetch: config.fetch ?? ((input, init) => fetch(input, init)),
-      maxBytes: config.limits?.responseBytes ?? defaultLimits.responseBytes,
-      secrets: new Set(),
+      maxBytes: limits.responseBytes,
+      secrets,
       guard,
       tap: () => undefined,
       onSessionLost: () => {},
