@@ -43,6 +43,60 @@ test("aliases that multiply each other are refused", async () => {
   await expect(parseOpenAPI(lines.join("\n"))).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
 });
 
+const lines = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => line(i)).join("");
+
+test.each([
+  ["aliases of many anchors", lines(5_000, (i) => `k${i}: &a${i} 1\nm${i}: *a${i}\n`), "aliases"],
+  ["aliases of one anchor", `x: &x 1\n${lines(9_000, (i) => `k${i}: *x\n`)}`, "aliases"],
+  [
+    "a wide map that is merged often",
+    `x: &x {${lines(2_000, (i) => `a${i}: 1, `)}}\n${lines(500, (i) => `k${i}:\n  <<: *x\n`)}`,
+    "merge keys",
+  ],
+  [
+    "a large value that is merged often",
+    `x: &x {a: [${lines(2_000, () => "1, ")}]}\n${lines(500, (i) => `k${i}:\n  <<: *x\n`)}`,
+    "merge keys",
+  ],
+  [
+    "a list of merges",
+    `x: &x {a: [${lines(2_000, () => "1, ")}]}\ny:\n  <<: [${lines(500, () => "*x, ")}]\n`,
+    "merge keys",
+  ],
+  [
+    "maps that each merge the one before",
+    `a0: &a0 {k: 1}\n${lines(2_000, (i) => `a${i + 1}: &a${i + 1} {<<: *a${i}, k${i}: 1}\n`)}`,
+    "merge keys",
+  ],
+])("YAML that costs far more than its size is refused: %s", async (_name, text, reason) => {
+  await expect(parseOpenAPI(text)).rejects.toMatchObject({
+    code: "LIMIT_EXCEEDED",
+    message: expect.stringContaining(reason),
+  });
+});
+
+test.each(["", "%YAML 1.1\n---\n"])("YAML tags that JSON does not have are ignored, after %j", async (head) => {
+  const text = `${head}a: !!omap [{ k: 1 }]\nb: !!set { k }\nc: !!pairs [{ k: 1 }]\nd: !!binary QUJD\ne: 2020-01-01\n`;
+
+  expect(await parseOpenAPI(text)).toEqual({
+    a: [{ k: 1 }],
+    b: { k: null },
+    c: [{ k: 1 }],
+    d: "QUJD",
+    e: "2020-01-01",
+  });
+});
+
+test("an ordered map of 40,000 entries is read like any list", async () => {
+  const text = `a: !!omap\n${lines(40_000, (i) => `- k${i}: 1\n`)}`;
+
+  const { a } = (await parseOpenAPI(text)) as { a: unknown[] };
+
+  expect(a).toHaveLength(40_000);
+  expect(a.at(-1)).toEqual({ k39999: 1 });
+});
+
 test.each([
   ["flow YAML", "[".repeat(5_000)],
   ["much flow YAML", `a: ${"[".repeat(100_000)}`],
@@ -67,6 +121,10 @@ test.each([
   ["[]", "it is no object"],
   ["a: 1\n---\nb: 2", "it holds several YAML documents"],
   ["a: [1", "Flow sequence"],
+  ["a: *b\nb: &b 1\n", 'no anchor "b" stands before its alias'],
+  ["a: &a\n  <<: *a\n", '"a" in it merges itself'],
+  ["? [a, b]\n: 1\n", "a key in it is not a string"],
+  ["a: &a [b]\n*a : 1\n", "a key in it is not a string"],
   ['{"openapi": "3.1.0",\n  "paths": {}\n  "info": 1}', "at line 3, column 3"],
   ['{"openapi": "3.1.0",\n  "paths": {', "JSON"],
   ['{"a":'.repeat(100_000), "JSON"],

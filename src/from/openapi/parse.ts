@@ -3,6 +3,7 @@ import { type Limits, resolveLimits } from "../../operation/index.ts";
 import { documentLimitExceeded, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import type { OpenAPISpec } from "./spec.ts";
 import { isObject } from "./values.ts";
+import { assertConvertible, toJSONTags } from "./yaml-cost.ts";
 
 // Enough for any document written by people; a bomb multiplies its aliases far beyond.
 const maxAliasCount = 10_000;
@@ -48,7 +49,8 @@ function withLine(message: string, text: string): string {
 }
 
 async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
-  const { Composer, Lexer, Parser } = await import("yaml");
+  const yaml = await import("yaml");
+  const { Composer, Lexer, Parser } = yaml;
   const depth = Math.min(jsonDepth, composableDepth);
 
   /** The parser keeps its own stack, the composer uses ours: what is too deep never reaches the composer. */
@@ -61,11 +63,19 @@ async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
     yield* parser.end();
   }
 
-  const composer = new Composer({ merge: true, uniqueKeys: false, logLevel: "error" });
-  const [document, ...others] = composer.compose(tokens(), true, text.length);
+  const composer = new Composer({
+    merge: true,
+    uniqueKeys: false,
+    logLevel: "error",
+    resolveKnownTags: false,
+    customTags: toJSONTags,
+  });
+  const documents = composer.compose(tokens(), true, text.length);
+  const document = documents.next().value;
   const problem = document?.errors[0];
   if (problem !== undefined) throw unreadableDocument(truncate(problem.message, 200), problem);
-  if (others.length > 0) throw unreadableDocument("it holds several YAML documents");
+  if (documents.next().done !== true) throw unreadableDocument("it holds several YAML documents");
+  assertConvertible(document?.contents, yaml);
   try {
     return document?.toJS({ maxAliasCount });
   } catch (error) {
