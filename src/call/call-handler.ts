@@ -8,7 +8,7 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../operation/index.ts";
-import type { OperationRegistry } from "../registry/index.ts";
+import { type OperationRegistry, publishedSpecs } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
@@ -86,6 +86,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     registry,
     authenticate,
     trustedBus,
+    isRemote: !callMap.isDirect,
     budgets: new CallBudgets(callsPerRoot),
     open: new LinkedSet<RunningRequest>(),
     running: 0,
@@ -120,7 +121,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   };
   const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>
-      registry.getAllSpecs().filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
+      publishedSpecs(registry).filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
     onChange: (listener: (change: HandlerChange) => void) =>
       registry.on("change", ({ operationId }) => {
         listener(isServed(operationId) ? { added: [operationId], removed: [] } : { added: [], removed: [operationId] });

@@ -70,6 +70,5 @@ function copySpec(spec: OperationSpec): OperationSpec {
   if (spec.errorSchemas !== undefined) copy.errorSchemas = spec.errorSchemas;
   if (spec.idempotent !== undefined) copy.idempotent = spec.idempotent;
   if (spec.outputPolicy !== undefined) copy.outputPolicy = spec.outputPolicy;
-  if (spec._meta !== undefined) copy._meta = spec._meta;
   return copy;
 }

@@ -131,6 +131,7 @@ export abstract class OpenRequest extends LocalRequest {
       const identity = toIdentity(options?.identity);
       if (options !== undefined && options !== null)
         describe(frame, options, host.claimsIdentity ? identity : undefined);
+      if (host.isInProcess && (options as PassedOnOptions | undefined)?.isRemote === true) frame.isRemote = true;
       if (credit !== undefined) {
         frame.credit = credit.count;
         if (credit.bytes !== Number.POSITIVE_INFINITY) frame.creditBytes = credit.bytes;

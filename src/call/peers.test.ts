@@ -227,7 +227,7 @@ describe("peers that a test plays", () => {
       throw new Error("x".repeat(1_000_000));
     };
 
-    announce("first", [{ ...spec, _meta: { toJSON: failing } }]);
+    announce("first", [{ ...spec, outputSchema: { toJSON: failing } }]);
 
     const reasons = reports.flatMap(({ skipped }) => skipped.map(({ reason }) => reason));
     expect(reasons).toHaveLength(1);

@@ -150,7 +150,10 @@ class PeerSource implements OperationSource {
         ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(context))
         : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(context));
     markPeer(handler, callMap);
-    return { ...spec, handler: passOn(handler), fillDefaults: false };
+    // A peer that knows who calls by the connection checks its rules itself; an identity given here would not reach it.
+    const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
+    passOn(handler, { checkedRule, returnsEnvelopes: !callMap.isDirect });
+    return { ...spec, handler, fillDefaults: false };
   }
 
   #toOptions(context: OperationContext): PassedOnOptions {

@@ -92,7 +92,7 @@ export class PendingRequestMap implements AsyncDisposable {
     const isInProcess = this.transport instanceof InProcessTransport;
     const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
     this.#eventTarget = eventTarget;
-    const staysInProcess = isInProcess || eventTarget?.isPlain === true;
+    const staysInProcess = this.transport.capabilities?.staysInProcess === true;
     const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
     const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, {
       infinite: true,
@@ -103,7 +103,7 @@ export class PendingRequestMap implements AsyncDisposable {
       size: 0,
       maxPending: resolveLimits(options.limits).pendingCalls,
       defaultTimeout,
-      isPrivate: this.transport.isPrivate ?? false,
+      isPrivate: this.transport.capabilities?.authenticatesReplies === true,
       isInProcess,
       staysInProcess,
       tellsDefault: !staysInProcess || options.defaultTimeout !== undefined,
@@ -118,6 +118,14 @@ export class PendingRequestMap implements AsyncDisposable {
   /** Whether calls stay in this process. */
   get isInProcess(): boolean {
     return this.#host.staysInProcess;
+  }
+
+  /**
+   * Whether requests and replies are handed over inside this process, where nothing else can have put them. A plain event
+   * target is not that: a bridge may dispatch at it what came from a network. @internal
+   */
+  get isDirect(): boolean {
+    return this.#host.isInProcess;
   }
 
   /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */

@@ -26,6 +26,7 @@ export interface PassedOnOptions extends CallRequestOptions {
   depth?: number | undefined;
   credit?: number | undefined;
   creditBytes?: number | undefined;
+  isRemote?: boolean | undefined;
 }
 
 /** What a caller may say about a subscription that travels. */

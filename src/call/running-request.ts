@@ -47,6 +47,10 @@ export abstract class RunningRequest extends Linked implements Arrival {
     return this.frame.requestId;
   }
 
+  get isRemote(): boolean {
+    return this.host.isRemote || this.frame.isRemote === true;
+  }
+
   get parentRequestId(): string | undefined {
     return textOrNothing(this.frame.parentRequestId);
   }

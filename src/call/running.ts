@@ -16,6 +16,8 @@ export interface RunningHost extends IdentityRules {
   readonly budgets: CallBudgets;
   /** Those that run now, and how many they are. */
   readonly open: LinkedSet<RunningRequest>;
+  /** Whether requests come from outside this process. */
+  readonly isRemote: boolean;
   running: number;
   /** Called when the last one has ended. */
   onIdle(): void;

@@ -179,7 +179,7 @@ export class Serving {
   }
 
   async #announce(): Promise<void> {
-    const specs = this.#handler.operations();
+    const specs = this.#handler.operations().map(withoutMeta);
     const ids = new Set(specs.map(toId));
     for (const [id, stop] of this.#stops) if (!ids.has(id)) this.#withdraw(id, stop);
     await this.#transport.announce(specs);
@@ -188,6 +188,13 @@ export class Serving {
   #report(error: unknown): void {
     if (!this.#isOver) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
   }
+}
+
+/** What a spec says beside the contract may be internal, such as URLs; it stays here. */
+function withoutMeta(spec: OperationSpec): OperationSpec {
+  if (spec._meta === undefined) return spec;
+  const { _meta, ...published } = spec;
+  return published;
 }
 
 function toId({ namespace, name }: OperationSpec): string {

@@ -13,7 +13,7 @@ export type AccessDecision = true | string;
  * `toIdentity` has read.
  */
 export function checkScopes(access: AccessControl, identity: Identity | undefined): AccessDecision {
-  const { requiredScopes, requiredScopesAny } = access;
+  const { requiredScopes, requiredScopesAny } = access ?? {};
   if (!Array.isArray(requiredScopes)) return "its rule has no list of required scopes";
   if (requiredScopes.length === 0 && requiredScopesAny === undefined) return true;
   if (identity === undefined) return "it needs an identity with an id and scopes";

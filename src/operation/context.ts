@@ -60,6 +60,11 @@ export interface OperationContext {
   readonly signal: AbortSignal;
   /** `false` says that nothing can abort this call, so that a handler can spare itself the cost of the signal. */
   readonly abortable?: boolean;
+  /**
+   * `true` when this call, or one that it is nested in, came from outside this process. Its metadata are then a claim of a
+   * caller elsewhere.
+   */
+  readonly remote?: boolean;
   /** What the caller passed; belongs to the caller. */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */

@@ -76,6 +76,7 @@ export type { Limits } from "./limits.ts";
 export { defaultLimits, resolveLimits } from "./limits.ts";
 export { mapError } from "./map-error.ts";
 export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
+export { nearestOperation } from "./nearest-operation.ts";
 export { resolveCount, resolveDuration } from "./number-options.ts";
 export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";
 export type {

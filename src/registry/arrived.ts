@@ -1,4 +1,10 @@
-import type { KnownOperations, OperationContext, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
+import type {
+  KnownOperations,
+  OperationContext,
+  OperationSpec,
+  ResponseEnvelope,
+  SubscribeOptions,
+} from "../operation/index.ts";
 import { type Arrival, CallContext, type Nesting } from "./call-context.ts";
 import { executeOwned, type OwnedCall } from "./execute.ts";
 import { Registry } from "./registry.ts";
@@ -27,6 +33,11 @@ export function subscribeArrived<Known extends KnownOperations>(
   arrival: Arrival,
 ): AsyncIterableIterator<ResponseEnvelope, undefined> {
   return new Subscription(Registry.coreOf(registry), id, input, options, arrival);
+}
+
+/** The specs of a registry as peers see them, with the caller's view of their inputs and without `_meta`. */
+export function publishedSpecs<Known extends KnownOperations>(registry: OperationRegistry<Known>): OperationSpec[] {
+  return Array.from(Registry.coreOf(registry).entries(), (entry) => entry.published);
 }
 
 /** What a call that leaves for a peer says of the one whose handler got `context`, and of those above it. */

@@ -40,6 +40,8 @@ export interface Arrival {
   openBudget(): CallBudget;
   /** Lets calls that it causes elsewhere and that come back count on its budget, and gives the id to find it by. */
   shareBudget(): string;
+  /** Whether it, or a call above it, came from outside this process. */
+  readonly isRemote: boolean;
   /** The call of the other side whose handler made this one. */
   readonly parentRequestId?: string | undefined;
   /** Hears what the handler reports, and knows itself whether the call has ended. */
@@ -57,6 +59,8 @@ export interface Nesting {
   credit: number | undefined;
   /** The same in bytes. */
   creditBytes: number | undefined;
+  /** Whether a call above came from outside this process. */
+  isRemote: boolean;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -137,6 +141,10 @@ export class CallContext implements OperationContext {
     return this.#guard !== undefined || (this.#isOutermost && this.#arrival?.watch !== undefined);
   }
 
+  get remote(): boolean {
+    return this.#arrival?.isRemote === true;
+  }
+
   get env(): RegisteredEnv {
     this.#env ??= this.#host.createEnv(this);
     return this.#env as RegisteredEnv;
@@ -201,6 +209,7 @@ export class CallContext implements OperationContext {
       depth: context.#depth + 1,
       credit: context.#options?.credit,
       creditBytes: context.#options?.creditBytes,
+      isRemote: context.remote,
     };
   }
 

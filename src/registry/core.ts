@@ -4,6 +4,7 @@ import {
   handlerMissing,
   type Limits,
   type OperationEnv,
+  type OperationSpec,
   type OutputPolicy,
   type Progress,
   resolveLimits,
@@ -44,6 +45,10 @@ export class RegistryCore implements ContextHost {
 
   entries(): Iterable<Entry> {
     return this.#entries.values();
+  }
+
+  *specs(): Iterable<OperationSpec> {
+    for (const { spec } of this.#entries.values()) yield spec;
   }
 
   namesIn(namespace: string): ReadonlyMap<string, Entry> | undefined {

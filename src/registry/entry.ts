@@ -8,7 +8,8 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../operation/index.ts";
-import { type StandardValidate, toSchema } from "../schema/index.ts";
+import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
+import { passedOnOf } from "./passed-on.ts";
 import type { Prepared } from "./prepared.ts";
 
 /** What can be registered: a definition, or a spec that gets its handler later. */
@@ -30,16 +31,20 @@ export class Entry {
   readonly spec: OperationSpec;
   /** Whether the scopes step has anything to check. */
   readonly demandsScopes: boolean;
+  /** Whether a peer checks the rule, for whom the connection stands: it need not be met here by calls of this process. */
+  readonly isCheckedByPeer: boolean;
   /** Set later for an operation that was registered by its spec alone. */
   handler: OperationHandler | SubscriptionHandler | undefined;
   prepared: Prepared | undefined = undefined;
   readonly #extras: Extras | undefined;
+  #published: OperationSpec | undefined = undefined;
 
   constructor(id: string, definition: Registrable) {
     const access = freezeAccess(definition.accessControl);
     let validate: StandardValidate | undefined;
     this.id = id;
     this.demandsScopes = access.requiredScopes.length > 0 || access.requiredScopesAny !== undefined;
+    this.isCheckedByPeer = passedOnOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     if (isLazy(definition)) {
       this.spec = toLazySpec(definition, access);
@@ -80,6 +85,16 @@ export class Entry {
   /** Of a Standard Schema: what turns the checked input into what the handler gets. */
   get validate(): StandardValidate | undefined {
     return this.#extras?.validate;
+  }
+
+  /** The spec as peers see it: what a caller must satisfy, and no `_meta`, which may hold what is internal. */
+  get published(): OperationSpec {
+    if (this.#published === undefined) {
+      const { _meta, ...spec } = this.spec;
+      if (this.fillsDefaults) spec.inputSchema = toCallerView(spec.inputSchema);
+      this.#published = Object.freeze(spec);
+    }
+    return this.#published;
   }
 
   /** The operation as `list()` and `get()` show it. Reads no schema that has not been read. */

@@ -6,7 +6,7 @@ import { createGuard, type Guard } from "./guard.ts";
 import { observe } from "./observe.ts";
 import { notStarted, type Prepared } from "./prepared.ts";
 import { reportLate } from "./reports.ts";
-import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
+import { acceptAndAuthorise, admit, isExempt, runHandler } from "./steps.ts";
 
 /**
  * Runs a query or mutation through all steps. Not an async function: most calls need none of what one costs, and
@@ -145,7 +145,9 @@ function start(
 ): Promise<ResponseEnvelope> {
   const prepared = admit(core, context, id, "execute", trusted);
   const guard = createGuard(context, id, options, parent);
-  const isPlain = core.middleware.length === 0 && (prepared.isPlain || (trusted && prepared.validate === undefined));
+  const isPlain =
+    core.middleware.length === 0 &&
+    (prepared.isPlain || (prepared.validate === undefined && (trusted || isExempt(prepared.entry, context))));
   if (guard !== undefined) return runGuarded(core, prepared, context, guard, input, trusted, isPlain);
   if (!isPlain) return runFully(core, prepared, context, input, trusted);
   return runPlain(prepared, context, input).then(prepared.toEnvelope, prepared.fail);
@@ -153,7 +155,7 @@ function start(
 
 /** Validates and runs in one turn. What the handler rejects with is not translated yet; what is thrown is. */
 function runPlain(prepared: Prepared, context: CallContext, input: unknown): Promise<unknown> {
-  const accepted = prepared.accept(input);
+  const accepted = prepared.isPassedOn ? input : prepared.accept(input);
   CallContext.guardOf(context)?.start();
   const { handler } = prepared;
   let answer: Promise<unknown>;
@@ -203,7 +205,7 @@ async function runFully(
   } finally {
     CallContext.finish(context);
   }
-  return prepared.toEnvelope(value);
+  return core.middleware.length === 0 ? prepared.toEnvelope(value) : prepared.toCheckedEnvelope(value);
 }
 
 /** Races a call against its signal and deadline. What comes after that is dropped, and noted in the log. */

@@ -1,5 +1,6 @@
 import type { OperationSource, SourceChange, Unsubscribe } from "../from/source.ts";
 import { formatOperationId, type IOperationDefinition, type OperationSpec } from "../operation/index.ts";
+import { toCallerView } from "../schema/index.ts";
 import { reportRefused, reportTaken } from "./reports.ts";
 import type { ChangeEvent, Following, OperationRegistry } from "./types.ts";
 
@@ -150,10 +151,13 @@ export class Follower implements Following {
   }
 }
 
-/** Whether two specs take and give the same, so that one can stand in for the other. */
+/**
+ * Whether two specs take and give the same, so that one can stand in for the other. What a peer announces is the caller's
+ * view of its input.
+ */
 function isAlike(one: OperationSpec, other: OperationSpec): boolean {
   const shape = ({ type, inputSchema, outputSchema }: OperationSpec) =>
-    JSON.stringify([type, inputSchema, outputSchema]);
+    JSON.stringify([type, toCallerView(inputSchema), outputSchema]);
   try {
     return shape(one) === shape(other);
   } catch {

@@ -1,4 +1,4 @@
-export { describeNesting, executeArrived, subscribeArrived } from "./arrived.ts";
+export { describeNesting, executeArrived, publishedSpecs, subscribeArrived } from "./arrived.ts";
 export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
 export type { Arrival, CallBudget } from "./call-context.ts";
 export type {
@@ -16,7 +16,7 @@ export type { NestedMode } from "./env.ts";
 export type { OwnedCall } from "./execute.ts";
 export { Guard } from "./guard.ts";
 export { OperationRegistry } from "./operation-registry.ts";
-export { passOn } from "./prepared.ts";
+export { passOn } from "./passed-on.ts";
 export { subscribe } from "./subscribe.ts";
 export type {
   CallEvent,

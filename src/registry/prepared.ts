@@ -23,6 +23,7 @@ import {
   type StandardValidate,
 } from "../schema/index.ts";
 import type { Entry } from "./entry.ts";
+import { passedOnOf } from "./passed-on.ts";
 import { reportDrift, reportUndeclaredDetails } from "./reports.ts";
 
 /** Errors that the pipeline itself raised, and for which operation. */
@@ -44,18 +45,6 @@ export function notStarted(operationId: string, cause: unknown): CallError {
   return raise(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
-/** Handlers whose envelopes were normalised where they come from. */
-const finishedElsewhere = new WeakSet<object>();
-
-/**
- * Says of a handler that it only passes on what the pipeline of another registry gave: its envelopes stay as they are,
- * and its errors count as raised by that pipeline.
- */
-export function passOn<Handler extends OperationHandler | SubscriptionHandler>(handler: Handler): Handler {
-  finishedElsewhere.add(handler);
-  return handler;
-}
-
 const always = () => true;
 const anything: OutputStep = { fits: always, isTidy: always, repair: (data) => ({ data }) };
 
@@ -65,51 +54,54 @@ export class Prepared {
   readonly handler: OperationHandler | SubscriptionHandler;
   /** Whether input can be accepted in one synchronous step. */
   readonly isPlain: boolean;
-  readonly #input: CompiledSchema;
-  readonly #fits: (value: unknown) => boolean;
-  readonly fill: ((value: unknown) => unknown) | undefined;
+  /** Whether another registry validates the input, so that it is only looked at here by what reads it. */
+  readonly isPassedOn: boolean;
+  #input: InputStep | undefined;
   readonly validate: StandardValidate | undefined;
   /** Turns what the handler gave into the envelope of the call. Throws `OUTPUT_INVALID` under `strict`. */
   readonly toEnvelope: (value: unknown) => ResponseEnvelope;
+  /** The same for what middleware gave, which may be anything. */
+  readonly toCheckedEnvelope: (value: unknown) => ResponseEnvelope;
   /** Throws what a handler threw as the `CallError` that the caller gets. */
   readonly fail: (error: unknown) => never;
 
   constructor(entry: Entry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
     this.entry = entry;
     this.handler = handler;
-    this.#input = compileSchema(use(entry, "inputSchema", (schema) => schema));
-    this.#fits = use(entry, "inputSchema", () => this.#input.unguarded);
-    this.fill = entry.fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined;
+    const passedOn = passedOnOf(handler);
+    const isPassedOn = passedOn !== undefined;
+    this.isPassedOn = isPassedOn;
+    this.#input = isPassedOn ? undefined : inputStep(entry, entry.fillsDefaults);
     this.validate = entry.validate;
     this.isPlain = this.validate === undefined && !entry.demandsResource;
-    const isFinished = finishedElsewhere.has(handler);
-    this.toEnvelope = createEnveloper(
+    this.toCheckedEnvelope = createEnveloper(
       entry,
-      isFinished ? anything : use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
+      isPassedOn ? anything : use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
     );
+    this.toEnvelope = passedOn?.returnsEnvelopes ? asItIs : this.toCheckedEnvelope;
     this.fail = (error) => {
       const failure = toFailure(entry, error);
-      throw isFinished ? raise(entry.id, failure) : failure;
+      throw isPassedOn ? raise(entry.id, failure) : failure;
     };
   }
 
   /** Checks input that can be checked in one step, and gives it with its defaults. */
   accept(value: unknown): unknown {
-    const input = this.#filled(value);
+    // Where the input is passed on, the filled copy is only looked at, whatever the other registry fills.
+    this.#input ??= inputStep(this.entry, true);
+    const { compiled, fits, fill } = this.#input;
+    const input = fill === undefined ? value : fill(value);
     try {
-      if (this.#fits(input)) return input;
+      if (fits(input)) return input;
     } catch {
       // Nested too deeply, or it throws when it is read: looking closer tells which.
     }
-    const { errors, total } = this.#input.errors(input);
+    const { errors, total } = compiled.errors(input);
     if (total === 0) return input;
     // No input at all: an operation that takes an object and needs nothing of it gets an empty one.
-    if (value === undefined && this.#input.check(this.#filled({}))) return this.#filled({});
+    const empty = value === undefined ? (fill?.({}) ?? {}) : undefined;
+    if (empty !== undefined && compiled.check(empty)) return empty;
     throw raise(this.entry.id, validationError(inputLabel(this.entry), errors, total));
-  }
-
-  #filled(value: unknown): unknown {
-    return this.fill === undefined ? value : this.fill(value);
   }
 
   /** Checks input of every kind. */
@@ -131,6 +123,26 @@ function use<T>({ id, spec }: Entry, which: "inputSchema" | "outputSchema", make
     const message = `"${id}" cannot be called: its ${which} cannot be used. ${mapError(cause).message}`;
     throw raise(id, new CallError("EXECUTION_ERROR", message, undefined, { cause, mayHaveRun: false }));
   }
+}
+
+/** What is done with input. */
+interface InputStep {
+  readonly compiled: CompiledSchema;
+  readonly fits: (value: unknown) => boolean;
+  readonly fill: ((value: unknown) => unknown) | undefined;
+}
+
+function inputStep(entry: Entry, fillsDefaults: boolean): InputStep {
+  const compiled = compileSchema(use(entry, "inputSchema", (schema) => schema));
+  return {
+    compiled,
+    fits: use(entry, "inputSchema", () => compiled.unguarded),
+    fill: fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined,
+  };
+}
+
+function asItIs(value: unknown): ResponseEnvelope {
+  return value as ResponseEnvelope;
 }
 
 function inputLabel(entry: Entry): string {

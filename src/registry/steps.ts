@@ -4,6 +4,7 @@ import {
   checkResource,
   checkScopes,
   limitExceeded,
+  nearestOperation,
   notServedNow,
   operationNotFound,
   unavailable,
@@ -25,9 +26,9 @@ export function admit(
   const entry = core.entry(id);
   // Calls that run when the registry is closed go on, and so do those that they make.
   const isRefused = core.isClosed && CallContext.isOutermost(context);
-  if (entry === undefined || isRefused) throw raise(id, cannotFind(core, id, isRefused));
+  if (entry === undefined || isRefused) throw raise(id, cannotFind(core, context, id, isRefused));
   if (entry.isSubscription !== (used === "subscribe")) throw raise(id, wrongOperationType(id, entry.spec.type, used));
-  if (!trusted && entry.demandsScopes) {
+  if (!trusted && entry.demandsScopes && !isExempt(entry, context)) {
     const answer = checkScopes(entry.access, context.identity);
     if (answer !== true) throw raise(id, accessDenied(id, answer));
   }
@@ -41,11 +42,20 @@ export function admit(
   return entry.prepared ?? core.prepare(entry);
 }
 
-function cannotFind(core: RegistryCore, id: string, isRefused: boolean): CallError {
+/**
+ * Whether the rule of an operation is left to the peer that serves it. A call from a network is checked here as well: the
+ * connection to the peer stands for this process, and not for whoever sent that call.
+ */
+export function isExempt(entry: Entry, context: CallContext): boolean {
+  return entry.isCheckedByPeer && !context.remote;
+}
+
+function cannotFind(core: RegistryCore, context: CallContext, id: string, isRefused: boolean): CallError {
   if (isRefused) return unavailable("The registry was closed and", { mayHaveRun: false });
   // Ids may come from anywhere.
   if (typeof id !== "string") return operationNotFound("(not a string)");
-  return core.mayAppear(id) ? notServedNow(id) : operationNotFound(id, core.nearestId(id));
+  if (core.mayAppear(id)) return notServedNow(id);
+  return operationNotFound(id, nearestOperation(id, core.specs(), context.identity));
 }
 
 /** Validate and resource, the steps that may take more than one turn. Rejects with a `CallError`. */
@@ -57,9 +67,17 @@ export async function acceptAndAuthorise(
   trusted: boolean,
 ): Promise<unknown> {
   const { entry } = prepared;
+  const isAuthorised = trusted || !entry.demandsResource || isExempt(entry, context);
   try {
+    if (prepared.isPassedOn) {
+      // Validated where it runs, and here only for what reads it.
+      if (isAuthorised && core.middleware.length === 0) return input;
+      const seen = await prepared.acceptFully(input);
+      if (!isAuthorised) await authorise(core, entry, context, seen);
+      return input;
+    }
     const accepted = await prepared.acceptFully(input);
-    if (!trusted && entry.demandsResource) await authorise(core, entry, context, accepted);
+    if (!isAuthorised) await authorise(core, entry, context, accepted);
     return accepted;
   } catch (error) {
     throw notStarted(entry.id, error);

@@ -58,6 +58,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   readonly #parent: CallContext | undefined;
   #input: unknown;
   #prepared: Prepared | undefined = undefined;
+  #toEnvelope: Prepared["toEnvelope"] | undefined = undefined;
   #guard: Guard | undefined = undefined;
   #idle: IdleWatch | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
@@ -155,6 +156,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     const context = this.#context;
     const prepared = admit(core, context, this.#operationId, "subscribe", false);
     this.#prepared = prepared;
+    this.#toEnvelope = core.middleware.length === 0 ? prepared.toEnvelope : prepared.toCheckedEnvelope;
     this.#guard = createGuard(context, this.#operationId, this.#options, this.#parent) ?? new Guard(this.#operationId);
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
@@ -192,7 +194,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     try {
       const value = source[takeBuffered]();
       if (value === undefined) return undefined;
-      envelope = this.#prepared!.toEnvelope(value);
+      envelope = this.#toEnvelope!(value);
     } catch (error) {
       this.#end(mapError(error));
       return this.#afterEnd();
@@ -220,7 +222,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     let envelope: ResponseEnvelope;
     try {
       if (answer.done) return this.#complete();
-      envelope = this.#prepared!.toEnvelope(answer.value);
+      envelope = this.#toEnvelope!(answer.value);
     } catch (error) {
       return this.#end(mapError(error));
     }

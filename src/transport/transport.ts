@@ -33,6 +33,8 @@ export interface CallRequested {
   /** A claim. Believed only by a serving side that was told to trust the bus. */
   identity?: Identity | undefined;
   metadata?: Record<string, unknown> | undefined;
+  /** Whether a call above this one came from another process. Counts in process only: whatever travels is remote. */
+  isRemote?: boolean | undefined;
   /** For subscriptions: how many values may be sent before `call.credited` allows more. Absent for one answer. */
   credit?: number;
   /**
@@ -130,15 +132,25 @@ export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
 /** Ends a subscription to events. Calling it twice is fine. */
 export type Unsubscribe = () => void;
 
+/** What a transport can do besides carrying frames. Each is `false` where it is absent. */
+export interface TransportCapabilities {
+  /** Frames stay in this process: none is lost, and none comes from a network. */
+  readonly staysInProcess?: boolean;
+  /** Only the peer that took a request can reply to it. Elsewhere, ids of requests are such that they cannot be guessed. */
+  readonly authenticatesReplies?: boolean;
+  /**
+   * The peer knows from the connection who calls, and checks each call against that identity. A registry that follows
+   * such peers leaves their rules to them for calls of its own process.
+   */
+  readonly carriesIdentity?: boolean;
+}
+
 /** Carries call frames between peers. Keeps the order of one call; a lost link fails what is pending. */
 export interface Transport {
   /** Label for logs and errors, such as `websocket`. */
   readonly name: string;
-  /**
-   * Whether nobody but the peer that took a request can answer it. Where that is not so, ids of requests are such that
-   * nobody can guess them. @default false
-   */
-  readonly isPrivate?: boolean;
+  /** What it can do besides. @default nothing of it */
+  readonly capabilities?: TransportCapabilities;
 
   /**
    * Sends one request and gives what sends later frames of the same call. `onReply` hears the replies in order, up to

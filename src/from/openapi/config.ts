@@ -103,6 +103,12 @@ export interface HTTPServiceConfig {
   baseUrl?: string;
   /** Sent with every request; as a function asked at every call. Never override `auth`. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
+  /**
+   * Names of headers that callers outside this process may set by `metadata.http.headers`, such as `x-request-id`;
+   * `content-type` lets them choose `metadata.http.contentType`. Calls of this process may set any that is not reserved.
+   * @default none
+   */
+  remoteHeaders?: readonly string[];
   /** One credential, a function that gives it at every call, or one per security scheme of the document. */
   auth?:
     | HTTPAuth

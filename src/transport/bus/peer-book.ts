@@ -1,7 +1,6 @@
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import { nearest } from "../../internal/nearest.ts";
-import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
+import { formatOperationId, nearestOperation, type OperationSpec } from "../../operation/index.ts";
 import type { OtherFrame, WireFrame } from "../codec/index.ts";
 import type { PeerEvent, PeerLeft, Unsubscribe } from "../transport.ts";
 import { splitSpecs } from "./split-specs.ts";
@@ -78,9 +77,12 @@ export class PeerBook {
     return stop;
   }
 
-  /** The operation that was probably meant, of those that peers have told of since this one listens. */
+  /**
+   * The operation that was probably meant, of those that peers have told of since this one listens. Only of those that
+   * demand no scope: for whom a request is made is not known here.
+   */
   nearestId(operationId: string): string | undefined {
-    return nearest(operationId, this.#announcedIds());
+    return nearestOperation(operationId, this.#announcedSpecs(), undefined);
   }
 
   /** Takes what another peer said in a message of that size. False when it makes no sense, or is too much. */
@@ -127,10 +129,8 @@ export class PeerBook {
     this.#peers.clear();
   }
 
-  *#announcedIds(): Iterable<string> {
-    for (const { specs = [] } of this.#peers.values()) {
-      for (const spec of specs) yield toId(spec);
-    }
+  *#announcedSpecs(): Iterable<OperationSpec> {
+    for (const { specs = [] } of this.#peers.values()) yield* specs;
   }
 
   #noteAlive(peerId: string, revision: number): boolean {

@@ -13,6 +13,7 @@ import {
   type SendFollowUp,
   type StopServing,
   type Transport,
+  type TransportCapabilities,
   toFailedFrame,
   transportClosed,
   type Unsubscribe,
@@ -35,7 +36,7 @@ const mostStreams = 10_000;
 export class EventTargetTransport implements Transport {
   readonly name = "event-target";
   /** Who is at a target hears everything, and need not guess. */
-  readonly isPrivate = true;
+  readonly capabilities: TransportCapabilities;
   /** Whether events stay in this process and cannot get lost. An event target of another kind may be a bridge. */
   readonly isPlain: boolean;
   readonly #target: EventTargetLike;
@@ -54,6 +55,7 @@ export class EventTargetTransport implements Transport {
   constructor(target: EventTargetLike) {
     this.#target = target;
     this.isPlain = Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
+    this.capabilities = { staysInProcess: this.isPlain, authenticatesReplies: true };
     this.#claims = claimsOf(target);
     this.#peers = TargetPeers.join(target, this.#peerId);
     target.addEventListener("call.requested", this.#onRequest);

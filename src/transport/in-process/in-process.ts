@@ -1,7 +1,6 @@
 import { LinkedSet } from "../../internal/linked-set.ts";
-import { nearest } from "../../internal/nearest.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
-import { type OperationSpec, operationNotFound } from "../../operation/index.ts";
+import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/index.ts";
 import type {
   CallRequested,
   OnRequest,
@@ -10,6 +9,7 @@ import type {
   SendFollowUp,
   StopServing,
   Transport,
+  TransportCapabilities,
   Unsubscribe,
 } from "../transport.ts";
 import { transportClosed } from "../transport.ts";
@@ -49,7 +49,7 @@ export class InProcessBus {
  */
 export class InProcessTransport implements Transport {
   readonly name = "in-process";
-  readonly isPrivate = true;
+  readonly capabilities: TransportCapabilities = { staysInProcess: true, authenticatesReplies: true };
   readonly #bus: InProcessBus;
   readonly #peerId = nextRequestId();
   #isClosed = false;
@@ -61,7 +61,10 @@ export class InProcessTransport implements Transport {
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
     const server = this.#bus.pick(operationId);
-    if (server === undefined) throw operationNotFound(operationId, nearest(operationId, this.#bus.servers.keys()));
+    if (server === undefined) {
+      const hint = nearestOperation(operationId, this.#bus.peers.specs(), frame.identity);
+      throw operationNotFound(operationId, hint);
+    }
     if (frame instanceof LocalRequest) return this.#connect(server, frame, server.onRequest, onReply);
     const own = guardFrames(frame, onReply, server.onRequest);
     return this.#connect(server, own.request, own.onRequest, own.onReply);

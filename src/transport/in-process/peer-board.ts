@@ -19,6 +19,11 @@ export class PeerBoard {
     this.#events.emit({ type: "peer.announced", peerId, specs });
   }
 
+  /** All that is announced. */
+  *specs(): Iterable<OperationSpec> {
+    for (const specs of this.#announced.values()) yield* specs;
+  }
+
   /** Hears of all peers but the one that watches: first those that are there. */
   watch(ownId: string, listener: (event: PeerEvent) => void): Unsubscribe {
     const stops = this.#stops.get(ownId) ?? new Set();

@@ -1,10 +1,10 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import { nearest } from "../../internal/nearest.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import {
   type CallError,
+  nearestOperation,
   notServedNow,
   type OperationSpec,
   operationNotFound,
@@ -21,6 +21,7 @@ import {
   type SendFollowUp,
   type StopServing,
   type Transport,
+  type TransportCapabilities,
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
@@ -52,7 +53,7 @@ export interface LinkHubEvents {
 export class LinkHub implements Transport, LinkOwner {
   readonly name: string;
   /** Replies count on the link that the request went out on. */
-  readonly isPrivate = true;
+  readonly capabilities: TransportCapabilities = { authenticatesReplies: true };
   readonly #peerId = nextRequestId();
   readonly #events: LinkHubEvents;
   readonly #links = new Set<Link>();
@@ -139,10 +140,10 @@ export class LinkHub implements Transport, LinkOwner {
     return this.lacksLinks() || this.#departed.has(operationId, monotonicNow());
   }
 
-  notServed(operationId: string): CallError {
+  notServed(operationId: string, link: Link): CallError {
     // A peer that serves nothing any more is about to end, and may be replaced.
     if (this.#hasServed && this.#servers.size === 0) return notServedNow(operationId);
-    return operationNotFound(operationId, nearest(operationId, this.#servers.keys()));
+    return operationNotFound(operationId, nearestOperation(operationId, link.shown(this.#specs), link.identity));
   }
 
   /** Whether a link that should be there is not. */
@@ -212,8 +213,12 @@ export class LinkHub implements Transport, LinkOwner {
     }
     if (!this.isComplete()) throw unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
     if (this.isIncomplete(operationId)) throw notServedNow(operationId);
-    const served = Array.from(this.#links, ({ operationIds }) => [...operationIds]).flat();
-    throw operationNotFound(operationId, nearest(operationId, served));
+    throw operationNotFound(operationId, nearestOperation(operationId, this.#announcedSpecs(), "all"));
+  }
+
+  /** What the peers announce to this side is what it may see. */
+  *#announcedSpecs(): Iterable<OperationSpec> {
+    for (const { specs } of this.#announced.values()) yield* specs;
   }
 
   /** Of peers with equally much to do the first is asked: the one that was asked longest ago. */

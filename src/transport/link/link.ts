@@ -3,7 +3,7 @@ import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { truncate } from "../../internal/text.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
-import { CallError, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
+import { CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -38,7 +38,7 @@ export interface LinkOwner {
   readonly name: string;
   findServer(operationId: string): OnRequest | undefined;
   /** What fails a request for an operation that is not served here. */
-  notServed(operationId: string): CallError;
+  notServed(operationId: string, link: Link): CallError;
   onOpened(link: Link): void;
   onServing(link: Link): void;
   onAnnounced(link: Link, event: PeerAnnounced): void;
@@ -87,6 +87,11 @@ export class Link implements Pulse {
   /** How many calls the other side may be working on for us; one that stands still does so for those given up, too. */
   get pending(): number {
     return this.#asked.size + this.#givenUp;
+  }
+
+  /** Whom the channel has authenticated. */
+  get identity(): Identity | undefined {
+    return this.#options.identity;
   }
 
   /** Whether the other side may serve operations to this one. */
@@ -311,7 +316,7 @@ export class Link implements Pulse {
     const { requestId, operationId } = frame;
     if (this.#served.has(requestId)) return;
     const onRequest = this.#owner.findServer(operationId);
-    const refusal = onRequest === undefined ? this.#owner.notServed(operationId) : this.#served.refusal(frame);
+    const refusal = onRequest === undefined ? this.#owner.notServed(operationId, this) : this.#served.refusal(frame);
     if (onRequest === undefined || refusal !== undefined) {
       return this.send(toFailedFrame(requestId, refusal!));
     }

@@ -67,6 +67,30 @@ describe("refused handshakes", () => {
   });
 });
 
+describe("a header that came twice", () => {
+  test.each([
+    ["Host", "localhost", "localhost"],
+    ["host", "localhost", "evil.test"],
+    ["Authorization", "Bearer sesame", "Bearer other"],
+    ["Origin", "http://localhost", "http://evil.test"],
+  ])("refuses the handshake with 400: %s", async (name, first, second) => {
+    const authenticate = vi.fn(() => ({ id: "ali", scopes: [] }));
+    const server = await serve({ authenticate });
+    const socket = connect({ port: server.port, host: "127.0.0.1" });
+    closing.push(() => socket.destroy());
+    await once(socket, "connect");
+    const host = name.toLowerCase() === "host" ? "" : "Host: localhost\r\n";
+    const headers = `${host}${name}: ${first}\r\n${name}: ${second}\r\n`;
+    const key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
+    socket.write(`GET / HTTP/1.1\r\n${headers}Connection: Upgrade\r\nUpgrade: websocket\r\n${key}\r\n`);
+    const [answer] = await once(socket, "data");
+
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(authenticate).not.toHaveBeenCalled();
+  });
+});
+
 test("a reason to close that is long in bytes ends the connection all the same", async () => {
   const server = await serve();
   const transport = await createWebSocketTransport(server.url, { reconnect: false });

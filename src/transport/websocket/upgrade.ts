@@ -2,6 +2,8 @@
 export interface UpgradeRequest {
   url?: string | undefined;
   headers: Record<string, string | string[] | undefined>;
+  /** Names and values in turn, as they came: `headers` holds only the first of some that came twice. */
+  rawHeaders?: readonly string[] | undefined;
   socket: { localAddress?: string | undefined; remoteAddress?: string | undefined };
 }
 
@@ -23,7 +25,25 @@ export interface UpgradeServer {
   listenerCount(event: "upgrade"): number;
 }
 
-const statusTexts = { 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable" } as const;
+const statusTexts = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  503: "Service Unavailable",
+} as const;
+
+/** Headers that name one thing: of two, a proxy and this server might each believe another one. */
+const singleHeaders = ["host", "authorization", "origin"];
+
+/** The name of a header that came more than once and must not, if there is one. */
+export function findRepeatedHeader({ rawHeaders = [], headers }: UpgradeRequest): string | undefined {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  return singleHeaders.find(
+    (name) =>
+      names.indexOf(name) !== names.lastIndexOf(name) || (Array.isArray(headers[name]) && headers[name].length > 1),
+  );
+}
 
 /** Answers a handshake with an HTTP error and closes its connection. */
 export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, reason: string): void {

@@ -1,6 +1,6 @@
 import { type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { LinkHub } from "../link/index.ts";
-import type { Transport } from "../transport.ts";
+import type { Transport, TransportCapabilities } from "../transport.ts";
 import { type BackOff, resolveBackOff } from "./back-off.ts";
 import type { SocketClass } from "./open-socket.ts";
 import { type ResolvedClientOptions, ServerConnection } from "./server-connection.ts";
@@ -60,6 +60,8 @@ function parseURL(url: string): URL | undefined {
 
 /** A transport over connections to any number of servers. */
 export class WebSocketClient extends LinkHub {
+  /** The server has authenticated the connection, and every call on it counts for that identity. */
+  override readonly capabilities: TransportCapabilities = { authenticatesReplies: true, carriesIdentity: true };
   readonly #options: ResolvedClientOptions;
   readonly #connections = new Set<ServerConnection>();
 

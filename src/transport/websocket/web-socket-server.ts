@@ -18,6 +18,7 @@ import { findRefusal, isLoopback, type Welcome } from "./origin.ts";
 import { readToken, subprotocol } from "./protocol.ts";
 import { listen, type Socket, toChannel, toCloseError, type Wire, whenClosed } from "./socket-channel.ts";
 import {
+  findRepeatedHeader,
   refuse,
   type UpgradeListener,
   type UpgradeRequest,
@@ -105,6 +106,8 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     if (!isOurs && server !== undefined && server.listenerCount("upgrade") > 1) return;
     socket.on("error", () => {}); // a client that leaves before its answer is its own affair
     if (!isOurs) return refuse(socket, 404, "No such path.");
+    const repeated = findRepeatedHeader(request);
+    if (repeated !== undefined) return refuse(socket, 400, `The header ${repeated} came more than once.`);
     this.#admit(request)
       .then((admission) => {
         if ("status" in admission) refuse(socket, admission.status, admission.reason);

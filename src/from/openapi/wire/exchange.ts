@@ -101,7 +101,7 @@ export class Exchange {
       for (let attempt = 0; ; attempt++) {
         let credentials = this.#authenticate?.();
         if (credentials instanceof Promise) credentials = await scope.race(credentials);
-        let request = this.#build(given, context.metadata, credentials);
+        let request = this.#build(given, context, credentials);
         if (request instanceof Promise) request = await scope.race(request);
         prepare?.(request);
         if (scope.signal?.aborted) throw scope.signal.reason;

@@ -25,7 +25,7 @@ export interface WireRequest {
 /** Turns the input of a call into a request. Throws before anything leaves when that cannot be done safely. */
 export type RequestBuilder = (
   input: Record<string, unknown>,
-  metadata: OperationContext["metadata"],
+  context: Pick<OperationContext, "metadata" | "remote">,
   credentials: Credentials | undefined,
 ) => WireRequest | Promise<WireRequest>;
 
@@ -60,8 +60,11 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   const isPlain =
     headerSlots.length + cookieSlots.length === 0 && plan.body === undefined && config.headers === undefined;
 
-  return (input, metadata, credentials) => {
-    const wishes = readWishes(metadata);
+  const remoteHeaders = new Set(config.remoteHeaders?.map((name) => name.toLowerCase()));
+
+  return (input, { metadata, remote }, credentials) => {
+    const said = readWishes(metadata);
+    const wishes = remote === true && said !== undefined ? restrict(said, remoteHeaders) : said;
     if (isPlain && wishes === undefined && (credentials === undefined || isHeadersOnly(credentials))) {
       return plainRequest(input, credentials);
     }
@@ -237,6 +240,14 @@ function setHeader(headers: Record<string, string>, name: string, value: string,
 function setCallerHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
   if (!isExactHeaderValue(value)) throw problem();
   setHeader(headers, name, value, problem);
+}
+
+/** What a caller outside this process may say: it could otherwise steer requests that carry the operator's credential. */
+function restrict({ headers, contentType }: CallerWishes, allowed: ReadonlySet<string>): CallerWishes | undefined {
+  if (allowed.size === 0) return undefined;
+  const kept = Object.entries(headers ?? {}).filter(([name]) => allowed.has(name.toLowerCase()));
+  const isTypeKept = contentType !== undefined && allowed.has("content-type");
+  return { headers: Object.fromEntries(kept), ...(isTypeKept && { contentType }) };
 }
 
 function readWishes(metadata: OperationContext["metadata"] | undefined): CallerWishes | undefined {

@@ -1,0 +1,26 @@
+import { nearest } from "../internal/nearest.ts";
+import type { Identity } from "./access.ts";
+import { checkScopes } from "./check-access.ts";
+import { toIdentity } from "./identity.ts";
+import type { OperationSpec } from "./spec.ts";
+
+/**
+ * The id that was probably meant, of the operations whose scopes an identity has: a hint must not reveal what its reader
+ * cannot see. With `"all"` the reader may see every one of `specs`, which may come from anywhere.
+ */
+export function nearestOperation(
+  id: string,
+  specs: Iterable<OperationSpec>,
+  reader: Identity | undefined | "all",
+): string | undefined {
+  return nearest(id, visibleIds(specs, reader === "all" ? reader : toIdentity(reader)));
+}
+
+function* visibleIds(specs: Iterable<Partial<OperationSpec> | null>, reader: Identity | undefined | "all") {
+  for (const spec of specs) {
+    const { namespace, name, accessControl } = spec ?? {};
+    if (typeof namespace !== "string" || typeof name !== "string") continue;
+    const isVisible = reader === "all" || (accessControl !== undefined && checkScopes(accessControl, reader) === true);
+    if (isVisible) yield `${namespace}.${name}`;
+  }
+}
