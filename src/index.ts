@@ -158,5 +158,6 @@ export type {
   SendFollowUp,
   StopServing,
   Transport,
+  TransportCapabilities,
 } from "./transport/transport.ts";
 export { isLastReply, toFailedFrame, transportClosed } from "./transport/transport.ts";
