@@ -1,4 +1,4 @@
-import { getLogger, type Logger } from "@logtape/logtape";
+import { getConfig, getLogger, type Logger } from "@logtape/logtape";
 
 export type { Logger } from "@logtape/logtape";
 
@@ -8,6 +8,18 @@ export type { Logger } from "@logtape/logtape";
  */
 export function logger(...part: string[]): Logger {
   return getLogger(["alkdev", "operations", ...part]);
+}
+
+/**
+ * Warns about what would otherwise be lost without a trace: in the log, and on the console until the application
+ * configures LogTape. `properties` fill the placeholders of the message.
+ */
+export function warnVisibly(log: Logger, message: string, properties: Record<string, unknown>): void {
+  log.warn(message, properties);
+  if (getConfig() !== null) return;
+  const text = message.replace(/\{(\w+)\}/g, (_, name: string) => String(properties[name]));
+  // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
+  console.warn(`[${log.category.join(".")}] ${text}`);
 }
 
 /** Warns about a thing the first time its key comes up. `properties` fill the placeholders of the message. */

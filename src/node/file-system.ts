@@ -1,6 +1,6 @@
 import { opendir, readFile } from "node:fs/promises";
 import type { ScannerFS } from "../from/modules/index.ts";
-import { importModule } from "./import-module.ts";
+import { loadModule } from "./load-module.ts";
 
 /** Reads text files and lists directories; what `scanOperations` and `FromOpenAPIFile` take as their file system. */
 export interface NodeFileSystem extends Required<ScannerFS> {
@@ -10,7 +10,8 @@ export interface NodeFileSystem extends Required<ScannerFS> {
 
 /**
  * The file system of this machine. Symbolic links are not followed, so that a scan stays in its directory and ends.
- * TypeScript modules load on every supported Node.
+ * TypeScript modules load on every supported Node. A module is loaded once; it is loaded again, with its relative
+ * imports, when one of these files has changed or when it could not be loaded before.
  */
 export const nodeFileSystem: NodeFileSystem = {
   async *readdir(path) {
@@ -19,6 +20,6 @@ export const nodeFileSystem: NodeFileSystem = {
     }
   },
   cwd: () => process.cwd(),
-  import: (url) => importModule(url),
+  import: (url) => loadModule(url),
   readFile: (path) => readFile(path, "utf8"),
 };

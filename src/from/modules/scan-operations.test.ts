@@ -1,5 +1,5 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { SourceReport } from "../source.ts";
 import { type ScannerFS, type ScanOptions, scanOperations } from "./index.ts";
 
@@ -312,4 +312,24 @@ test("without onReport each item left out is one warning in the log", async () =
   expect(records.map(({ category, level, properties }) => ({ category, level, where: properties["where"] }))).toEqual([
     { category: ["alkdev", "operations", "from", "modules"], level: "warning", where: "a.js" },
   ]);
+});
+
+test("without onReport and logging, what is left out is on the console", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const broken = () => {
+    throw new SyntaxError("Unexpected token");
+  };
+  const { fs } = memory({ "a.js": broken, "b.js": () => ({ create: spec("create") }), "c.js": file(spec("c")) });
+
+  const operations = await scanOperations("ops", fs);
+
+  expect(operations.map(({ name }) => name)).toEqual(["c"]);
+  expect(warn.mock.calls).toEqual([
+    ["[alkdev.operations.from.modules] Skipped a.js: cannot be imported: Unexpected token"],
+    [
+      "[alkdev.operations.from.modules] Skipped b.js: exports operations by name only (create); " +
+        "export them as default, several as an array",
+    ],
+  ]);
+  warn.mockRestore();
 });

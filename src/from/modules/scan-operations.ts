@@ -1,4 +1,4 @@
-import { logger } from "../../internal/log.ts";
+import { logger, warnVisibly } from "../../internal/log.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import {
   assertValidSpec,
@@ -20,7 +20,7 @@ export interface OperationManifest
 
 /** How `scanOperations` reports and where it stops. */
 export interface ScanOptions {
-  /** Hears what was taken and what was left out, and why. Without it, each item left out is a warning in the log. */
+  /** Hears what was taken and what was left out, and why. Without it, each item left out is a warning in the log, and on the console until LogTape is configured. */
   onReport?: (report: SourceReport) => void;
   /** `operations` bounds how many are taken. */
   limits?: Limits;
@@ -51,7 +51,8 @@ export async function scanOperations(
 
   report.imported = [...scan.operations.keys()];
   if (options.onReport) options.onReport(report);
-  else for (const item of report.skipped) logger("from", "modules").warn("Skipped {where}: {reason}", item);
+  else
+    for (const item of report.skipped) warnVisibly(logger("from", "modules"), "Skipped {where}: {reason}", { ...item });
   return [...scan.operations.values()];
 }
 
