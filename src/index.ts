@@ -33,6 +33,7 @@ export {
 export type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "./from/source.ts";
 export {
   type AccessControl,
+  type AuthenticatedIdentity,
   CallError,
   type CallErrorJSON,
   type CallErrorOptions,

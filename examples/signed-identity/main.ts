@@ -95,14 +95,14 @@ const strict = await createJWTAuthenticator({ key: publicKey, audience: "salary"
 const another = await createJWTAuthenticator({ key: publicKey, audience: "salary", takeOnce });
 const later = { ...caught, requestId: crypto.randomUUID() };
 const token = await sign(ada, later);
-assert.deepEqual(await strict(token, undefined, later), ada);
+assert.equal((await strict(token, undefined, later))?.id, ada.id);
 await assert.rejects(another(token, undefined, later), { code: "ACCESS_DENIED" });
 
 // #region fast
 const signOnce = await createJWTSigner({ key: privateKey, audience: "salary", bind: "identity" });
 const authenticateFast = await createJWTAuthenticator({ key: publicKey, audience: "salary", bind: "identity" });
 // #endregion fast
-assert.deepEqual(await authenticateFast(await signOnce(ada)), ada);
+assert.equal((await authenticateFast(await signOnce(ada)))?.id, ada.id);
 assert.equal(await signOnce({ ...ada }), await signOnce(ada));
 
 await redis.close();

@@ -285,3 +285,51 @@ test.each([
   expect(starts).toBe(2);
   await callMap.close();
 });
+
+test("a subscription ends with ACCESS_DENIED when the credential of its caller expires", async () => {
+  const ended = deferred<boolean>();
+  const ticks = subscription("secret", async function* (_input, { signal, identity }) {
+    try {
+      yield identity;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    } finally {
+      ended.resolve(signal.aborted);
+    }
+  });
+  const authenticate = () => ({ ...admin, expiresAt: Date.now() + 50 });
+  const { ask, handler } = setUp([ticks], { authenticate });
+  const { replies, ended: end } = ask({ token: "x", credit: 8 });
+
+  const reply = await end;
+
+  expect(replies[0]).toMatchObject({ type: "call.responded", output: { data: admin } });
+  expect(reply).toMatchObject({
+    type: "call.error",
+    code: "ACCESS_DENIED",
+    message: 'Access to "test.secret" denied: the credential of the caller has expired. Authenticate again.',
+    mayHaveRun: true,
+  });
+  expect(await ended.promise).toBe(true);
+  await handler.settled();
+});
+
+test.each([
+  ["has passed", 1],
+  ["is not a time", "soon"],
+])("a request whose credential expires at a time that %s starts nothing", async (_, expiresAt) => {
+  const start = vi.fn();
+  const authenticate = () => ({ ...admin, expiresAt: expiresAt as number });
+  const { ask } = setUp([operation("secret", start)], { authenticate });
+
+  const replies = [await ask({ token: "x" }).ended, await ask({ token: "x", credit: 8 }).ended];
+
+  expect(replies).toMatchObject(replies.map(() => ({ code: "ACCESS_DENIED", mayHaveRun: false })));
+  expect(start).not.toHaveBeenCalled();
+});
+
+test("a call that runs when the credential of its caller expires may finish", async () => {
+  const authenticate = () => ({ ...admin, expiresAt: Date.now() + 20 });
+  const { ask } = setUp([operation("secret", () => sleep(60).then(() => "done"))], { authenticate });
+
+  expect(await ask({ token: "x" }).ended).toMatchObject({ type: "call.responded", output: { data: "done" } });
+});

@@ -1,15 +1,24 @@
-import { accessDenied, CallError, type Identity, isCallError } from "../operation/index.ts";
+import {
+  type AuthenticatedIdentity,
+  accessDenied,
+  CallError,
+  credentialExpired,
+  expiryOf,
+  type Identity,
+  isCallError,
+} from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 
 /**
  * Tells who calls. Gets the token, the identity that the request claims and the request itself, none of which is to be
- * believed as it is. `undefined` lets the call go on without an identity; throwing refuses it.
+ * believed as it is. `undefined` lets the call go on without an identity; throwing refuses it. With `expiresAt`, the
+ * subscriptions that it lets in end then.
  */
 export type Authenticate = (
   token: string | undefined,
   claim: Identity | undefined,
   request: Readonly<CallRequested>,
-) => Identity | undefined | Promise<Identity | undefined>;
+) => AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
 
 /** How a serving side comes to believe in an identity. */
 export interface IdentityRules {
@@ -25,7 +34,7 @@ export interface IdentityRules {
 export function identify(
   { authenticate, trustedBus = false }: IdentityRules,
   frame: CallRequested,
-): Identity | undefined | Promise<Identity | undefined> {
+): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined> {
   const { token, identity: claim } = frame;
   if (authenticate !== undefined && (typeof token === "string" || claim !== undefined)) {
     return askFor(authenticate, frame, typeof token === "string" ? token : undefined, claim);
@@ -38,12 +47,15 @@ async function askFor(
   frame: CallRequested,
   token: string | undefined,
   claim: Identity | undefined,
-): Promise<Identity | undefined> {
+): Promise<AuthenticatedIdentity | undefined> {
+  let identity: AuthenticatedIdentity | undefined;
   try {
-    return (await authenticate(token, claim, frame)) ?? undefined;
+    identity = (await authenticate(token, claim, frame)) ?? undefined;
   } catch (cause) {
     if (isCallError(cause)) throw cause;
     const { code, message, details } = accessDenied(frame.operationId, "the caller could not be authenticated");
     throw new CallError(code, message, details, { cause, mayHaveRun: false });
   }
+  if (expiryOf(identity) <= Date.now()) throw credentialExpired(frame.operationId, false);
+  return identity;
 }

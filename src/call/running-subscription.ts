@@ -1,4 +1,12 @@
-import type { CallError, Identity, ResponseEnvelope, SubscribeOptions } from "../operation/index.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import {
+  type CallError,
+  credentialExpired,
+  expiryOf,
+  type Identity,
+  type ResponseEnvelope,
+  type SubscribeOptions,
+} from "../operation/index.ts";
 import { subscribeArrived } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { ByteCredit } from "./byte-credit.ts";
@@ -14,6 +22,8 @@ export class RunningSubscription extends RunningRequest {
   readonly #byteCredit: ByteCredit | undefined;
   #seq = 0;
   #isPumping = false;
+  /** Ends the subscription when the credential of its caller expires. */
+  #expiry: Timer | undefined = undefined;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
@@ -28,6 +38,7 @@ export class RunningSubscription extends RunningRequest {
       const identity = asker ?? (await identify(this.host, this.frame));
       if (!this.isOpen) return;
       const { operationId, input } = this.frame;
+      this.#endWhenExpired(operationId, expiryOf(identity));
       const metadata = recordOrNothing(this.frame.metadata);
       const options: SubscribeOptions = { identity, metadata, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
@@ -52,6 +63,17 @@ export class RunningSubscription extends RunningRequest {
     if (!this.leave()) return;
     this.tellFailure(error);
     this.#leaveValues();
+  }
+
+  protected override leave(): boolean {
+    this.#expiry?.stop();
+    return super.leave();
+  }
+
+  #endWhenExpired(operationId: string, expiresAt: number): void {
+    if (expiresAt === Number.POSITIVE_INFINITY) return;
+    const end = () => this.endWith(credentialExpired(operationId, true));
+    this.#expiry = startTimer(end, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
   }
 
   #pump(): void {

@@ -9,6 +9,9 @@ const audience = "workers";
 const ada: Identity = { id: "ada", scopes: ["task:write"], resources: { "task:1": ["read"] } };
 const good = { aud: audience, sub: "ada", scopes: ["task:write"], exp: inSeconds(60) };
 
+/** What an authenticator returns for an identity. */
+const proven = (identity: Identity) => ({ ...identity, expiresAt: expect.any(Number) });
+
 const acceptIdentities = (options: Partial<JWTAuthenticatorOptions> = {}) =>
   createJWTAuthenticator({ key: secret, audience, bind: "identity", ...options });
 
@@ -28,6 +31,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+test("tokens for a subscription are good for an hour by default, and those for a call are not", async () => {
+  const authenticate = await createJWTAuthenticator({ key: secret, audience });
+  const sign = await createJWTSigner({ key: secret, audience });
+  const subscribed = requested({ credit: 64 });
+  const token = await sign(ada, subscribed);
+
+  await expect(authenticate(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  const { expiresAt } = (await authenticate(token, undefined, subscribed))!;
+
+  expect(expiresAt! - Date.now()).toBeGreaterThan(3_500_000);
+  expect(expiresAt! - Date.now()).toBeLessThanOrEqual(3_601_000);
+});
+
 describe("tokens for an identity", () => {
   test("a signed identity comes back as it was, each time a copy", async () => {
     const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
@@ -39,7 +55,22 @@ describe("tokens for an identity", () => {
     first!.resources!["task:1"]!.push("delete");
     const second = await authenticate(token);
 
-    expect(second).toEqual(ada);
+    expect(second).toEqual(proven(ada));
+  });
+
+  test("says when the token expires, or until when it is taken after that", async () => {
+    const authenticate = await acceptIdentities({ clockTolerance: 30_000 });
+    const exp = inSeconds(60);
+    const past = inSeconds(-10);
+
+    const valid = await forge({ ...good, exp });
+    const answers = [
+      await authenticate(valid),
+      await authenticate(valid),
+      await authenticate(await forge({ ...good, exp: past })),
+    ];
+
+    expect(answers.map((answer) => answer?.expiresAt)).toEqual([exp * 1_000, exp * 1_000, past * 1_000 + 30_000]);
   });
 
   test("a call without a token goes on without an identity, whatever it claims", async () => {
@@ -56,8 +87,8 @@ describe("tokens for an identity", () => {
     const none = await authenticate(await forge(bare));
 
     expect([oauth, none]).toEqual([
-      { id: "ada", scopes: ["task:read", "task:write"] },
-      { id: "ada", scopes: [] },
+      proven({ id: "ada", scopes: ["task:read", "task:write"] }),
+      proven({ id: "ada", scopes: [] }),
     ]);
   });
 
@@ -189,7 +220,7 @@ describe("tokens for one call", () => {
       authenticate(token, undefined, request),
     ]);
 
-    expect(first).toEqual({ status: "fulfilled", value: ada });
+    expect(first).toEqual({ status: "fulfilled", value: proven(ada) });
     expect(second).toMatchObject({
       reason: { code: "ACCESS_DENIED", mayHaveRun: true, details: { reason: expect.stringMatching(/used before/) } },
     });
@@ -214,7 +245,7 @@ describe("tokens for one call", () => {
       code: "ACCESS_DENIED",
       details: { reason: "the token was made for another call; sign every call by itself" },
     });
-    expect(await authenticate(token, undefined, requested())).toEqual(ada);
+    expect(await authenticate(token, undefined, requested())).toEqual(proven(ada));
   });
 
   test("tokens for one call and tokens for an identity do not pass for each other", async () => {
@@ -247,15 +278,15 @@ describe("tokens for one call", () => {
     await expect(authenticate(tokens[0], undefined, short)).rejects.toMatchObject({
       details: { reason: expect.stringMatching(/expired/) },
     });
-    expect(await authenticate(tokens[1], undefined, long)).toEqual(ada);
+    expect(await authenticate(tokens[1], undefined, long)).toEqual(proven(ada));
   });
 
   test("a worker knows only of tokens that it has seen itself", async () => {
     const [one, two] = [await setUp(), await setUp()];
     const token = await one.sign(ada, requested());
 
-    expect(await one.authenticate(token, undefined, requested())).toEqual(ada);
-    expect(await two.authenticate(token, undefined, requested())).toEqual(ada);
+    expect(await one.authenticate(token, undefined, requested())).toEqual(proven(ada));
+    expect(await two.authenticate(token, undefined, requested())).toEqual(proven(ada));
   });
 
   test("what workers share decides whether a token was used, and refuses all when it fails", async () => {
@@ -265,7 +296,7 @@ describe("tokens for one call", () => {
     const broken = await setUp({ takeOnce: () => Promise.reject(new Error("connection lost")) });
     const token = await one.sign(ada, requested());
 
-    expect(await one.authenticate(token, undefined, requested())).toEqual(ada);
+    expect(await one.authenticate(token, undefined, requested())).toEqual(proven(ada));
     await expect(two.authenticate(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
     await expect(broken.authenticate(token, undefined, requested())).rejects.toMatchObject({
       code: "UNAVAILABLE",
@@ -320,5 +351,5 @@ test("a CryptoKey that is a secret works for both sides", async () => {
   const sign = await createJWTSigner({ key, audience, issuer: "hub" });
   const authenticate = await createJWTAuthenticator({ key, audience, issuer: ["hub", "other"] });
 
-  expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(ada);
+  expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(proven(ada));
 });

@@ -1,5 +1,12 @@
 import type { JWTVerifyResult } from "jose";
-import { accessDenied, CallError, type Identity, isCallError, resolveDuration } from "../operation/index.ts";
+import {
+  type AuthenticatedIdentity,
+  accessDenied,
+  CallError,
+  type Identity,
+  isCallError,
+  resolveDuration,
+} from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
 import { copyIdentity, maxTokenLength, toIdentity } from "./claims.ts";
@@ -18,7 +25,10 @@ export interface JWTAuthenticatorOptions extends KeySource {
   bind?: JWTBinding;
   /** How far clocks may be apart, in ms, 0 or above. @default 10,000 */
   clockTolerance?: number;
-  /** Tokens that are good for longer, in ms, above 0, are refused; `Infinity` refuses none. @default five minutes, a day with `bind: "identity"` */
+  /**
+   * Tokens that are good for longer, in ms, above 0, are refused; `Infinity` refuses none.
+   * @default five minutes for a call; a day for a subscription, and with `bind: "identity"`
+   */
   maxLifetime?: number;
   /**
    * Sees to it that a token for a call is used once. Give one that all workers share, such as `SET … NX` of Redis, and
@@ -29,18 +39,22 @@ export interface JWTAuthenticatorOptions extends KeySource {
 
 /**
  * Tells for whom a call is made, by its token. Fits `authenticate` of `buildCallHandler`, and with `bind: "identity"`
- * that of the WebSocket server.
+ * that of the WebSocket server. The identity has the `exp` of the token as `expiresAt`: subscriptions and connections end
+ * then.
  */
 export type JWTAuthenticator = (
   token: string | undefined,
   claim?: unknown,
   request?: Readonly<CallRequested>,
-) => Promise<Identity | undefined>;
+) => Promise<AuthenticatedIdentity | undefined>;
 
 /** How many checked tokens are kept, so that the next call needs no second check. */
 const maxKept = 1_000;
 /** And for how long, in ms: a key that is published no longer must not open anything for as long as its tokens last. */
 const longestKept = 600_000;
+/** In ms: for how long a token for a call may be good, and one for a subscription or an identity. */
+const maxCallLifetime = 300_000;
+const maxIdentityLifetime = 86_400_000;
 
 /**
  * Makes what checks signed identities, with `jose`. A call without a token goes on without an identity; one whose token
@@ -51,8 +65,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   if (audience === undefined || audience.length === 0) throw new TypeError("Say whom tokens have to be for: audience.");
   const untimed = true;
   const clockTolerance = resolveDuration("clockTolerance", options.clockTolerance, 10_000, { zero: true, untimed });
-  const defaultLifetime = bind === "call" ? 300_000 : 86_400_000;
-  const maxLifetime = resolveDuration("maxLifetime", options.maxLifetime, defaultLifetime, { infinite: true, untimed });
+  const givenLifetime = resolveDuration("maxLifetime", options.maxLifetime, undefined, { infinite: true, untimed });
   const jose = await loadJose();
   const verify = await createVerify(jose, options, {
     audience,
@@ -62,18 +75,20 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   });
 
   /** Checks all that can be checked without the call. */
-  const check = async (token: string) => {
+  const check = async (token: string, maxLifetime: number) => {
     if (token.length > maxTokenLength) throw new Refusal(`the token has more than ${maxTokenLength} characters`);
     const { payload, protectedHeader } = await verify(token);
-    const lasts = payload.exp! * 1_000 + clockTolerance;
+    const expiresAt = payload.exp! * 1_000;
+    const lasts = expiresAt + clockTolerance;
     if (!(lasts <= Date.now() + maxLifetime + 2 * clockTolerance)) throw tooLongLived(maxLifetime);
     assertType(protectedHeader, bind);
-    return { payload, identity: toIdentity(payload), lasts };
+    return { payload, identity: toIdentity(payload), expiresAt, lasts };
   };
 
   const checkForCall = async (token: string, request: Readonly<CallRequested> | undefined) => {
     if (request === undefined) throw new Refusal('tokens for one call open no connection; use bind: "identity" there');
-    const { payload, identity, lasts } = await check(token);
+    const maxLifetime = givenLifetime ?? (request.credit === undefined ? maxCallLifetime : maxIdentityLifetime);
+    const { payload, identity, expiresAt, lasts } = await check(token, maxLifetime);
     const { jti, op, digest } = await toCallClaims(request);
     if (payload.jti !== jti || payload["op"] !== op || payload["digest"] !== digest) {
       throw new Refusal("the token was made for another call; sign every call by itself");
@@ -81,10 +96,10 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
     if ((await takeOnce(jti, lasts)) !== true) {
       throw new Refusal("the token was used before; sign every call by itself", { mayHaveRun: true });
     }
-    return identity;
+    return withExpiry(identity, expiresAt, lasts);
   };
 
-  const checkKept = keepIdentities(check);
+  const checkKept = keepIdentities((token) => check(token, givenLifetime ?? maxIdentityLifetime));
 
   return async (token, _claim, request) => {
     if (token === undefined) return undefined;
@@ -98,18 +113,25 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
 
 /** Remembers whose tokens were checked, for a while. */
 function keepIdentities(
-  check: (token: string) => Promise<{ identity: Identity; lasts: number }>,
-): (token: string) => Promise<Identity> {
-  const kept = new Map<string, { identity: Identity; until: number }>();
+  check: (token: string) => Promise<{ identity: Identity; expiresAt: number; lasts: number }>,
+): (token: string) => Promise<AuthenticatedIdentity> {
+  const kept = new Map<string, { identity: Identity; expiresAt: number; lasts: number; until: number }>();
   return async (token) => {
     const known = kept.get(token);
-    if (known !== undefined && Date.now() < known.until) return copyIdentity(known.identity);
+    if (known !== undefined && Date.now() < known.until) {
+      return withExpiry(copyIdentity(known.identity), known.expiresAt, known.lasts);
+    }
     kept.delete(token);
-    const { identity, lasts } = await check(token);
+    const { identity, expiresAt, lasts } = await check(token);
     if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
-    kept.set(token, { identity, until: Math.min(lasts, Date.now() + longestKept) });
-    return copyIdentity(identity);
+    kept.set(token, { identity, expiresAt, lasts, until: Math.min(lasts, Date.now() + longestKept) });
+    return withExpiry(copyIdentity(identity), expiresAt, lasts);
   };
+}
+
+/** A token that is taken after its `exp`, because clocks differ, is good as long as it is taken. */
+function withExpiry(identity: Identity, expiresAt: number, lasts: number): AuthenticatedIdentity {
+  return { ...identity, expiresAt: Date.now() < expiresAt ? expiresAt : lasts };
 }
 
 /** A token for one call, which others have read on the bus, must not pass for one that opens everything. */

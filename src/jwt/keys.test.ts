@@ -9,6 +9,8 @@ import { forge, inSeconds, requested, secret } from "./testing.ts";
 
 const audience = "workers";
 const ada = { id: "ada", scopes: ["admin"] };
+/** What an authenticator returns for it. */
+const proven = { ...ada, expiresAt: expect.any(Number) };
 
 describe("keys of every kind, in every form", () => {
   const algorithms = ["EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256"];
@@ -37,7 +39,7 @@ describe("keys of every kind, in every form", () => {
       }),
     );
 
-    expect(known).toEqual([ada, ada, ada]);
+    expect(known).toEqual([proven, proven, proven]);
   });
 
   test("secrets as bytes and as a JWK, of the length that the algorithm needs", async () => {
@@ -46,7 +48,7 @@ describe("keys of every kind, in every form", () => {
     const sign = await createJWTSigner({ key: bytes, alg: "HS512", audience });
     const authenticate = await createJWTAuthenticator({ key: jwk, audience });
 
-    expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(ada);
+    expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(proven);
   });
 
   test("a JWK of RSA is for the algorithm that it names", async () => {
@@ -56,7 +58,7 @@ describe("keys of every kind, in every form", () => {
     const wide = await createJWTAuthenticator({ key: { ...(await exportJWK(publicKey)), alg: "PS384" }, audience });
     const narrow = await createJWTAuthenticator({ key: await exportJWK(publicKey), audience });
 
-    expect(await wide(token, undefined, requested())).toEqual(ada);
+    expect(await wide(token, undefined, requested())).toEqual(proven);
     await expect(narrow(token, undefined, requested())).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   });
 });
@@ -145,7 +147,7 @@ describe("published keys", () => {
     const jwks = await publish(() => ({ body }));
     const authenticate = await createJWTAuthenticator({ jwks, audience, bind: "identity" });
 
-    expect(await authenticate(await forge(claims, { alg: "RS256", kid: "k1" }, privateKey))).toEqual(ada);
+    expect(await authenticate(await forge(claims, { alg: "RS256", kid: "k1" }, privateKey))).toEqual(proven);
     await expect(authenticate(await forge(claims, { kid: "s1" }, secret))).rejects.toMatchObject({
       code: "ACCESS_DENIED",
     });
@@ -166,7 +168,7 @@ describe("published keys", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 20 * 60_000 });
     const after = authenticate(token);
 
-    expect(before).toEqual(ada);
+    expect(before).toEqual(proven);
     await expect(after).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   });
 

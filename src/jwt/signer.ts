@@ -18,14 +18,20 @@ export interface JWTSignerOptions {
   /** What a token is good for; the authenticator has to say the same. @default "call" */
   bind?: JWTBinding;
   /**
-   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Has to cover the time that
-   * a request may wait for a worker. @default a minute, five with `bind: "identity"`
+   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Has to cover the
+   * time that a request may wait for a worker. Subscriptions end when their token expires.
+   * @default a minute for a call, an hour for a subscription, five minutes with `bind: "identity"`
    */
   lifetime?: number;
 }
 
 /** Makes a token for an identity, for the `sign` of a `PendingRequestMap`. */
 export type JWTSigner = (identity: Identity, request?: Readonly<CallRequested>) => string | Promise<string>;
+
+/** In ms: how long tokens are good by default. */
+const callLifetime = 60_000;
+const subscriptionLifetime = 3_600_000;
+const identityLifetime = 300_000;
 
 /** How many tokens are kept to be used again. */
 const maxKept = 1_000;
@@ -37,8 +43,7 @@ const maxKept = 1_000;
 export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
   const { key, alg, issuer, audience, bind = "call" } = options;
   if (typeof audience !== "string" || audience === "") throw new TypeError("Say whom tokens are for: audience.");
-  const defaultLifetime = bind === "call" ? 60_000 : 300_000;
-  const lifetime = resolveDuration("lifetime", options.lifetime, defaultLifetime, { untimed: true });
+  const given = resolveDuration("lifetime", options.lifetime, undefined, { untimed: true });
   const jose = await loadJose();
   const [usable] = await importKeys(jose, key, "sign", alg === undefined ? undefined : [alg]);
   const { alg: chosen, key: signingKey, id: kid } = usable!;
@@ -54,10 +59,14 @@ export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSig
     return token;
   };
 
-  if (bind === "identity") return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
+  if (bind === "identity") {
+    const lifetime = given ?? identityLifetime;
+    return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
+  }
   return async (identity, request) => {
     if (request === undefined) throw new TypeError('A token for no call needs a signer with bind: "identity".');
     const claims = fromIdentity(identity);
+    const lifetime = given ?? (request.credit === undefined ? callLifetime : subscriptionLifetime);
     return make(claims, Math.min(lifetime, request.timeout ?? lifetime), await toCallClaims(request));
   };
 }

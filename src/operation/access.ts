@@ -20,3 +20,12 @@ export interface Identity {
   /** From `type:id` (or `type:*`) to the actions granted on it. */
   resources?: Record<string, string[]>;
 }
+
+/** What `authenticate` returns: who calls, and until when that is known. */
+export interface AuthenticatedIdentity extends Identity {
+  /**
+   * When the credential expires, in milliseconds since the epoch. Subscriptions end with `ACCESS_DENIED` then, WebSocket
+   * connections are closed, and calls that arrive later are refused. @default never
+   */
+  expiresAt?: number;
+}

@@ -62,6 +62,13 @@ export function accessDenied(id: string, reason: string): CallError {
   );
 }
 
+/** `ACCESS_DENIED`: the credential that a call or connection was authenticated with has expired. */
+export function credentialExpired(id: string, started: boolean): CallError {
+  const reason = "the credential of the caller has expired";
+  const message = `Access to ${quote(id)} denied: ${reason}. Authenticate again.`;
+  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: started });
+}
+
 /** `VALIDATION_ERROR`. `label` names what was checked, such as `input of "task.create"`; `total` counts what `errors` may have cut. */
 export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
   return new CallError(

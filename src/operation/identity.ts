@@ -25,6 +25,21 @@ export function toIdentity(value: unknown): Identity | undefined {
   return snapshot;
 }
 
+/**
+ * When what `authenticate` returned expires, in ms since the epoch, and `Infinity` when it does not. A time that is not a
+ * number has passed. Does not throw.
+ */
+export function expiryOf(identity: unknown): number {
+  if (typeof identity !== "object" || identity === null) return Number.POSITIVE_INFINITY;
+  try {
+    const expiresAt = (identity as { expiresAt?: unknown }).expiresAt;
+    if (expiresAt === undefined) return Number.POSITIVE_INFINITY;
+    return typeof expiresAt === "number" && !Number.isNaN(expiresAt) ? expiresAt : 0;
+  } catch {
+    return 0;
+  }
+}
+
 /** Whether an object that was read before still says the same. Grants are not compared, but read again. */
 function isUnchanged(given: Identity, { id, scopes, resources }: Identity): boolean {
   if (resources !== undefined) return false;

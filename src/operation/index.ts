@@ -1,4 +1,4 @@
-export type { AccessControl, Identity } from "./access.ts";
+export type { AccessControl, AuthenticatedIdentity, Identity } from "./access.ts";
 export { assertValidSpec } from "./assert-valid-spec.ts";
 export { checkCallOptions, checkPastDeadline, checkSubscribeOptions } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
@@ -46,6 +46,7 @@ export { errorCodes } from "./error-codes.ts";
 export {
   aborted,
   accessDenied,
+  credentialExpired,
   handlerMissing,
   limitExceeded,
   nestedFailure,
@@ -58,7 +59,7 @@ export {
   validationError,
   wrongOperationType,
 } from "./errors.ts";
-export { toIdentity } from "./identity.ts";
+export { expiryOf, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
   CallsOf,

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
 import { generateKeyPair } from "jose";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   buildCallHandler,
   type CallFailed,
@@ -228,5 +228,47 @@ test("tokens for an identity open WebSocket connections, and tokens for a call d
   });
   await calls.close();
   await serving.close();
+  http.close();
+});
+
+test("subscriptions of a signed identity end when its token expires, over a bus and over a WebSocket", async () => {
+  const http = createServer().listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const bind = "identity" as const;
+  const authenticate = await createJWTAuthenticator({ key: keys.publicKey, audience, bind });
+  const registry = new OperationRegistry();
+  registry.register(
+    subscription("ticks", async function* (_input, { signal }) {
+      yield 0;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    }),
+  );
+  const bus = new EventTarget();
+  const onBus = new PendingRequestMap(bus);
+  await onBus.handle(buildCallHandler({ registry, callMap: onBus, authenticate })).ready;
+  const server = await createWebSocketServer({ server: http, authenticate });
+  const onSockets = new PendingRequestMap(server);
+  await onSockets.handle(buildCallHandler({ registry, callMap: onSockets })).ready;
+  const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const sign = await createJWTSigner({ key: keys.privateKey, audience, bind, lifetime: 1_000 });
+  const overBus = new PendingRequestMap(bus, { sign, trustedBus: false });
+  const token = async () => sign(ada);
+  const overSocket = new PendingRequestMap(await createWebSocketTransport(url, { token }));
+
+  const ends = await Promise.all(
+    [overBus, overSocket].map(async (calls) => {
+      try {
+        for await (const _ of calls.subscribe("test.ticks", {}, { identity: ada }));
+      } catch (error) {
+        return error;
+      }
+    }),
+  );
+
+  const expired = { code: "ACCESS_DENIED", details: { reason: "the credential of the caller has expired" } };
+  expect(ends).toMatchObject([expired, expired]);
+  // The client connects again with a new token.
+  await vi.waitFor(() => overSocket.subscribe("test.ticks", {}).next(), { timeout: 10_000 });
+  await Promise.all([overBus.close(), overSocket.close(), onBus.close(), onSockets.close()]);
   http.close();
 });

@@ -1,9 +1,8 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import { truncate } from "../../internal/text.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
-import { CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
+import { type CallError, type Identity, limitExceeded, type OperationSpec, timedOut } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -19,6 +18,7 @@ import {
 } from "../transport.ts";
 import { Backlog } from "./backlog.ts";
 import type { Channel } from "./channel.ts";
+import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
 import type { LinkOptions } from "./options.ts";
 import { Outbox } from "./outbox.ts";
@@ -193,6 +193,13 @@ export class Link implements Pulse {
     this.close(error);
   }
 
+  /** Ends the subscriptions that are served here, each with the error that its consumer gets. */
+  endSubscriptions(toError: (operationId: string) => CallError): void {
+    for (const { requestId, operationId } of this.#served.abortSubscriptions("the server ends it")) {
+      this.send(toFailedFrame(requestId, toError(operationId)));
+    }
+  }
+
   /** Ends the link. Asked calls fail with `UNAVAILABLE`, served ones are aborted. Does not throw. */
   close(error?: Error): void {
     if (this.#isClosed) return;
@@ -348,10 +355,4 @@ export class Link implements Pulse {
     };
     call.follow(onRequest(frame, reply, this.#options.identity));
   }
-}
-
-function linkLost(transport: string, cause: Error | undefined, mayHaveRun: boolean): CallError {
-  const why = cause === undefined ? "it was closed" : truncate(cause.message, 400).replace(/\.$/, "");
-  const message = `The link of the ${transport} transport is gone: ${why}.`;
-  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun, cause });
 }

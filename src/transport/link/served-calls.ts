@@ -5,6 +5,7 @@ import type { CallRequested, FollowUp, SendFollowUp } from "../transport.ts";
 /** A call that is being run for the other side. */
 export interface ServedCall {
   readonly requestId: string;
+  readonly operationId: string;
   readonly isSubscription: boolean;
   /** Nothing is sent or heard of it any more. */
   hasEnded: boolean;
@@ -64,22 +65,33 @@ export class ServedCalls {
   }
 
   abortAll(reason: string): void {
-    for (const [, call] of this.#calls.entries()) {
-      this.end(call);
-      call.tell({ type: "call.aborted", requestId: call.requestId, reason });
-    }
+    for (const [, call] of this.#calls.entries()) this.#abort(call, reason);
+  }
+
+  /** Aborts the subscriptions and returns them. */
+  abortSubscriptions(reason: string): ServedCall[] {
+    const calls = this.#calls.entries().flatMap(([, call]) => (call.isSubscription ? [call] : []));
+    for (const call of calls) this.#abort(call, reason);
+    return calls;
+  }
+
+  #abort(call: OpenCall, reason: string): void {
+    this.end(call);
+    call.tell({ type: "call.aborted", requestId: call.requestId, reason });
   }
 }
 
 class OpenCall implements ServedCall {
   readonly requestId: string;
+  readonly operationId: string;
   readonly isSubscription: boolean;
   hasEnded = false;
   #send: SendFollowUp | undefined;
   #early: FollowUp[] | undefined;
 
-  constructor({ requestId, credit }: CallRequested) {
+  constructor({ requestId, operationId, credit }: CallRequested) {
     this.requestId = requestId;
+    this.operationId = operationId;
     this.isSubscription = credit !== undefined;
   }
 

@@ -2,8 +2,12 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer as WSServer } from "ws";
 import { logger } from "../../internal/log.ts";
+import { startTimer } from "../../internal/timers.ts";
 import {
+  type AuthenticatedIdentity,
   checkScopes,
+  credentialExpired,
+  expiryOf,
   type Identity,
   type Limits,
   resolveDuration,
@@ -40,9 +44,13 @@ export interface WebSocketServerOptions extends Welcome {
   path?: string | undefined;
   /**
    * Maps the token of a handshake to who is calling, before the connection is made. `undefined`, or an error, refuses
-   * with 401. The result is the identity of every call on the connection; what frames claim is ignored.
+   * with 401. The result is the identity of every call on the connection; what frames claim is ignored. With `expiresAt`
+   * the connection is closed then, and its subscriptions end with `ACCESS_DENIED`.
    */
-  authenticate?(token: string, request: UpgradeRequest): Identity | undefined | Promise<Identity | undefined>;
+  authenticate?(
+    token: string,
+    request: UpgradeRequest,
+  ): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
   /** Lets connections without a token in. @default only without `authenticate`, and only from this machine */
   allowAnonymous?: boolean | undefined;
   /** Whether clients may serve operations to this side. They then see the input of such calls. @default false */
@@ -73,8 +81,14 @@ export async function createWebSocketServer(options: WebSocketServerOptions = {}
   return new WebSocketHub(await loadWS("A WebSocket server needs"), options);
 }
 
+/** Who has connected, and when its credential expires, in ms since the epoch. */
+interface Known {
+  readonly identity: Identity;
+  readonly expiresAt: number;
+}
+
 /** Who is let in, or what the refusal says. */
-type Admission = { identity?: Identity } | { status: 401 | 403; reason: string };
+type Admission = { known?: Known } | { status: 401 | 403; reason: string };
 
 class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   readonly #options: WebSocketServerOptions;
@@ -111,7 +125,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     this.#admit(request)
       .then((admission) => {
         if ("status" in admission) refuse(socket, admission.status, admission.reason);
-        else this.#accept(request, socket, head, admission.identity);
+        else this.#accept(request, socket, head, admission.known);
       })
       .catch((error) => {
         log.error("websocket: a handshake failed: {error}", { error });
@@ -134,30 +148,33 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     const { authenticate, allowAnonymous = authenticate === undefined && isLoopback(localAddress) } = this.#options;
     const token = readToken(request.headers);
     if (authenticate !== undefined && token !== undefined) {
-      const identity = await this.#identify(token, request);
-      return identity === undefined ? { status: 401, reason: "The token was refused." } : { identity };
+      const known = await this.#identify(token, request);
+      return known === undefined ? { status: 401, reason: "The token was refused." } : { known };
     }
     return allowAnonymous ? {} : { status: 401, reason: "A token is needed." };
   }
 
-  async #identify(token: string, request: UpgradeRequest): Promise<Identity | undefined> {
+  async #identify(token: string, request: UpgradeRequest): Promise<Known | undefined> {
     try {
-      return toIdentity(await within(this.#options.authenticate?.(token, request), authenticateTimeout));
+      const given = await within(this.#options.authenticate?.(token, request), authenticateTimeout);
+      const [identity, expiresAt] = [toIdentity(given), expiryOf(given)];
+      return identity === undefined || expiresAt <= Date.now() ? undefined : { identity, expiresAt };
     } catch (error) {
       log.warn("websocket: authenticate failed: {error}", { error });
       return undefined;
     }
   }
 
-  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, identity: Identity | undefined): void {
+  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, known: Known | undefined): void {
     if (this.isClosed) return refuse(socket, 503, "The server is closing.");
-    const endpoint = identity === undefined ? this.#forAnonymous : this.#forKnown;
+    const endpoint = known === undefined ? this.#forAnonymous : this.#forKnown;
     endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (connection) => {
-      this.#connect(connection as unknown as Socket, socket as Wire, identity);
+      const link = this.#connect(connection as unknown as Socket, socket as Wire, known?.identity);
+      if (known !== undefined) closeWhenExpired(connection as unknown as Socket, link, known.expiresAt);
     });
   }
 
-  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): void {
+  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): Link {
     const { acceptOperations = false, announces = "callable" } = this.#options;
     const known = toLinkLimits(this.#limits);
     const { maxAnonymousMessage } = this.#limits;
@@ -178,7 +195,18 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     });
     socket.addEventListener("close", (event: CloseEvent) => link.close(toCloseError(event)));
     closeWhenFloodedWithPings(socket, link, known.bufferedBytes);
+    return link;
   }
+}
+
+/** The client may connect again with a new token, which its `token` function provides. */
+function closeWhenExpired(socket: Socket, link: Link, expiresAt: number): void {
+  const end = () => {
+    link.endSubscriptions((operationId) => credentialExpired(operationId, true));
+    link.close(new Error("The token of the connection has expired"));
+  };
+  const timer = startTimer(end, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
+  socket.addEventListener("close", () => timer.stop());
 }
 
 /** `ws` answers every ping, and keeps the answers of a client that does not read them. */
