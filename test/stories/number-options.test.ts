@@ -46,6 +46,7 @@ const kinds: Record<string, readonly string[]> = {
   duration: ["undefined", ...large],
   "duration or Infinity": ["undefined", "Infinity", ...large],
   "duration or 0": ["undefined", "zero", ...large],
+  "duration, 0 or Infinity": ["undefined", "Infinity", "zero", ...large],
   "count from 0": ["undefined", "zero", ...large],
   "count from 0 or Infinity": ["undefined", "Infinity", "zero", ...large],
   "count from 1": ["undefined", ...large],
@@ -102,6 +103,11 @@ const subscribe = (settings: (value: number | undefined) => object): Use => {
     const stream = calls.subscribe("test.none", {}, settings(value));
     await stream.next().finally(() => calls.close());
   };
+};
+const stopAfter = async (timeout: number | undefined) => {
+  const callMap = new PendingRequestMap();
+  const stop = callMap.handle(buildCallHandler({ registry: new OperationRegistry(), callMap }));
+  await stop({ timeout });
 };
 const fromRegistry = (settings: (value: number | undefined) => object): Use => {
   const ticks = defineOperation({
@@ -214,6 +220,9 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ],
   ["subscribe", "idleTimeout", "duration or Infinity", subscribe((idleTimeout) => ({ idleTimeout }))],
   ["subscribe", "credit", "count from 1", subscribe((credit) => ({ credit }))],
+  ["subscribe", "creditBytes", "count from 1 or Infinity", subscribe((creditBytes) => ({ creditBytes }))],
+  ["stop", "timeout", "duration, 0 or Infinity", (timeout) => stopAfter(timeout)],
+  ["registry.subscribe", "creditBytes", "count from 1 or Infinity", fromRegistry((creditBytes) => ({ creditBytes }))],
   ["registry.subscribe", "idleTimeout", "duration or Infinity", fromRegistry((idleTimeout) => ({ idleTimeout }))],
   ["registry.subscribe", "credit", "count from 1", fromRegistry((credit) => ({ credit }))],
   ["buildCallHandler", "defaultTimeout", "duration or Infinity", handler((defaultTimeout) => ({ defaultTimeout }))],
