@@ -35,9 +35,10 @@ function makeFiller(schema: TSchema): DefaultFiller | null {
   const { checks } = planner;
   if (!checks.separable || !reaches(checks.root, checks, (part) => Object.hasOwn(part, "default"))) return null;
   const defaults = new Defaults();
+  const fill: DefaultFiller = (value) => defaults.fillAll(planner.root, value);
   return (value) => {
     try {
-      return withinBound(value, looks, (it) => defaults.fillAll(planner.root, it));
+      return withinBound(value, looks, fill);
     } catch (error) {
       // Nested too deeply, or too many steps; validating will say so.
       if (isStackOverflow(error)) return value;
