@@ -68,14 +68,14 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
   const repeater = createRepeater<string>({
     say: (channel, text) => send("PUBLISH", channel, text),
     listen: async (hear) => {
-      const pattern = "operations:inbox:*";
+      const pattern = "operations:0:inbox:*";
       // Its server may be away just now, and it subscribes again by itself.
       await subscriber.pSubscribe(pattern, (text, channel) => hear(channel, text, text)).catch(() => {});
       return () => void subscriber.pUnsubscribe(pattern).catch(() => {});
     },
   });
   const streams = ["echo", "secret", "count"].map((name) => `operations:call:chaos.${name}`);
-  const channels = ["operations:abort:chaos.slow", "operations:peers"];
+  const channels = ["operations:0:abort:chaos.slow", "operations:0:peers"];
   return {
     faults: [
       createGarbageFault(recorder, (text, index) => {
@@ -87,7 +87,7 @@ export async function createRedisStranger(port: number, recorder: Recorder): Pro
             "NOMKSTREAM",
             "*",
             "from",
-            "operations:inbox:x",
+            "operations:0:inbox:x",
             "frame",
             text,
           );

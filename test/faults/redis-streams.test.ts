@@ -97,11 +97,11 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
 
     const request = { type: "call.requested", requestId: "a", operationId: "work.echo", input: { n: 1 } };
     const stream = ["XADD", "operations:call:work.echo", "*"];
-    await redis.send(...stream, "from", "operations:inbox:x", "frame", "no JSON");
+    await redis.send(...stream, "from", "operations:0:inbox:x", "frame", "no JSON");
     await redis.send(...stream, "something", "else");
     await redis.send(...stream, "from", "somebody-else", "frame", JSON.stringify(request));
-    await redis.send("PUBLISH", "operations:peers", '{"type":"call.requested"}');
-    await redis.send("PUBLISH", "operations:abort:work.echo", "\u0000");
+    await redis.send("PUBLISH", "operations:0:peers", '{"type":"call.requested"}');
+    await redis.send("PUBLISH", "operations:0:abort:work.echo", "\u0000");
 
     await vi.waitFor(() => expect(transport.dropped).toBe(5));
     expect((await map.call("work.echo", { n: 2 })).data).toMatchObject({ n: 2 });

@@ -47,7 +47,7 @@ async function joinRedis(port: number): Promise<Stranger> {
   const options = { url: `redis://127.0.0.1:${port}`, RESP: 2, maintNotifications: "disabled" } as const;
   const [client, subscriber] = [createClient(options), createClient(options)];
   await Promise.all([client.connect(), subscriber.connect()]);
-  const address = `operations:inbox:${crypto.randomUUID()}`;
+  const address = `operations:0:inbox:${crypto.randomUUID()}`;
   const heard: Stranger["heard"] = [];
   await subscriber.subscribe(address, (text) => hear(heard, text));
   const send = async (...args: string[]) => void (await client.sendCommand(args));
@@ -57,8 +57,8 @@ async function joinRedis(port: number): Promise<Stranger> {
     request: (operationId, text, from = address) =>
       send("XADD", `operations:call:${operationId}`, "*", "from", from, "frame", text),
     send: (to, text) => send("PUBLISH", to, text),
-    abort: (operationId, text) => send("PUBLISH", `operations:abort:${operationId}`, text),
-    gossip: (text) => send("PUBLISH", "operations:peers", text),
+    abort: (operationId, text) => send("PUBLISH", `operations:0:abort:${operationId}`, text),
+    gossip: (text) => send("PUBLISH", "operations:0:peers", text),
     async [Symbol.asyncDispose]() {
       client.destroy();
       subscriber.destroy();

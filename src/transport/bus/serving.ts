@@ -1,5 +1,5 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { type CallError, notServedNow, timedOut } from "../../operation/index.ts";
+import { aborted, type CallError, notServedNow, timedOut } from "../../operation/index.ts";
 import {
   type CallRequested,
   type FollowUp,
@@ -93,7 +93,7 @@ export class Serving {
     // It was served here when the engine chose this peer. One that was moved may have been begun by another.
     if (onRequest === undefined || this.#isClosed)
       return this.#refuse(frame, from, notServedNow(operationId, attempt > 0));
-    if (this.#early.delete(from, requestId, attempt)) return;
+    if (this.#early.delete(from, requestId, attempt)) return this.#confirmAbort(operationId, frame, from, attempt > 0);
     if (this.#seen!.add(from, attempt === 0 ? requestId : `${requestId} ${attempt}`)) return;
     const earlier = this.#calls.get(from, requestId);
     if (earlier !== undefined && earlier.attempt >= attempt) return;
@@ -127,9 +127,17 @@ export class Serving {
     const call = this.#calls.get(from, frame.requestId);
     const attempt = attemptOf(frame);
     if (call?.attempt === attempt) {
-      if (frame.type === "call.aborted") this.#calls.end(call);
+      if (frame.type === "call.aborted" && this.#calls.end(call))
+        this.#confirmAbort(call.operationId, frame, from, true);
       call.tell(frame);
     } else if (frame.type === "call.aborted") this.#early.add(from, frame.requestId, attempt);
+  }
+
+  /** Another member of the bus may have sent the abort: a caller that still waits must not wait in vain. */
+  #confirmAbort(operationId: string, frame: CallRequested | FollowUp, from: string, mayHaveRun: boolean): void {
+    const { requestId } = frame;
+    const error = aborted(operationId, undefined, mayHaveRun);
+    this.#post.push(from, { ...toFailedFrame(requestId, error), ...toCallRef(requestId, attemptOf(frame)) });
   }
 
   /** A caller asks about calls whose worker is silent: those that are here are acknowledged, others may be taken over. */

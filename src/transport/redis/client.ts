@@ -8,6 +8,8 @@ const packageName = "@redis/client";
 
 /** What is used of a client of `@redis/client`. Clients made with `createClient` have it, whatever their settings. */
 export interface RedisClient {
+  /** Its settings, those of the URL included. */
+  readonly options?: { readonly database?: number | undefined } | undefined;
   readonly isReady: boolean;
   readonly isOpen: boolean;
   connect(): Promise<unknown>;

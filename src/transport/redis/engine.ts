@@ -5,9 +5,10 @@ import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
 import { commandFailed, denialOf } from "./errors.ts";
 import { group, Keys } from "./keys.ts";
+import { Membership } from "./membership.ts";
 import { Reader } from "./reader.ts";
 import { Removals } from "./removals.ts";
-import { joinScript, recallScript, surveyScript } from "./scripts.ts";
+import { recallScript, surveyScript } from "./scripts.ts";
 
 const log = logger("transport", "redis");
 
@@ -19,6 +20,7 @@ const maxDead = 1_000;
 /** What the Redis engine is told. */
 export interface RedisEngineOptions {
   prefix: string;
+  database: number;
   heartbeat: number;
   /** How many requests a stream holds at most; older ones are dropped. */
   maxQueued: number;
@@ -52,6 +54,7 @@ export class RedisEngine implements Engine {
   /** Operations that are served no more, which the server does not know yet. */
   readonly #left = new Set<string>();
   readonly #removals: Removals;
+  readonly #membership: Membership;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (message: string) => this.#events.onMessage(message);
   #readClient: RedisClient | undefined;
@@ -65,11 +68,12 @@ export class RedisEngine implements Engine {
   constructor(commands: RedisClient, subscriber: RedisClient, options: RedisEngineOptions, events: EngineEvents) {
     this.#options = options;
     this.#events = events;
-    this.#keys = new Keys(options.prefix);
+    this.#keys = new Keys(options.prefix, options.database);
     this.address = this.#keys.createAddress();
     this.#commands = commands;
     this.#subscriber = subscriber;
     this.#removals = new Removals(commands);
+    this.#membership = new Membership(commands, this.#keys, this.address, options.heartbeat);
     for (const client of [commands, subscriber]) {
       client.on("error", (error) => this.#onLost(error));
       client.on("ready", () => this.#onReady());
@@ -194,7 +198,7 @@ export class RedisEngine implements Engine {
     await this.stop([...this.#operations.values()]);
     this.#reader?.close();
     if (this.#commands.isReady) {
-      const removed = this.#commands.sendCommand(["DEL", this.#keys.alive + this.address]);
+      const removed = this.#membership.leave();
       await atMost(Promise.all([removed, this.#lastSent]));
     }
     for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
@@ -246,6 +250,7 @@ export class RedisEngine implements Engine {
     const reader = new Reader(client, this.#commands, {
       consumer: this.address,
       block: Math.min(1_000, this.#options.heartbeat),
+      isStream: (key) => this.#membership.isStream(key),
       onEntries: (key, entries) => this.#onEntries(key, entries),
       rejoin: () => this.#join([...this.#operations.keys()]),
     });
@@ -264,13 +269,9 @@ export class RedisEngine implements Engine {
     return reader;
   }
 
-  async #join(keys: readonly string[]): Promise<void> {
-    await this.#sayAlive();
-    // Nobody would leave a stream again that was stopped meanwhile.
-    const wanted = keys.filter((key) => this.#operations.has(key));
-    if (wanted.length === 0) return;
-    const args = [group, this.address, this.#keys.alive];
-    await this.#commands.sendCommand(["EVAL", joinScript, String(wanted.length), ...wanted, ...args]);
+  #join(keys: readonly string[]): Promise<void> {
+    // No one would leave a stream again that was stopped meanwhile.
+    return this.#membership.join(keys, (key) => this.#operations.has(key));
   }
 
   /** Leaves the streams of what is served no more, now or when the server is back. */
@@ -307,17 +308,10 @@ export class RedisEngine implements Engine {
     return (await this.#commands.sendCommand(["EVAL", surveyScript, "1", key, ...args])) as Survey;
   }
 
-  /** Gives whether this worker counted as alive before. */
-  async #sayAlive(): Promise<boolean> {
-    const args = ["1", "PX", String(3 * this.#options.heartbeat), "GET"];
-    return (await this.#commands.sendCommand(["SET", this.#keys.alive + this.address, ...args])) !== null;
-  }
-
   async #beat(): Promise<void> {
     if (this.#operations.size === 0 || !this.isConnected) return;
     try {
-      const wasAlive = await this.#sayAlive();
-      if (!wasAlive) await this.#join([...this.#operations.keys()]);
+      await this.#membership.beat([...this.#operations.keys()]);
     } catch (error) {
       log.debug("A sign of life was lost: {error}", { error });
     }

@@ -13,13 +13,15 @@ export class Keys {
   readonly #aborts: string;
   readonly #inbox: string;
 
-  constructor(prefix: string) {
-    this.peers = `${prefix}:peers`;
+  /** @param database channels are common to all databases of a server, so their names contain its number */
+  constructor(prefix: string, database: number) {
+    const channels = `${prefix}:${database}`;
+    this.peers = `${channels}:peers`;
     this.alive = `${prefix}:alive:`;
     this.dead = `${prefix}:dead`;
     this.#calls = `${prefix}:call:`;
-    this.#aborts = `${prefix}:abort:`;
-    this.#inbox = `${prefix}:inbox:`;
+    this.#aborts = `${channels}:abort:`;
+    this.#inbox = `${channels}:inbox:`;
   }
 
   /** The stream of requests for an operation. */

@@ -7,8 +7,11 @@ import { group } from "./keys.ts";
 
 const log = logger("transport", "redis");
 
-/** How many requests are taken at once from each stream. */
-const batch = 256;
+/**
+ * How many requests are taken in one read from each stream. While few wait, a worker takes few, so that others get
+ * their share; as long as there are more than it asked for, it asks for twice as many.
+ */
+const batch = { min: 2, max: 256 };
 /** How long, in ms, to wait before trying again. */
 const pause = 50;
 
@@ -17,6 +20,8 @@ export interface ReaderHost {
   readonly consumer: string;
   /** How long one read waits, in ms: what its connection is silent at most. */
   readonly block: number;
+  /** Whether the key holds a stream, as far as is known. One read of all fails when one of them does not. */
+  isStream(key: string): boolean;
   onEntries(key: string, entries: Entry[]): void;
   /** Makes the streams again that were there. */
   rejoin(): Promise<void>;
@@ -34,6 +39,7 @@ export class Reader {
   #clientId: string | undefined;
   #isClosed = false;
   #isFailing = false;
+  #batch: number = batch.min;
   #running: Promise<void> | undefined;
 
   constructor(client: RedisClient, commands: RedisClient, host: ReaderHost) {
@@ -94,8 +100,9 @@ export class Reader {
 
   async #read(): Promise<void> {
     const { consumer, block } = this.#host;
-    const keys = [...this.#keys];
-    const options = ["GROUP", group, consumer, "COUNT", String(batch), "BLOCK", String(block), "NOACK"];
+    const keys = [...this.#keys].filter((key) => this.#host.isStream(key));
+    if (keys.length === 0) return void (await delay(pause));
+    const options = ["GROUP", group, consumer, "COUNT", String(this.#batch), "BLOCK", String(block), "NOACK"];
     try {
       const reply = await this.#client.sendCommand([
         "XREADGROUP",
@@ -105,10 +112,13 @@ export class Reader {
         ...keys.map(() => ">"),
       ]);
       this.#isFailing = false;
-      if (!Array.isArray(reply)) return;
-      for (const [key, entries] of reply as Array<[string, unknown]>) {
-        this.#host.onEntries(key, readEntries(entries));
+      let most = 0;
+      for (const [key, items] of Array.isArray(reply) ? (reply as Array<[string, unknown]>) : []) {
+        const entries = readEntries(items);
+        most = Math.max(most, entries.length);
+        this.#host.onEntries(key, entries);
       }
+      this.#batch = most < this.#batch ? batch.min : Math.min(2 * this.#batch, batch.max);
     } catch (error) {
       await this.#recover(error as Error);
     }
@@ -116,8 +126,8 @@ export class Reader {
 
   async #recover(error: Error): Promise<void> {
     if (this.#isClosed) return;
-    // A stream is gone: the server was emptied, or somebody has taken this worker for dead.
-    if (/^(NOGROUP|UNBLOCKED)/.test(error.message)) {
+    // A stream is gone: the server was emptied, a worker has taken this one for dead, or a program replaced it.
+    if (/^(NOGROUP|UNBLOCKED|WRONGTYPE)/.test(error.message)) {
       await this.#host.rejoin().catch((cause) => log.debug("Streams could not be made again: {cause}", { cause }));
     } else if (!this.#isFailing) log.warn("Requests cannot be read: {error}", { error });
     this.#isFailing = true;

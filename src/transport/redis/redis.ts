@@ -13,7 +13,10 @@ export interface RedisTransportOptions extends BusOptions {
   connect?: RedisClientOptions | undefined;
   /** A client of `@redis/client` whose settings are used. The transport makes connections of its own like it. */
   client?: RedisTemplate | undefined;
-  /** What keys and channels begin with. Peers with different ones do not hear each other. @default "operations" */
+  /**
+   * What keys and channels begin with: letters, digits, `_`, `-`, `.`, `{` and `}`, in parts between colons. Peers with
+   * different prefixes, or in different databases, do not hear each other. @default "operations"
+   */
   prefix?: string | undefined;
   /** How many requests, at least 1, may wait for one operation before the oldest are dropped. @default 100,000 */
   maxQueued?: number | undefined;
@@ -32,6 +35,7 @@ export interface RedisTransport extends Transport {
  */
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations" } = options;
+  assertPrefix(prefix);
   const busOptions = resolveBusOptions(options);
   const { heartbeat } = busOptions;
   const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
@@ -47,7 +51,9 @@ export async function createRedisTransport(options: RedisTransportOptions = {}):
   let engine: RedisEngine | undefined;
   const transport = new BusTransport((events) => {
     const destroy = () => sockets.abort();
-    engine = new RedisEngine(commands, subscriber, { prefix, heartbeat, maxQueued, createClient, destroy }, events);
+    const database = commands.options?.database ?? 0;
+    const engineOptions = { prefix, database, heartbeat, maxQueued, createClient, destroy };
+    engine = new RedisEngine(commands, subscriber, engineOptions, events);
     return engine;
   }, busOptions);
   try {
@@ -57,4 +63,9 @@ export async function createRedisTransport(options: RedisTransportOptions = {}):
     throw toConnectError(options, error);
   }
   return transport;
+}
+
+function assertPrefix(prefix: string): void {
+  if (/^[\w{}.-]+(:[\w{}.-]+)*$/.test(prefix) && prefix.length <= 256) return;
+  throw new TypeError('prefix must be letters, digits, "_", "-", ".", "{" and "}", in parts between colons.');
 }

@@ -1,21 +1,26 @@
-/** After this time, in ms, nobody waits for what a dead worker has left. */
-const forgotten = 60 * 60 * 1_000;
-
 /**
  * A worker takes its place at every stream in KEYS: the stream and its group are made when they are not there, and
- * consumers that died with nothing left to do are removed. ARGV: group, consumer, prefix of the keys of those alive.
+ * consumers that are not alive are removed with everything that is pending for them. Returns the keys that hold something
+ * else than a stream; those are left alone. ARGV: group, consumer, prefix of the keys of those alive.
  */
 export const joinScript = `
+local refused = {}
 for _, key in ipairs(KEYS) do
-  redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0', 'MKSTREAM')
-  redis.call('XGROUP', 'CREATECONSUMER', key, ARGV[1], ARGV[2])
-  for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', key, ARGV[1])) do
-    local name, pending, idle = consumer[2], consumer[4], consumer[6]
-    if (pending == 0 or idle > ${forgotten}) and name ~= ARGV[2] and redis.call('EXISTS', ARGV[3] .. name) == 0 then
-      redis.call('XGROUP', 'DELCONSUMER', key, ARGV[1], name)
+  local kind = redis.call('TYPE', key)['ok']
+  if kind ~= 'stream' and kind ~= 'none' then
+    table.insert(refused, key)
+  else
+    redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0', 'MKSTREAM')
+    redis.call('XGROUP', 'CREATECONSUMER', key, ARGV[1], ARGV[2])
+    for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', key, ARGV[1])) do
+      local name = consumer[2]
+      if name ~= ARGV[2] and redis.call('EXISTS', ARGV[3] .. name) == 0 then
+        redis.call('XGROUP', 'DELCONSUMER', key, ARGV[1], name)
+      end
     end
   end
-end`;
+end
+return refused`;
 
 /**
  * Finds out whether anybody alive reads the stream in KEYS. When nobody does, the stream is removed, so that the next

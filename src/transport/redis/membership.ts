@@ -1,0 +1,72 @@
+import { logger } from "../../internal/log.ts";
+import type { RedisClient } from "./client.ts";
+import { group, type Keys } from "./keys.ts";
+import { joinScript } from "./scripts.ts";
+
+const log = logger("transport", "redis");
+
+/** How many streams are looked at in one beat for consumers that are not alive any more. */
+const checkedPerBeat = 100;
+
+/** The membership of one worker in the groups of consumers that read its streams. */
+export class Membership {
+  readonly #client: RedisClient;
+  readonly #keys: Keys;
+  readonly #consumer: string;
+  readonly #heartbeat: number;
+  /** Keys that hold something else than a stream. */
+  readonly #refused = new Set<string>();
+  #checked = 0;
+
+  constructor(client: RedisClient, keys: Keys, consumer: string, heartbeat: number) {
+    this.#client = client;
+    this.#keys = keys;
+    this.#consumer = consumer;
+    this.#heartbeat = heartbeat;
+  }
+
+  /** Whether a key can be read, as far as is known. */
+  isStream(key: string): boolean {
+    return !this.#refused.has(key);
+  }
+
+  /** Joins the groups of streams. Streams that are missing are created. `isWanted` is asked when the worker is alive. */
+  async join(keys: readonly string[], isWanted: (key: string) => boolean): Promise<void> {
+    await this.#sayAlive();
+    await this.#enter(keys.filter(isWanted));
+  }
+
+  /** Shows that this worker is alive, and looks after its streams, a few at a time. */
+  async beat(keys: readonly string[]): Promise<void> {
+    if (!(await this.#sayAlive())) return this.#enter(keys); // the others have removed this worker
+    const start = this.#checked < keys.length ? this.#checked : 0;
+    this.#checked = start + checkedPerBeat;
+    const due = new Set(keys.slice(start, this.#checked));
+    for (const key of keys) if (this.#refused.has(key)) due.add(key);
+    await this.#enter([...due]);
+  }
+
+  async leave(): Promise<void> {
+    await this.#client.sendCommand(["DEL", this.#keys.alive + this.#consumer]);
+  }
+
+  async #enter(keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    const args = [group, this.#consumer, this.#keys.alive];
+    const reply = await this.#client.sendCommand(["EVAL", joinScript, String(keys.length), ...keys, ...args]);
+    const refused = new Set(reply as string[]);
+    for (const key of keys) {
+      if (!refused.has(key)) this.#refused.delete(key);
+      else if (!this.#refused.has(key)) {
+        this.#refused.add(key);
+        log.error("{key} is not a stream. Its operation is served when the key was removed.", { key });
+      }
+    }
+  }
+
+  /** Returns whether this worker counted as alive before. */
+  async #sayAlive(): Promise<boolean> {
+    const args = ["1", "PX", String(3 * this.#heartbeat), "GET"];
+    return (await this.#client.sendCommand(["SET", this.#keys.alive + this.#consumer, ...args])) !== null;
+  }
+}
