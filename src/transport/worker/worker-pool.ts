@@ -18,6 +18,9 @@ import { startThread } from "./threads.ts";
 
 const log = logger("transport", "worker");
 
+/** In ms: how long a pool without a worker waits before it starts one that served before it died. */
+const maxEmptyMs = 500;
+
 /** More workers than this are a mistake more often than not. */
 const maxSize = 1_024;
 
@@ -61,8 +64,9 @@ export interface WorkerPool extends Transport {
 /**
  * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has announced
  * what it serves. A call goes to one of them, the one with the least to do. A worker that dies fails its calls with
- * `UNAVAILABLE` and is started again, after a pause that doubles each time up to half a minute. `close()` ends all workers
- * and resolves when they are gone. Node only.
+ * `UNAVAILABLE` and is started again after 100 ms. The pause doubles, up to half a minute, as long as it dies within two
+ * seconds; a pool without any worker starts one after half a second at the latest, unless its latest start failed.
+ * `close()` ends all workers and resolves when they are gone. Node only.
  */
 export async function createWorkerPool(url: string | URL, options: WorkerPoolOptions = {}): Promise<WorkerPool> {
   const pool = new Pool(url, options);
@@ -80,12 +84,18 @@ interface Place {
   timer: ReturnType<typeof setTimeout> | undefined;
   isUp: boolean;
   hasBeenUp: boolean;
+  /** When it last began to serve; `undefined` when its latest start failed. */
+  upSince: number | undefined;
+  /** The start that it waits for. */
+  restart: { timer: ReturnType<typeof setTimeout>; dueAt: number } | undefined;
 }
 
 class Pool extends LinkHub implements WorkerPool {
   readonly #url: string | URL;
   readonly #options: WorkerPoolOptions;
   readonly #places = new Map<Link, Place>();
+  /** Places that wait to be filled again. */
+  readonly #restarting = new Set<Place>();
   /** Members that are on their way out. */
   readonly #ending = new Set<Promise<void>>();
   readonly #wanted: number;
@@ -141,6 +151,7 @@ class Pool extends LinkHub implements WorkerPool {
     link.watch(2 * this.#heartbeat); // who is asked has half of it to answer
     place.isUp = true;
     place.hasBeenUp = true;
+    place.upSince = performance.now();
     place.started.resolve();
   }
 
@@ -148,7 +159,9 @@ class Pool extends LinkHub implements WorkerPool {
     return new Promise((resolve, reject) => {
       const pauses = new RestartPauses();
       const started = { resolve, reject };
-      this.#fill({ pauses, started, member: undefined, timer: undefined, isUp: false, hasBeenUp: false });
+      const member = undefined;
+      const state = { isUp: false, hasBeenUp: false, timer: undefined, upSince: undefined, restart: undefined };
+      this.#fill({ pauses, started, member, ...state });
     });
   }
 
@@ -159,6 +172,8 @@ class Pool extends LinkHub implements WorkerPool {
         ? startProcess(this, this.#url, options.process, options.limits)
         : startThread(this, this.#url, options.worker, options.limits);
     const { link } = member;
+    this.#restarting.delete(place);
+    place.upSince = undefined;
     if (place.member !== undefined) this.replace(place.member.link, link);
     place.member = member;
     this.#places.set(link, place);
@@ -187,8 +202,14 @@ class Pool extends LinkHub implements WorkerPool {
   }
 
   #fillAgain(place: Place, error: unknown): void {
-    const pause = place.pauses.next();
+    const pause = place.pauses.next(place.upSince === undefined ? 0 : performance.now() - place.upSince);
     log.warn("a worker of the pool died and is started again in {pause} ms: {error}", { pause, error });
+    this.#fillIn(place, pause);
+    this.#hurry();
+  }
+
+  #fillIn(place: Place, pause: number): void {
+    clearTimeout(place.restart?.timer);
     const timer = setTimeout(() => {
       if (this.isClosed) return;
       try {
@@ -198,6 +219,19 @@ class Pool extends LinkHub implements WorkerPool {
       }
     }, pause);
     timer.unref();
+    place.restart = { timer, dueAt: performance.now() + pause };
+    this.#restarting.add(place);
+  }
+
+  /** When no worker is up or being started, the next that could serve is not waited for for long. */
+  #hurry(): void {
+    if (this.#places.size > 0 || this.isClosed) return;
+    let next: Place | undefined;
+    for (const place of this.#restarting) {
+      const isSooner = next === undefined || place.restart!.dueAt < next.restart!.dueAt;
+      if (place.upSince !== undefined && isSooner) next = place;
+    }
+    if (next !== undefined && next.restart!.dueAt - performance.now() > maxEmptyMs) this.#fillIn(next, maxEmptyMs);
   }
 }
 

@@ -364,19 +364,25 @@ describe("a pool", () => {
     });
   });
 
-  test("restarts wait longer each time, up to half a minute, until one has lasted for a minute", () => {
+  test("restarts wait longer each time, up to half a minute, until a worker has served for two seconds", () => {
     const pauses = new RestartPauses();
-    let now = 0;
-    const dieAfter = (lived: number) => {
-      now += lived;
-      const pause = pauses.next(now);
-      now += pause;
-      return pause;
-    };
 
-    const delays = Array.from({ length: 11 }, () => dieAfter(1_000));
+    const delays = Array.from({ length: 11 }, () => pauses.next(1_000));
 
     expect(delays).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
-    expect([dieAfter(59_999), dieAfter(60_000), dieAfter(0)]).toEqual([30_000, 100, 200]);
+    expect([pauses.next(1_999), pauses.next(2_000), pauses.next(0)]).toEqual([30_000, 100, 200]);
+  });
+
+  test("a pool whose workers die again and again is never without one for long", async () => {
+    const { calls } = await startPool({ size: 1 });
+    const outcomes = new Set<string>();
+
+    // After so many deaths in a row, the pause alone would take almost half a minute.
+    for (let deaths = 0; deaths < 9; deaths++) {
+      outcomes.add(await calls.call("test.die", {}).catch((error) => error.code));
+      await vi.waitFor(() => calls.call("test.echo", 1), { timeout: 10_000, interval: 20 });
+    }
+
+    expect([...outcomes]).toEqual(["UNAVAILABLE"]);
   });
 });
