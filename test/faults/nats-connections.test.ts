@@ -88,6 +88,15 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     expect(await outcome(createNATSTransport({ connection }))).toMatchObject({ code: "UNAVAILABLE" });
   });
 
+  test("transports that are opened together are closed one by one", async () => {
+    const opened = await Promise.all(Array.from({ length: 4 }, () => serve([echo])));
+
+    for (const [index, { map }] of opened.entries()) {
+      for (const other of opened.slice(index)) expect((await other.map.call("test.echo", index)).data).toBe(index);
+      await map.close();
+    }
+  });
+
   test("transports that were closed leave nothing on a connection that was given", async () => {
     const connection = await connectNATS({ servers });
     for (let n = 0; n < 3; n++) {

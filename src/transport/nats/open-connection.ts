@@ -38,13 +38,14 @@ export async function openConnection(options: ConnectionOptions): Promise<OwnCon
   const client = await loadNATSClient();
   // The only function that makes the client use sockets of Node. It fails on these options before it connects.
   client.connect({ servers: "127.0.0.1", port: 4222 }).catch(() => {});
-  const dialed = new DialedSockets();
+  const dialed = new DialedSocket();
   const { NatsConnectionImpl, ProtocolHandler } = client as unknown as ClientParts;
   const connection = new NatsConnectionImpl(withSignal(options, dialed.signal));
   const handler = new ProtocolHandler(connection.options, connection);
   const prepare = handler.prepare.bind(handler);
   handler.prepare = () => {
-    dialed.beginAttempt();
+    dialed.signal.throwIfAborted();
+    if (!isTLSFirst(options)) dialed.beginAttempt();
     return prepare();
   };
   connection.protocol = handler;
@@ -63,38 +64,40 @@ export async function openConnection(options: ConnectionOptions): Promise<OwnCon
 
 const channel = "net.client.socket";
 
-/** The sockets of the latest attempt to connect. */
-class DialedSockets {
-  readonly #sockets = new Set<Socket>();
+/** The socket of the latest attempt to connect. */
+class DialedSocket {
+  #socket: Socket | undefined;
   readonly #destroyed = new AbortController();
 
-  /** For sockets that are created later in an attempt: aborts when they must be destroyed. */
+  /** Aborts when every socket must be destroyed, also one that is created later in an attempt. */
   get signal(): AbortSignal {
     return this.#destroyed.signal;
   }
 
-  /** Takes the sockets that are created before the next microtask. Those of earlier attempts are destroyed. */
+  /** Takes the next socket of this process, which the attempt creates in the same turn. The one before is destroyed. */
   beginAttempt(): void {
-    if (this.signal.aborted) throw new Error("The connection was closed");
-    this.#destroySockets();
-    const take = (message: unknown) => this.#sockets.add((message as { socket: Socket }).socket);
+    this.#socket?.destroy();
+    this.#socket = undefined;
+    const take = (message: unknown) => {
+      unsubscribe(channel, take); // the next one belongs to another attempt
+      this.#socket = (message as { socket: Socket }).socket;
+    };
     subscribe(channel, take);
     queueMicrotask(() => unsubscribe(channel, take));
   }
 
   destroy(): void {
     this.#destroyed.abort();
-    this.#destroySockets();
-  }
-
-  #destroySockets(): void {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#sockets.clear();
+    this.#socket?.destroy();
   }
 }
 
 /** With `handshakeFirst` the client reads certificates before it creates the socket, and creates it with these options. */
 function withSignal(options: ConnectionOptions, signal: AbortSignal): ConnectionOptions {
-  if (options.tls?.handshakeFirst !== true) return options;
+  if (!isTLSFirst(options)) return options;
   return { ...options, tls: Object.assign({}, options.tls, { signal }) };
+}
+
+function isTLSFirst({ tls }: ConnectionOptions): boolean {
+  return tls?.handshakeFirst === true;
 }
