@@ -11,7 +11,7 @@ import {
   withEnoughTime,
 } from "./transport-helpers.ts";
 import type { TransportSuite } from "./transport-suite.ts";
-import { wireValues } from "./wire-values.ts";
+import { hiddenValues, wireValues } from "./wire-values.ts";
 
 /** What every transport does with single calls. */
 export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
@@ -72,6 +72,29 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
       mayHaveRun: true,
     });
     expect((await calls.call("test.echo", 1)).data).toBe(1);
+  });
+
+  check("refuses objects that hide their state, in either direction", async () => {
+    const seen: unknown[] = [];
+    await serve([
+      operation("note", (input) => seen.push(input)),
+      operation("give", (input) => ({ found: [hiddenValues[String(input)]] })),
+    ]);
+    const calls = await ask();
+
+    for (const [kind, value] of Object.entries(hiddenValues)) {
+      await expect(calls.call("test.note", { found: [value] }), kind).rejects.toMatchObject({
+        code: "EXECUTION_ERROR",
+        details: { path: "/input/found/0" },
+        mayHaveRun: false,
+      });
+      await expect(calls.call("test.give", kind), kind).rejects.toMatchObject({
+        code: "EXECUTION_ERROR",
+        details: { path: "/output/data/found/0" },
+        mayHaveRun: true,
+      });
+    }
+    expect(seen).toEqual([]);
   });
 
   check("refuses messages above its limit at once, to either side", async () => {

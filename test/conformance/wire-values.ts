@@ -21,3 +21,15 @@ export const wireValues: Record<string, unknown> = {
   "keys that look like a prototype": JSON.parse('{"__proto__": {"isAdmin": true}, "constructor": 1, "toString": 2}'),
   "keys that look like a tag": { $type: "Date", $: 1, type: "call.error", "@": ["bigint", "1"] },
 };
+
+/** Values whose state is in no property, so that a copy of their properties would be an empty object. */
+export const hiddenValues: Record<string, unknown> = {
+  "a Blob": new Blob(["x"]),
+  "a File": new File(["x"], "x.txt"),
+  "a ReadableStream": new ReadableStream(),
+  Headers: new Headers({ a: "1" }),
+  FormData: new FormData(),
+  URLSearchParams: new URLSearchParams("a=1"),
+  "a WeakMap": new WeakMap(),
+  "a promise": Promise.resolve(1),
+};

@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { OperationRegistry, subscribe } from "@alkdev/operations";
+import { MessageChannel } from "node:worker_threads";
+import { buildCallHandler, OperationRegistry, PendingRequestMap, subscribe } from "@alkdev/operations";
 import { FromOpenAPI, type OpenAPISpec } from "@alkdev/operations/from-openapi";
+import { createWorkerTransport } from "@alkdev/operations/transport-worker";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const pet = {
@@ -150,6 +152,28 @@ test("a file is uploaded from its JSON form", async () => {
   });
 
   expect([data, meta]).toMatchObject([{ size: 5 }, { statusCode: 201 }]);
+});
+
+test("a Blob is uploaded here, and refused with its path on the way to a worker", async () => {
+  const { port1, port2 } = new MessageChannel();
+  const worker = new PendingRequestMap(createWorkerTransport(port2));
+  const caller = new PendingRequestMap(createWorkerTransport(port1));
+  const stop = worker.handle(buildCallHandler({ registry, callMap: worker }));
+  await stop.ready;
+  const input = { id: 1, body: { file: new Blob(["hello"]) } };
+  const file = new Uint8Array(await input.body.file.arrayBuffer());
+
+  const direct = await registry.execute("pets.addPhoto", input);
+  const refused = await caller.call("pets.addPhoto", input).catch((error) => error);
+  const asBytes = await caller.call("pets.addPhoto", { id: 1, body: { file } });
+  await Promise.all([caller.close(), worker.close()]);
+
+  expect([direct.data, asBytes.data]).toEqual([{ size: 5 }, { size: 5 }]);
+  expect(refused).toMatchObject({
+    code: "EXECUTION_ERROR",
+    details: { path: "/input/body/file" },
+    mayHaveRun: false,
+  });
 });
 
 test("a stream is followed live, and its connection closes when the reader stops", async () => {

@@ -187,6 +187,13 @@ function revoked(): object {
   return proxy;
 }
 
+class Hidden {
+  #id = "1";
+  get id() {
+    return this.#id;
+  }
+}
+
 describe("values that do not travel", () => {
   const circular: Record<string, unknown> = { list: [] };
   (circular["list"] as unknown[]).push({ back: circular });
@@ -214,6 +221,14 @@ describe("values that do not travel", () => {
     ["a weak reference", { one: new WeakRef({}) }, "/input/one"],
     ["a buffer that is shared", { memory: new SharedArrayBuffer(4) }, "/input/memory"],
     ["a map behind a proxy", { map: new Proxy(new Map([[1, 2]]), {}) }, "/input/map"],
+    ["a blob", { file: new Blob(["x"]) }, "/input/file"],
+    ["a file", [new File(["x"], "x.txt")], "/input/0"],
+    ["a stream", { body: new ReadableStream() }, "/input/body"],
+    ["headers", { headers: new Headers({ a: "1" }) }, "/input/headers"],
+    ["form data", new FormData(), "/input"],
+    ["a query string", { query: new URLSearchParams("a=1") }, "/input/query"],
+    ["an iterator", { keys: new Map().keys() }, "/input/keys"],
+    ["an instance that hides its state", { user: new Hidden() }, "/input/user"],
     ["a toJSON that throws", { money: { __proto__: { toJSON: () => void JSON.parse("") } } }, "/input/money"],
   ])("%s fails with its path, and the operation has not run", (_, input, path) => {
     expect(failure(() => encode(request(input), limits))).toMatchObject({
@@ -273,6 +288,11 @@ describe("values that do not travel", () => {
   });
 });
 
+/** A frame with the same tagged value many times over. */
+function taggedList(item: string, count: number): string {
+  return `~{"type":"x","v":[${Array.from({ length: count }, () => item).join()}]}`;
+}
+
 describe("hostile frames", () => {
   const base = '"requestId":"r"';
 
@@ -307,7 +327,8 @@ describe("hostile frames", () => {
     ['{"type":"peer.announced","peerId":"p","specs":[null]}', "specs of peer.announced is wrong"],
     ['~{"type":"x","v":["~regexp","(a+)+$"]}', "it has an unknown tag"],
     ['~{"type":"x","v":["~number","1"]}', "a tagged number is none of those that JSON lacks"],
-    [`~{"type":"x","v":["~bigint","${"9".repeat(100_001)}"]}`, "a tagged bigint has no digits, or too many"],
+    [`~{"type":"x","v":["~bigint","${"9".repeat(20_001)}"]}`, "a tagged bigint has no digits, or too many"],
+    [taggedList('["~error",{"name":"E","message":""}]', 10_001), "it has more than 10000 errors"],
     ['~{"type":"x","v":["~date","2020"]}', "a tagged date has no time"],
     [
       '~{"type":"x","v":["~bytes","Function","AQID"]}',
@@ -326,6 +347,20 @@ describe("hostile frames", () => {
     ['~{"type":"x","v":["~error",{"name":1}]}', "a tagged error has no name or message"],
   ])("%#: is refused", (text, reason) => {
     expect(failure(() => decode(text, limits))).toMatchObject({ code: "BAD_RESPONSE", details: { reason } });
+  });
+
+  test.each(["~map", "~set"])("more %s than a message may hold are refused by both ends", (name) => {
+    const large = { ...limits, maxMessage: 16 * 1024 * 1024 };
+    const sent = new Array(500_001).fill(name === "~map" ? new Map() : new Set());
+
+    expect(failure(() => decode(taggedList(`["${name}"]`, 500_001), large))).toMatchObject({
+      code: "BAD_RESPONSE",
+      details: { reason: "it has more than 500000 maps and sets" },
+    });
+    expect(failure(() => encode(request(sent), large))).toMatchObject({
+      code: "EXECUTION_ERROR",
+      details: { path: "/input/500000" },
+    });
   });
 
   test("bytes that are not UTF-8 are refused", () => {

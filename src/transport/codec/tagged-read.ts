@@ -3,13 +3,22 @@ import { fromBase64 } from "./base64.ts";
 import { makeBinary } from "./binary.ts";
 import { isCrowded } from "./crowded.ts";
 import { badFrame, tooDeep } from "./errors.ts";
-import { maxDigits, tag } from "./tags.ts";
+import { maxCollections, maxDigits, maxErrors, tag } from "./tags.ts";
+
+let errorsLeft = 0;
+let collectionsLeft = 0;
 
 /**
  * Gives parsed JSON the values back that its tagged lists stand for. Changes what it is given. The levels of the values
  * count, not those of the text: a map is one, and its entries are lists in a list.
  */
 export function fromTagged(value: unknown, depth: number): unknown {
+  errorsLeft = maxErrors;
+  collectionsLeft = maxCollections;
+  return read(value, depth);
+}
+
+function read(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   const first = Array.isArray(value) ? value[0] : undefined;
   const name = typeof first === "string" && first.startsWith(tag.list) ? first : undefined;
@@ -22,7 +31,7 @@ export function fromTagged(value: unknown, depth: number): unknown {
 function readProperties<T extends Record<string, unknown>>(object: T, depth: number): T {
   for (const key of Object.keys(object) as Array<keyof T>) {
     const before = object[key];
-    const after = fromTagged(before, depth);
+    const after = read(before, depth);
     // An own `__proto__` is assigned like any other property, because it hides the accessor.
     if (after !== before) object[key] = after as T[keyof T];
   }
@@ -30,7 +39,7 @@ function readProperties<T extends Record<string, unknown>>(object: T, depth: num
 }
 
 function readItems(list: unknown[], from: number, depth: number): unknown[] {
-  for (let index = from; index < list.length; index++) list[index] = fromTagged(list[index], depth);
+  for (let index = from; index < list.length; index++) list[index] = read(list[index], depth);
   return list;
 }
 
@@ -49,14 +58,20 @@ function readTagged(name: string, list: unknown[], depth: number): unknown {
     case tag.bytes:
       return readBytes(list[1], list[2]);
     case tag.map:
+      countCollection();
       return readMap(list, depth);
     case tag.set:
+      countCollection();
       return readSet(readItems(list, 1, depth).slice(1));
     case tag.error:
       return readError(list[1], depth);
     default:
       throw badFrame("it has an unknown tag");
   }
+}
+
+function countCollection(): void {
+  if (--collectionsLeft < 0) throw badFrame(`it has more than ${maxCollections} maps and sets`);
 }
 
 const numbers: ReadonlyMap<unknown, number> = new Map([
@@ -99,7 +114,7 @@ function readSet(items: unknown[]): Set<unknown> {
 function readMap(list: unknown[], depth: number): Map<unknown, unknown> {
   const entries = list.slice(1).map((entry): [unknown, unknown] => {
     if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is no pair");
-    return [fromTagged(entry[0], depth), fromTagged(entry[1], depth)];
+    return [read(entry[0], depth), read(entry[1], depth)];
   });
   if (isCrowded(entries.map(([key]) => key))) {
     throw badFrame("the keys of a tagged map are chosen to be slow");
@@ -112,6 +127,7 @@ const errorClasses: ReadonlyMap<unknown, new (message: string) => Error> = new M
 );
 
 function readError(content: unknown, depth: number): Error {
+  if (--errorsLeft < 0) throw badFrame(`it has more than ${maxErrors} errors`);
   if (typeof content !== "object" || content === null || Array.isArray(content))
     throw badFrame("a tagged error is empty");
   const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);

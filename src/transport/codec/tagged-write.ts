@@ -1,10 +1,11 @@
+import { classNameOf, hidesState, readJSONForm } from "../../internal/instances.ts";
 import { escapeToken } from "../../internal/json-pointer.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
 import { toBase64 } from "./base64.ts";
 import { readBinary } from "./binary.ts";
 import { isCrowded } from "./crowded.ts";
 import { notSendable, payloadTooLarge } from "./errors.ts";
-import { maxDigits, tag, toMaxParts } from "./tags.ts";
+import { maxCollections, maxDigits, maxErrors, tag, toMaxParts } from "./tags.ts";
 
 /** What the copy of a frame may cost, and what its errors say. */
 interface WriteOptions {
@@ -27,6 +28,8 @@ class TaggedWriter {
   readonly #ancestors: object[] = [];
   readonly #options: WriteOptions;
   #partsLeft: number;
+  #errorsLeft = maxErrors;
+  #collectionsLeft = maxCollections;
   /** What this writer itself has thrown; anything else was thrown by a value. */
   #failure: CallError | undefined;
 
@@ -86,12 +89,11 @@ class TaggedWriter {
 
   #copyPlain(object: object): unknown {
     const prototype = Object.getPrototypeOf(object);
-    const isInstance = prototype !== Object.prototype && prototype !== null;
-    if (isInstance && typeof (object as { toJSON?: unknown }).toJSON === "function") {
-      const json = (object as { toJSON(): unknown }).toJSON();
-      if (json !== object) return this.copy(json);
+    if (prototype !== Object.prototype && prototype !== null) {
+      const form = readJSONForm(object);
+      if (form !== undefined) return this.copy(form[0]);
+      if (hidesState(object)) throw this.#fail(whyNot(object));
     }
-    if (isInstance && hidesItsState(object)) throw this.#fail(whyNot(object));
     return this.#copyProperties(object, Object.keys(object));
   }
 
@@ -121,12 +123,14 @@ class TaggedWriter {
 
   /** The reader would take such keys for an attack. */
   #spread(keys: unknown[]): unknown[] {
+    if (--this.#collectionsLeft < 0) throw this.#fail(`a message carries at most ${maxCollections} maps and sets`);
     if (isCrowded(keys)) throw this.#fail("its keys all fall into the same places of a hash table");
     return keys;
   }
 
   /** An error's cause travels with it, except that of a `CallError`, which is private to where it happened. */
   #copyError(error: Error): unknown[] {
+    if (--this.#errorsLeft < 0) throw this.#fail(`a message carries at most ${maxErrors} errors`);
     const ownKeys = Object.keys(error).filter((key) => key !== "stack" && key !== "cause");
     const content = this.#copyProperties(error, ownKeys);
     content["name"] = String(error.name);
@@ -158,8 +162,9 @@ class TaggedWriter {
   }
 
   #formatDigits(value: bigint): string {
-    const digits = value.toString();
-    if (digits.length > maxDigits) throw this.#fail(`it has more than ${maxDigits} digits`);
+    // Hexadecimal digits are fewer and cost little; decimal ones of a huge number would take very long.
+    const digits = value.toString(16).length > maxDigits ? undefined : value.toString();
+    if (digits === undefined || digits.length > maxDigits) throw this.#fail(`it has more than ${maxDigits} digits`);
     return digits;
   }
 
@@ -178,17 +183,9 @@ class TaggedWriter {
   }
 }
 
-/** Of these, nothing would be left. */
-const opaque = [Promise, RegExp, WeakMap, WeakSet, WeakRef];
-
-function hidesItsState(object: object): boolean {
-  if (opaque.some((type) => object instanceof type)) return true;
-  return typeof SharedArrayBuffer !== "undefined" && object instanceof SharedArrayBuffer;
-}
-
 function whyNot(object: object): string {
   if (object instanceof Promise) return "promises do not travel; an await may be missing";
-  return `it is a ${Object.prototype.toString.call(object).slice(8, -1)}, of which nothing would arrive`;
+  return `the state of a ${classNameOf(object)} is not in its own enumerable properties, so it would be lost`;
 }
 
 function formatNumber(value: number): string {

@@ -4,8 +4,14 @@ export const wireVersion = 1;
 /** What a frame's text begins with when there are tagged lists in it. Other frames are plain JSON. */
 export const taggedMark = "~";
 
-/** Reading digits takes time that grows with their square, so a million of them would stop the process. */
-export const maxDigits = 100_000;
+/** Reading digits takes time that grows faster than their number, so this bounds what a message of them can cost. */
+export const maxDigits = 20_000;
+
+/** An error takes some twenty times as long to make as any other value. */
+export const maxErrors = 10_000;
+
+/** An empty map or set takes few bytes in a message, and far more time than a part of that size may. */
+export const maxCollections = 500_000;
 
 /** How many parts the values of a message can have: every one takes at least two bytes. */
 export function toMaxParts(maxMessage: number): number {

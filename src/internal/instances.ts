@@ -1,0 +1,93 @@
+/** Whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */
+export function isClassless(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  if (prototype === Object.prototype || prototype === null) return true;
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
+}
+
+/** Whether an object is one of the built-in values that the wire format has a form of its own for. */
+export function isWireValue(object: object): boolean {
+  return (
+    object instanceof Date ||
+    object instanceof Map ||
+    object instanceof Set ||
+    object instanceof Error ||
+    object instanceof ArrayBuffer ||
+    ArrayBuffer.isView(object)
+  );
+}
+
+/** What the object's own `toJSON` returns, in a list; `undefined` without such a method, or when it returns the object. */
+export function readJSONForm(object: object): [json: unknown] | undefined {
+  const { toJSON } = object as { toJSON?: unknown };
+  if (typeof toJSON !== "function") return undefined;
+  const json: unknown = toJSON.call(object);
+  return json === object ? undefined : [json];
+}
+
+/**
+ * Whether the state of a class instance is somewhere else than in own enumerable properties, so that a copy of those
+ * would silently lose it: objects of the platform such as `Blob`, `Headers` and streams, and instances without own
+ * properties of a class that has members.
+ */
+export function hidesState(object: object): boolean {
+  if (isClassless(object)) return false;
+  return isPlatformObject(object) || (Object.keys(object).length === 0 && hasMembers(object));
+}
+
+function isPlatformObject(object: object): boolean {
+  if (object instanceof RegExp) return true;
+  const { [Symbol.asyncIterator]: iterate, [Symbol.toStringTag]: tag } = object as Record<symbol, unknown>;
+  if (typeof iterate === "function") return true; // streams of Node among others
+  if (typeof tag !== "string" || tag === "Object") return false;
+  const builtin = Object.getOwnPropertyDescriptor(globalThis, tag);
+  // Classes that a program assigns to `globalThis` are enumerable there, those of the platform are not.
+  if (builtin === undefined || builtin.enumerable) return false;
+  const Class: unknown = (globalThis as Record<string, unknown>)[tag];
+  return typeof Class === "function" && object instanceof Class;
+}
+
+function hasMembers(object: object): boolean {
+  let prototype: unknown = Object.getPrototypeOf(object);
+  while (typeof prototype === "object" && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+    if (Reflect.ownKeys(prototype).some((key) => key !== "constructor")) return true;
+    prototype = Object.getPrototypeOf(prototype);
+  }
+  return false;
+}
+
+/**
+ * The first object in a value of which `JSON.stringify` would silently write nothing or something else: maps, sets,
+ * bytes, and whatever hides its state. `undefined` when there is none.
+ */
+export function findNotJSON(value: unknown): object | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) return findAmong(value);
+  if (!isClassless(value)) {
+    if (value instanceof Date) return undefined;
+    if (ArrayBuffer.isView(value) || value instanceof Map || value instanceof Set) return value;
+    const form = readJSONForm(value);
+    if (form !== undefined) return findNotJSON(form[0]);
+    if (hidesState(value)) return value;
+  }
+  for (const key in value) {
+    const found = findNotJSON((value as Record<string, unknown>)[key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function findAmong(list: readonly unknown[]): object | undefined {
+  for (const item of list) {
+    const found = findNotJSON(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The name of an object's class, for messages. */
+export function classNameOf(object: object): string {
+  const tag = Object.prototype.toString.call(object).slice(8, -1);
+  const name: unknown = tag === "Object" ? Object.getPrototypeOf(object)?.constructor?.name : tag;
+  return typeof name === "string" && name !== "" ? name.slice(0, 100) : "class";
+}
