@@ -76,7 +76,13 @@ export type {
 export type { Limits } from "./limits.ts";
 export { defaultLimits, resolveLimits } from "./limits.ts";
 export { mapError } from "./map-error.ts";
-export type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "./mcp-content.ts";
+export {
+  isToolHandler,
+  type MCPAnnotations,
+  type MCPContentBlock,
+  type MCPResourceContent,
+  markToolHandler,
+} from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
 export { resolveCount, resolveDuration } from "./number-options.ts";
 export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";

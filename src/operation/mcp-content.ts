@@ -22,3 +22,20 @@ export type MCPContentBlock =
   | { type: "audio"; data: string; mimeType: string; annotations?: MCPAnnotations }
   | { type: "resource"; resource: MCPResourceContent; annotations?: MCPAnnotations }
   | { type: "resource_link"; uri: string; name: string; description?: string; mimeType?: string };
+
+/** Handlers that run a tool of an MCP server. */
+const toolHandlers = new WeakSet<object>();
+
+/**
+ * Notes that a handler runs a tool of an MCP server. An error that such a tool reports is a result with a shape of its
+ * own, also under `strict`; what any other handler returns is data, whatever it looks like.
+ */
+export function markToolHandler<Handler extends object>(handler: Handler): Handler {
+  toolHandlers.add(handler);
+  return handler;
+}
+
+/** Whether a handler was marked by {@link markToolHandler}. */
+export function isToolHandler(handler: object): boolean {
+  return toolHandlers.has(handler);
+}

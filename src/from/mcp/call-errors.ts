@@ -1,3 +1,4 @@
+import { classNameOf } from "../../internal/instances.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError, isCallError, mapError } from "../../operation/index.ts";
 import { inputRequired } from "./input-required.ts";
@@ -38,6 +39,12 @@ export function toolGone(operationId: string, cause: unknown): CallError {
     { operationId },
     { ...refused, cause },
   );
+}
+
+/** `VALIDATION_ERROR`: the arguments hold an object whose content JSON would silently drop. */
+export function notJSON(operationId: string, object: object): CallError {
+  const message = `${quote(operationId)} cannot be called: its arguments hold a ${classNameOf(object)}, which JSON cannot carry.`;
+  return new CallError("VALIDATION_ERROR", message, { operationId }, refused);
 }
 
 interface Failure {

@@ -51,6 +51,22 @@ describe("a call", () => {
     expect(sent).toEqual({ name: "echo", arguments: {} });
   });
 
+  test("refuses arguments of which JSON would lose the content", async () => {
+    const { connection, call } = await setUp();
+    let calls = 0;
+    connection.call = () => {
+      calls += 1;
+      return { content: [] };
+    };
+
+    await expect(call({ files: [new Blob(["x"])] })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: '"fake.echo" cannot be called: its arguments hold a Blob, which JSON cannot carry.',
+      mayHaveRun: false,
+    });
+    expect(calls).toBe(0);
+  });
+
   test("passes on the signal, what is left of the time, and progress", async () => {
     const { connection, call } = await setUp();
     const { signal } = new AbortController();

@@ -1,5 +1,6 @@
-import type { OperationContext, OperationHandler, Progress } from "../../operation/index.ts";
-import { isInvalidParams, toCallError, toolGone } from "./call-errors.ts";
+import { findNotJSON } from "../../internal/instances.ts";
+import { markToolHandler, type OperationContext, type OperationHandler, type Progress } from "../../operation/index.ts";
+import { isInvalidParams, notJSON, toCallError, toolGone } from "./call-errors.ts";
 import type { MCPProgress, MCPRequestOptions, RawTool } from "./connection/index.ts";
 import { log } from "./report.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";
@@ -23,12 +24,14 @@ export function createToolHandler(
     throw toCallError(error, operationId);
   };
 
-  return async (input: unknown, context: OperationContext) => {
+  return markToolHandler(async (input: unknown, context: OperationContext) => {
+    const lost = findNotJSON(input);
+    if (lost !== undefined) throw notJSON(operationId, lost);
     const params = { name, arguments: isObject(input) ? input : {} };
     const options = { tool, ...toRequestOptions(context, operationId) };
     const result = await connection.callTool(params, options).catch(explain);
     return toMCPEnvelope(result, rules);
-  };
+  });
 }
 
 /** Passes on what limits a call, and who hears how far it is. */

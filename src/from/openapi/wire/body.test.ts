@@ -40,6 +40,26 @@ test.each([
   expect(await summary([type], body)).toEqual([type, expected]);
 });
 
+test.each<[string, unknown, string]>([
+  ["application/json", { file: new Blob(["x"]) }, "Blob"],
+  ["application/json", { list: [new Map([["a", 1]])] }, "Map"],
+  ["application/json", { bytes: new Uint8Array(2) }, "Uint8Array"],
+  ["*/*", { headers: new Headers() }, "Headers"],
+  ["multipart/form-data", { meta: { query: new URLSearchParams("a=1") } }, "URLSearchParams"],
+  ["application/x-www-form-urlencoded", { meta: { file: new Blob(["x"]) } }, "Blob"],
+])("%s refuses %o, of which JSON would lose the content", async (type, body, name) => {
+  await using server = await startServer();
+
+  const error = await failureOf(callEndpoint({ ...planOf([type]), baseUrl: server.origin }, { body }));
+
+  expect(error).toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: `Cannot call "shop.op": argument "body" because it holds a ${name}, which JSON cannot carry.`,
+    mayHaveRun: false,
+  });
+  expect(server.received).toEqual([]);
+});
+
 test("a wildcard type takes the type of the value", async () => {
   expect(await summary(["image/*"], { base64: "aGk=", type: "image/png" })).toEqual(["image/png", "hi"]);
   expect(await summary(["image/*"], new Blob(["hi"], { type: "text/html" }))).toEqual([

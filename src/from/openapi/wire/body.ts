@@ -1,6 +1,7 @@
 import { isWellFormed } from "../../../internal/text.ts";
 import type { BodyMediaPlan, BodyPlan } from "../plan.ts";
 import { fromBase64, isBase64File, isBinary } from "./binary.ts";
+import { toJSON } from "./encode.ts";
 import { refused } from "./errors.ts";
 import { toForm } from "./form.ts";
 import { essence, isJSON, isText, matchesRange } from "./media-type.ts";
@@ -97,12 +98,6 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
     const known = error instanceof TypeError && /^(?:must|holds) /.test(error.message);
     return refused(operationId, plan.argument, `because it ${known ? error.message : "cannot be written as text"}`);
   }
-}
-
-function toJSON(value: unknown): string {
-  const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError("must be a JSON value");
-  return text;
 }
 
 /** What is sent is what was given: an encoder would replace a lone surrogate. */

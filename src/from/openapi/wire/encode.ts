@@ -1,3 +1,5 @@
+import { classNameOf, findNotJSON } from "../../../internal/instances.ts";
+
 const notUnreserved = /[!'()*]/g;
 const tripleOrReserved = /%25([0-9A-Fa-f]{2})|%(?:3A|2F|3F|40|21|24|28|29|2A|2B|2C|3B|3D)/g;
 const reservedInPath = /%(?:3A|5B|5D|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g;
@@ -41,8 +43,17 @@ function percent(character: string): string {
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Date) return value.toISOString();
-  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  if (typeof value === "object" && value !== null) return toJSON(value);
   return String(value);
+}
+
+/** The JSON text of a value. Throws a `TypeError` where JSON would silently write nothing of an object, such as a `Blob`. */
+export function toJSON(value: unknown): string {
+  const lost = findNotJSON(value);
+  if (lost !== undefined) throw new TypeError(`holds a ${classNameOf(lost)}, which JSON cannot carry`);
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError("must be a JSON value");
+  return text;
 }
 
 /** Whether a value counts as absent, as RFC 6570 has it: `undefined` and `null`. */

@@ -1,5 +1,5 @@
 import type { EncodingPlan } from "../plan.ts";
-import { encodeForm, encodeReservedInQuery, toText } from "./encode.ts";
+import { encodeForm, encodeReservedInQuery, toJSON, toText } from "./encode.ts";
 import { identity, isMembers, presentItems, presentMembers, toPairs } from "./style.ts";
 
 /** Whether the document asks for a style, so that the media type of the part no longer counts. */
@@ -31,5 +31,5 @@ export function toForm(value: Record<string, unknown>, encodings: Record<string,
 function memberPairs(name: string, value: unknown, encoding: EncodingPlan | undefined): Array<[string, string]> {
   if (encoding !== undefined && hasStyle(encoding)) return toStyledPairs(name, value, encoding);
   if (Array.isArray(value)) return presentItems(value).map((item) => [name, toText(item)]);
-  return [[name, isMembers(value) ? JSON.stringify(value) : toText(value)]];
+  return [[name, isMembers(value) ? toJSON(value) : toText(value)]];
 }

@@ -1,7 +1,7 @@
 import { isWellFormed } from "../../../internal/text.ts";
 import type { EncodingPlan } from "../plan.ts";
 import { type Base64File, fromBase64, isBase64File, isBinary } from "./binary.ts";
-import { toText } from "./encode.ts";
+import { toJSON, toText } from "./encode.ts";
 import { hasStyle, toStyledPairs } from "./form.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { essence, isJSON, matchesRange } from "./media-type.ts";
@@ -85,7 +85,7 @@ async function toPart(value: unknown, encoding: EncodingPlan | undefined): Promi
   const isObject = typeof value === "object" && value !== null && !(value instanceof Date);
   const contentType = declared?.find((type) => !type.includes("*")) ?? (isObject ? "application/json" : undefined);
   const asJSON = isObject || (contentType !== undefined && isJSON(contentType));
-  const content = asJSON ? JSON.stringify(value) : toText(value);
+  const content = asJSON ? toJSON(value) : toText(value);
   return { ...(contentType === undefined ? {} : { contentType }), headers, content };
 }
 

@@ -1,5 +1,5 @@
 import type { ParameterPlan } from "../plan.ts";
-import { encode, encodeForm, encodeReservedInPath, encodeReservedInQuery, isAbsent, toText } from "./encode.ts";
+import { encode, encodeForm, encodeReservedInPath, encodeReservedInQuery, isAbsent, toJSON, toText } from "./encode.ts";
 import { isJSON } from "./media-type.ts";
 import { identity, isMembers, presentItems, presentMembers, toExpansion, toPairs } from "./style.ts";
 
@@ -101,7 +101,7 @@ function querystringWriter({ contentType }: ParameterPlan): ParameterWriter {
 }
 
 function contentText(value: unknown, contentType: string): string {
-  return isJSON(contentType) ? (JSON.stringify(value) ?? "") : toText(value);
+  return isJSON(contentType) ? (value === undefined ? "" : toJSON(value)) : toText(value);
 }
 
 function isEmpty(value: unknown): boolean {
