@@ -4,6 +4,7 @@ import {
   CallError,
   httpEnvelope,
   isResponseEnvelope,
+  markToolHandler,
   mcpEnvelope,
   type OperationContext,
   OperationType,
@@ -106,12 +107,51 @@ describe("the answer", () => {
     expect(await registry.execute("test.echo", {})).toBe(made);
   });
 
-  test("content blocks that stand in for structured content are untouched", async () => {
+  test.each(["cast", "check"] as const)(
+    "content blocks that stand in for structured content stay and are reported under %s",
+    async (outputPolicy) => {
+      const content = [{ type: "text" as const, text: "hello" }];
+      const made = mcpEnvelope(content, { isError: false, content });
+      const registry = registryOf({ handler: async () => made, outputSchema: Task, outputPolicy });
+
+      expect(await registry.execute("test.echo", {})).toEqual({
+        data: content,
+        meta: {
+          ...made.meta,
+          drift: [{ path: "", kind: "mismatch", message: "content blocks in place of structured content" }],
+        },
+      });
+    },
+  );
+
+  test("content blocks that stand in for structured content are refused under strict", async () => {
+    const content = [{ type: "text" as const, text: "hello" }];
+    const handler = markToolHandler(async () => mcpEnvelope(content, { isError: false, content }));
+    const registry = registryOf({ handler, outputSchema: Task, outputPolicy: "strict" });
+
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
+  });
+
+  test("content blocks that are what the schema asks for pass", async () => {
     const content = [{ type: "text" as const, text: "hello" }];
     const made = mcpEnvelope(content, { isError: false, content });
-    const registry = registryOf({ handler: async () => made, outputSchema: Task });
+    const outputSchema = Type.Array(Type.Object({ type: Type.String() }));
+    const registry = registryOf({ handler: async () => made, outputSchema });
 
     expect(await registry.execute("test.echo", {})).toBe(made);
+  });
+
+  test("data that looks like the error of an MCP tool is refused under strict, unless a tool reported it", async () => {
+    const made = mcpEnvelope({ message: "no" }, { isError: true, content: [] });
+    const local = registryOf({ handler: async () => made, outputSchema: Task, outputPolicy: "strict" });
+    const tool = registryOf({
+      handler: markToolHandler(async () => made),
+      outputSchema: Task,
+      outputPolicy: "strict",
+    });
+
+    await expect(local.execute("test.echo", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
+    expect(await tool.execute("test.echo", {})).toBe(made);
   });
 
   test("an empty HTTP body is not checked", async () => {

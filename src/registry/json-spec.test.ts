@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type TSchema, Type } from "typebox";
 import { expect, test } from "vitest";
-import { type CallError, mcpEnvelope } from "../operation/index.ts";
+import { type CallError, markToolHandler, mcpEnvelope } from "../operation/index.ts";
 import { OperationRegistry } from "./operation-registry.ts";
 import { operation } from "./testing.ts";
 
@@ -77,7 +77,7 @@ test("results of MCP tools that report an error are never touched", async () => 
     fc.asyncProperty(schemas, values, async (outputSchema, data) => {
       const made = mcpEnvelope(data, { isError: true, content: [], structuredContent: data });
       const registry = new OperationRegistry({ outputPolicy: "strict" });
-      registry.register(operation({ outputSchema, handler: async () => made }));
+      registry.register(operation({ outputSchema, handler: markToolHandler(async () => made) }));
 
       expect(await registry.execute("test.echo", {})).toBe(made);
     }),

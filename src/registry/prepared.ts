@@ -3,6 +3,7 @@ import {
   CallError,
   isCallError,
   isResponseEnvelope,
+  isToolHandler,
   localEnvelope,
   mapError,
   nestedFailure,
@@ -19,7 +20,10 @@ import {
   compileSchema,
   createDefaultFiller,
   createNormaliser,
+  createPlainForm,
+  isPlainAtRoot,
   type Normalised,
+  type PlainForm,
   type StandardValidate,
 } from "../schema/index.ts";
 import type { Entry } from "./entry.ts";
@@ -46,7 +50,24 @@ export function notStarted(operationId: string, cause: unknown): CallError {
 }
 
 const always = () => true;
-const anything: OutputStep = { fits: always, isTidy: always, repair: (data) => ({ data }) };
+const anything: OutputStep = { fits: always, isTidy: (value) => !isIterator(value), repair: (data) => ({ data }) };
+
+/** Whether a value yields values later, as only subscriptions do. A stream of bytes is a value. */
+function isIterator(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { [Symbol.asyncIterator]: iterate, next } = value as { [Symbol.asyncIterator]?: unknown; next?: unknown };
+  if (iterate === undefined && typeof next !== "function") return false;
+  const { pipe, getReader, [Symbol.iterator]: iterateNow } = value as Record<PropertyKey, unknown>;
+  if (typeof pipe === "function" || typeof getReader === "function") return false;
+  return typeof iterate === "function" || typeof iterateNow === "function";
+}
+
+function assertNoIterator({ id, isSubscription }: Entry, value: unknown): void {
+  if (!isIterator(value)) return;
+  const advice = isSubscription ? "Yield its values" : 'Set its type to "subscription", or return the values in a list';
+  const message = `The handler of "${id}" returned an iterator, which is not data. ${advice}.`;
+  throw new CallError("EXECUTION_ERROR", message);
+}
 
 /** The steps of one operation that depend on its schemas: made on the first call, kept as long as the operation. */
 export class Prepared {
@@ -76,6 +97,7 @@ export class Prepared {
     this.isPlain = this.validate === undefined && !entry.demandsResource;
     this.toCheckedEnvelope = createEnveloper(
       entry,
+      isToolHandler(handler),
       isPassedOn ? anything : use(entry, "outputSchema", (schema) => outputStep(entry, schema, policy)),
     );
     this.toEnvelope = passedOn?.returnsEnvelopes ? asItIs : this.toCheckedEnvelope;
@@ -89,13 +111,19 @@ export class Prepared {
   accept(value: unknown): unknown {
     // Where the input is passed on, the filled copy is only looked at, whatever the other registry fills.
     this.#input ??= inputStep(this.entry, true);
-    const { compiled, fits, fill } = this.#input;
+    const { fits, fill, plain, isPlainInside } = this.#input;
     const input = fill === undefined ? value : fill(value);
     try {
-      if (fits(input)) return input;
+      const isPlain = isPlainAtRoot(input) && (isPlainInside === undefined || isPlainInside(input));
+      if (isPlain && fits(input)) return input;
     } catch {
       // Nested too deeply, or it throws when it is read: looking closer tells which.
     }
+    return this.#acceptSlowly(this.#input, plain.readInput(value));
+  }
+
+  #acceptSlowly({ compiled, fill }: InputStep, value: unknown): unknown {
+    const input = fill === undefined ? value : fill(value);
     const { errors, total } = compiled.errors(input);
     if (total === 0) return input;
     // No input at all: an operation that takes an object and needs nothing of it gets an empty one.
@@ -130,12 +158,17 @@ interface InputStep {
   readonly compiled: CompiledSchema;
   readonly fits: (value: unknown) => boolean;
   readonly fill: ((value: unknown) => unknown) | undefined;
+  readonly plain: PlainForm;
+  readonly isPlainInside: PlainForm["isPlainInside"];
 }
 
 function inputStep(entry: Entry, fillsDefaults: boolean): InputStep {
   const compiled = compileSchema(use(entry, "inputSchema", (schema) => schema));
+  const plain = use(entry, "inputSchema", createPlainForm);
   return {
     compiled,
+    plain,
+    isPlainInside: plain.isPlainInside,
     fits: use(entry, "inputSchema", () => compiled.unguarded),
     fill: fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined,
   };
@@ -157,11 +190,14 @@ function toPointer(path: IssuePath): string {
 }
 
 /** Wrap, check and normalise in one function, with the schema's part chosen once. */
-function createEnveloper(entry: Entry, { fits, isTidy, repair }: OutputStep): (value: unknown) => ResponseEnvelope {
+function createEnveloper(entry: Entry, isTool: boolean, step: OutputStep): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
+  const { fits, isTidy, repair } = step;
+  // An error that a tool reports has no schema. Under `strict` only the result of a tool counts as one.
+  const passesErrors = isTool || step.isStrict !== true;
   const isClean = (value: unknown) => {
     try {
-      return fits(value) && isTidy(value);
+      return isPlainAtRoot(value) && fits(value) && isTidy(value);
     } catch {
       return false; // nested too deeply, or it throws when it is read: looking closer tells which
     }
@@ -170,9 +206,14 @@ function createEnveloper(entry: Entry, { fits, isTidy, repair }: OutputStep): (v
     try {
       if (isResponseEnvelope(value)) {
         const envelope = restoreData(value);
-        return isExempt(envelope) || isClean(envelope.data) ? envelope : finishEnvelope(entry, repair, envelope);
+        const { data, meta } = envelope;
+        const isExempt = meta.source === "mcp" ? meta.isError && passesErrors : isEmptyBody(envelope);
+        if (isExempt || isClean(data)) return envelope;
+        const isStandIn = meta.source === "mcp" && data === meta.content;
+        return isStandIn ? reportStandIn(entry, repair, envelope) : finishEnvelope(entry, repair, envelope);
       }
       if (isClean(value)) return localEnvelope(value, id);
+      assertNoIterator(entry, value);
       const { data, drift, driftTotal } = repair(value);
       const envelope = localEnvelope(data, id);
       return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
@@ -187,17 +228,21 @@ interface OutputStep {
   readonly fits: (value: unknown) => boolean;
   readonly isTidy: (value: unknown) => boolean;
   readonly repair: (value: unknown) => Normalised;
+  readonly isStrict?: boolean;
 }
 
 function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
   if (compiled.isUnknown) return anything;
   if (policy === "strict") {
-    const repair = (value: unknown): never => {
-      const { errors, total } = compiled.errors(value);
+    const plain = createPlainForm(schema);
+    const repair = (value: unknown): Normalised => {
+      const data = plain.readOutput(value);
+      const { errors, total } = compiled.errors(data);
+      if (total === 0) return { data };
       throw raise(entry.id, outputInvalid(entry.id, errors, total));
     };
-    return { fits: (value) => compiled.check(value), isTidy: always, repair };
+    return { fits: (value) => compiled.check(value), isTidy: plain.isPlainInside ?? always, repair, isStrict: true };
   }
   const normaliser = createNormaliser(schema);
   const repair = (value: unknown) => (policy === "check" ? normaliser.inspect(value) : normaliser.normalise(value));
@@ -205,15 +250,22 @@ function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): Output
 }
 
 function finishEnvelope(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {
+  assertNoIterator(entry, envelope.data);
   const repaired = repair(envelope.data);
-  if (repaired.drift === undefined && repaired.data === envelope.data) return envelope;
-  return withDrift(entry, envelope, repaired);
+  if (repaired.drift !== undefined) return withDrift(entry, envelope, repaired);
+  return repaired.data === envelope.data ? envelope : { data: repaired.data, meta: envelope.meta };
 }
 
-/** Errors that a tool reports, content blocks in the place of structured content, and empty bodies have no schema. */
-function isExempt({ data, meta }: ResponseEnvelope): boolean {
-  if (meta.source === "mcp") return meta.isError || data === meta.content;
+function isEmptyBody({ data, meta }: ResponseEnvelope): boolean {
   return meta.source === "http" && data === undefined;
+}
+
+/** Content blocks in the place of structured content stay as they came, and are reported when they do not fit. */
+function reportStandIn(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {
+  const { drift = [] } = repair(envelope.data);
+  if (drift.every(({ kind }) => kind === "stripped")) return envelope;
+  const message = "content blocks in place of structured content";
+  return withDrift(entry, envelope, { data: envelope.data, drift: [{ path: "", kind: "mismatch", message }] });
 }
 
 /** Never writes to the envelope that came: a handler may have frozen it, or keep it. */

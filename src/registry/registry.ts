@@ -8,6 +8,7 @@ import {
   type KnownOperations,
   type OperationHandler,
   type OperationSpec,
+  OperationType,
   operationNotFound,
   type ResponseEnvelope,
   type SubscriptionHandler,
@@ -79,7 +80,7 @@ export class Registry {
     if (entry.handler !== undefined && !this.#isFollowed(id)) {
       throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
     }
-    assertHandler(id, handler);
+    assertHandler(id, handler, entry.spec.type);
     entry.handler = handler;
     entry.prepared = undefined;
     this.#core.put(entry);
@@ -209,13 +210,24 @@ export class Registry {
 function createEntry(definition: Registrable, needsHandler: boolean): Entry {
   assertValidSpec(definition);
   const id = formatOperationId(definition.namespace, definition.name);
-  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler);
+  if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
   return new Entry(id, definition);
 }
 
-function assertHandler(id: string, handler: unknown): void {
-  if (typeof handler === "function") return;
-  throw malformed(`"${id}" has no handler. Give it a function, or use registerSpec() and registerHandler() later.`);
+function assertHandler(id: string, handler: unknown, type: OperationType): void {
+  if (typeof handler !== "function") {
+    throw malformed(`"${id}" has no handler. Give it a function, or use registerSpec() and registerHandler() later.`);
+  }
+  const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  if (tag !== undefined && type !== OperationType.SUBSCRIPTION && isGeneratorTag(tag)) {
+    throw malformed(
+      `The handler of "${id}" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.`,
+    );
+  }
+}
+
+function isGeneratorTag(tag: unknown): boolean {
+  return tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
 }
 
 function closed(): CallError {

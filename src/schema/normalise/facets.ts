@@ -16,11 +16,15 @@ export interface Facets {
   readonly never: boolean;
 }
 
-/** Takes schemas that all apply apart. What is in `known` applies already and is left out, with its choices. */
+/**
+ * Takes schemas that all apply apart. What is in `known` applies already and is left out, with its choices. `isFlat`
+ * takes every branch of every choice for a facet instead, for what is true of a value whatever it selects.
+ */
 export function collectFacets(
   schemas: readonly Schema[],
   checks: SchemaChecks,
   known?: readonly SchemaObject[],
+  isFlat = false,
 ): Facets {
   const seen = new Set<SchemaObject>(known);
   const facets: SchemaObject[] = [];
@@ -34,9 +38,15 @@ export function collectFacets(
     for (const target of checks.resolveAll(schema)) add(target);
     if (Array.isArray(schema["allOf"])) for (const member of schema["allOf"]) add(member);
     addChoices(schema, choices);
+    if (isFlat) for (const choice of choices.splice(0)) for (const branch of branchesOf(choice)) add(branch);
   };
   for (const schema of schemas) add(schema);
   return { facets, choices, never };
+}
+
+function branchesOf(choice: Choice): readonly Schema[] {
+  if (choice.kind === "if") return [choice.condition, choice.positive, choice.negative];
+  return choice.kind === "dependent" ? [choice.schema] : choice.branches;
 }
 
 function addChoices(schema: SchemaObject, choices: Choice[]): void {

@@ -1,4 +1,5 @@
-import { hasValue } from "./plain.ts";
+import { hasValue, isPlainObject } from "./plain.ts";
+import { createPlainCheck, plainObjectTest, toLiteral } from "./plain-check.ts";
 import type { Plan } from "./plan.ts";
 import { defaultOf } from "./walk.ts";
 
@@ -7,11 +8,23 @@ export type KnownCheck = (value: unknown) => boolean;
 
 const checks = new WeakMap<Plan, KnownCheck>();
 
+/**
+ * The check of a whole document, for values that have passed `isPlainAtRoot` already. Code that is different for every
+ * schema is the more expensive the more it does.
+ */
+export function createRootCheck(plan: Plan): KnownCheck {
+  return plan.hasWork && plan.choices.length === 0
+    ? (new KnownCompiler().compile(plan, true) ?? createKnownCheck(plan))
+    : createKnownCheck(plan);
+}
+
 /** The known-keys check of a plan: generated code, or interpreted where generating code is forbidden. */
-export function createKnownCheck(plan: Plan): KnownCheck {
+function createKnownCheck(plan: Plan): KnownCheck {
   let check = checks.get(plan);
   if (check === undefined) {
-    check = plan.hasWork ? (new KnownCompiler().compile(plan) ?? ((value) => isKnown(plan, value))) : () => true;
+    check = plan.hasWork
+      ? (new KnownCompiler().compile(plan, false) ?? ((value) => isKnown(plan, value)))
+      : createPlainCheck(plan.flat);
     checks.set(plan, check);
   }
   return check;
@@ -19,7 +32,8 @@ export function createKnownCheck(plan: Plan): KnownCheck {
 
 /** The check without generated code. */
 export function isKnown(plan: Plan, value: unknown): boolean {
-  if (typeof value !== "object" || value === null || !plan.hasWork) return true;
+  if (typeof value !== "object" || value === null) return true;
+  if (!plan.hasWork) return createPlainCheck(plan.flat)(value);
   const selected = plan.select(value, true);
   if (selected === undefined) return false;
   return Array.isArray(value)
@@ -32,7 +46,8 @@ function isKnownArray({ array }: Plan, value: unknown[]): boolean {
   return true;
 }
 
-function isKnownObject({ object: shape }: Plan, value: Record<string, unknown>): boolean {
+function isKnownObject({ object: shape, describesObject }: Plan, value: Record<string, unknown>): boolean {
+  if (describesObject && !isPlainObject(value)) return false;
   for (const key in value) {
     const child = shape.childOf(key);
     if (child === undefined || !isKnown(child, value[key])) return false;
@@ -54,11 +69,12 @@ class KnownCompiler {
   readonly #externals: unknown[] = [];
 
   /** `undefined` where code cannot be generated. */
-  compile(plan: Plan): KnownCheck | undefined {
-    const entry = this.#functionFor(plan);
+  compile(plan: Plan, isTested: boolean): KnownCheck | undefined {
+    const entry = isTested && plan.choices.length === 0 ? this.#define("entry", plan, true) : this.#functionFor(plan);
     const code = `"use strict";\n${this.#functions.join("\n")}\nreturn ${entry};`;
     try {
-      return new Function("external", "hasOwn", code)(this.#externals, Object.hasOwn) as KnownCheck;
+      const make = new Function("external", "hasOwn", "Object", code);
+      return make(this.#externals, Object.hasOwn, Object) as KnownCheck;
     } catch {
       return undefined;
     }
@@ -74,18 +90,22 @@ class KnownCompiler {
     }
     name = `known${this.#names.size}`;
     this.#names.set(plan, name);
-    this.#functions.push(`function ${name}(v) {\n${this.#body(plan)}\nreturn true;\n}`);
+    return this.#define(name, plan, false);
+  }
+
+  #define(name: string, plan: Plan, isTested: boolean): string {
+    this.#functions.push(`function ${name}(v) {\n${this.#body(plan, isTested)}\nreturn true;\n}`);
     return name;
   }
 
-  #body(plan: Plan): string {
+  #body(plan: Plan, isTested: boolean): string {
     const only = plan.types?.size === 1 ? [...plan.types][0] : undefined;
-    if (only === "object") return this.#objectBody(plan);
+    if (only === "object") return this.#objectBody(plan, isTested);
     if (only === "array") return this.#arrayBody(plan);
     return [
       'if (typeof v !== "object" || v === null) return true;',
       `if (Array.isArray(v)) {\n${this.#arrayBody(plan)}\nreturn true;\n}`,
-      this.#objectBody(plan),
+      this.#objectBody(plan, isTested),
     ].join("\n");
   }
 
@@ -96,8 +116,9 @@ class KnownCompiler {
     return lines.join("\n");
   }
 
-  #objectBody({ object: shape }: Plan): string {
+  #objectBody({ object: shape, describesObject }: Plan, isTested: boolean): string {
     const lines: string[] = [];
+    if (describesObject && !isTested) lines.push(plainObjectTest);
     for (const { key, plan, required, inherited } of shape.wanted) {
       const name = toLiteral(key);
       const filled = defaultOf(plan) !== undefined;
@@ -135,8 +156,9 @@ class KnownCompiler {
 
   /** A statement that leaves the function when the value at `place` is not known; empty when it always is. */
   #test(plan: Plan, place: string): string {
-    if (!plan.hasWork) return "";
-    return `if (${place} !== undefined && !${this.#functionFor(plan)}(${place})) return false;`;
+    if (!plan.hasWork && !plan.describesObjects) return "";
+    const check = plan.hasWork ? this.#functionFor(plan) : this.#external(createPlainCheck(plan.flat));
+    return `if (${place} !== undefined && !${check}(${place})) return false;`;
   }
 
   #external(value: unknown): string {
@@ -152,8 +174,4 @@ function createChoiceCheck(plan: Plan): KnownCheck {
     const selected = plan.select(value, true);
     return selected !== undefined && createKnownCheck(selected)(value);
   };
-}
-
-function toLiteral(text: string): string {
-  return JSON.stringify(text).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { compileSchema } from "../compile.ts";
 import { createNormaliser } from "./normaliser.ts";
+import { createPlainForm } from "./plain-form.ts";
 
 const normaliserOf = (schema: unknown) => createNormaliser(schema as TSchema);
 const normalise = (schema: unknown, value: unknown) => normaliserOf(schema).normalise(value);
@@ -103,6 +104,11 @@ describe("a normaliser", () => {
 describe("stripping", () => {
   const a = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
   const b = { type: "object", properties: { b: { type: "number" } }, required: ["b"] };
+  const text = (name: string, ...required: string[]) => ({
+    type: "object",
+    properties: { [name]: { type: "string" } },
+    required: [name, ...required],
+  });
 
   test.each([
     ["a closed object", { ...a, additionalProperties: false }, { a: 1, x: 1 }, { a: 1 }],
@@ -200,6 +206,63 @@ describe("stripping", () => {
       data: value,
       drift: [{ path: "/a", kind: "mismatch", message: "none of the declared properties" }],
     });
+  });
+
+  test.each<[string, unknown, unknown, unknown, string[]]>([
+    [
+      "a later alternative declares",
+      { anyOf: [text("a"), { properties: { b: { type: "integer" } }, required: ["b"] }] },
+      { a: "x", b: "5" },
+      { a: "x", b: 5 },
+      ["converted /b"],
+    ],
+    [
+      "an earlier alternative declares",
+      { anyOf: [{ ...text("a", "c"), properties: { c: { type: "boolean" } } }, text("a")] },
+      { a: "x", c: "true", d: 1 },
+      { a: "x", c: true },
+      ["converted /c", "stripped /d"],
+    ],
+    [
+      "an alternative inside of one declares",
+      { anyOf: [{ ...text("a"), anyOf: [text("a"), { properties: { b: { type: "integer" } }, required: ["b"] }] }] },
+      { a: "x", b: "5" },
+      { a: "x", b: 5 },
+      ["converted /b"],
+    ],
+    [
+      "an alternative declares at a deeper place",
+      { anyOf: [text("a"), { properties: { b: { type: "object", properties: { c: { type: "integer" } } } } }] },
+      { a: "x", b: { c: "5", d: 1 } },
+      { a: "x", b: { c: 5 } },
+      ["converted /b/c", "stripped /b/d"],
+    ],
+  ])("keeps what %s once it is converted", (_, schema, value, expected, drift) => {
+    const result = normalise(schema, value);
+
+    expect(result.data).toEqual(expected);
+    expect(kinds(schema, value)).toEqual(drift);
+    expect(normalise(schema, result.data)).toEqual({ data: result.data });
+  });
+
+  test.each<[string, unknown, unknown, unknown]>([
+    ["cannot take the value", { anyOf: [text("a"), b] }, { a: "x", b: "no" }, { a: "x" }],
+    [
+      "would need an invented value",
+      { anyOf: [text("a"), { ...b, properties: { ...b.properties, c: { type: "string" } }, required: ["b", "c"] }] },
+      { a: "x", b: "5" },
+      { a: "x" },
+    ],
+    [
+      "would break one that takes it",
+      { anyOf: [text("a"), { properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] }] },
+      { a: "1", b: "5" },
+      { a: "1" },
+    ],
+    ["excludes the others", { oneOf: [text("a"), b] }, { a: "x", b: "5" }, { a: "x" }],
+  ])("strips what only an alternative declares that %s", (_, schema, value, expected) => {
+    expect(normalise(schema, value).data).toEqual(expected);
+    expect(kinds(schema, value)).toEqual(["stripped /b"]);
   });
 
   test("never strips a name that is required and not declared", () => {
@@ -454,18 +517,48 @@ describe("odd values", () => {
     expect(normalise(person, { name: "Ada", self: value }).data).toEqual({ name: "Ada" });
   });
 
-  test("values of classes are passed on as they are", () => {
+  test("built-in values are passed on as they are", () => {
     const schema = Type.Object({ a: Type.Unknown(), b: Type.Object({ c: Type.Optional(Type.Number()) }) });
+
+    for (const value of [new Date(0), new Map([[1, 2]]), new Uint8Array(3), /x/, new Blob(["x"])]) {
+      const data = normalise(schema, { a: value, b: value, x: 1 }).data as Record<string, unknown>;
+
+      expect(data["a"]).toBe(value);
+      expect(data["b"]).toBe(value);
+    }
+  });
+
+  test("an instance of a class is read as an object where one is described", () => {
     class Point {
       c = 1;
       d = 2;
     }
-    for (const odd of [new Date(0), new Map([[1, 2]]), new Point(), new Uint8Array(3), /x/]) {
-      const data = normalise(schema, { a: odd, b: odd, x: 1 }).data as Record<string, unknown>;
+    const schema = Type.Object({ a: Type.Unknown(), b: Type.Object({ c: Type.Number() }) });
+    const value = { a: new Point(), b: new Point() };
 
-      expect(data["a"]).toBe(odd);
-      expect(data["b"]).toBe(odd);
+    const { data, drift } = normalise(schema, value);
+
+    expect(data).toStrictEqual({ a: value.a, b: { c: 1 } });
+    expect(drift).toEqual([{ path: "/b/d", kind: "stripped", message: "not in the schema" }]);
+    expect(normaliserOf(schema).clean(value)).toBe(false);
+  });
+
+  test("an instance that refers to one many times costs one copy of it", () => {
+    class Node {
+      next: Node[] = [];
     }
+    let value = new Node();
+    for (let depth = 0; depth < 60; depth++) {
+      const outer = new Node();
+      outer.next = [value, value];
+      value = outer;
+    }
+    const schema = { type: "object", properties: { next: { type: "array", items: { $ref: "#" } } } };
+
+    const { next } = createPlainForm(schema as unknown as TSchema).readOutput(value) as Node;
+
+    expect(Object.getPrototypeOf(next[0])).toBe(Object.prototype);
+    expect(next[0]).toBe(next[1]);
   });
 
   test("symbols and holes survive a copy", () => {

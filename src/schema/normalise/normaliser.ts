@@ -4,7 +4,9 @@ import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
 import { TooManySteps, withinBound } from "../step-meter.ts";
 import { DriftLog } from "./drift-log.ts";
-import { createKnownCheck } from "./known-keys.ts";
+import { createRootCheck } from "./known-keys.ts";
+import { createPlainCheck, isPlainAtRoot } from "./plain-check.ts";
+import { createPlainForm } from "./plain-form.ts";
 import { Planner } from "./plan.ts";
 import { RestlessError, Walker } from "./walk.ts";
 
@@ -23,13 +25,13 @@ export interface Normaliser {
   /** Quickly tells data that fits and needs no change. `false` means "look closer". */
   clean(value: unknown): boolean;
   /**
-   * The two halves of {@link clean}: whether data fits, and whether data that fits needs no change. They throw for data
-   * that is nested too deeply or takes too many steps.
+   * The two halves of {@link clean} for a value that has passed `isPlainAtRoot`: whether data fits, and whether data that
+   * fits needs no change. They throw for data that is nested too deeply or takes too many steps.
    */
   readonly unguarded: { fits: CheckFunction; isTidy: CheckFunction };
   /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
   normalise(value: unknown): Normalised;
-  /** Reports what `normalise` would do and leaves the data as it came. */
+  /** Reports what `normalise` would do and leaves the data as it came, with instances of classes as plain objects. */
   inspect(value: unknown): Normalised;
 }
 
@@ -68,14 +70,15 @@ class SchemaNormaliser implements Normaliser {
   clean(value: unknown): boolean {
     const known = this.#known ?? this.#prepare();
     try {
-      return this.#compiled.check(value) && known(value);
+      return isPlainAtRoot(value) && this.#compiled.check(value) && known(value);
     } catch (error) {
       if (isStackOverflow(error)) return false;
       throw error;
     }
   }
 
-  normalise(value: unknown): Normalised {
+  normalise(given: unknown): Normalised {
+    const value = createPlainForm(this.#schema).readOutput(given);
     try {
       return withinBound(value, looks, (it) => this.#normalise(it));
     } catch (error) {
@@ -89,7 +92,8 @@ class SchemaNormaliser implements Normaliser {
   }
 
   inspect(value: unknown): Normalised {
-    return { ...this.normalise(value), data: value };
+    const data = createPlainForm(this.#schema).readOutput(value);
+    return { ...this.normalise(data), data };
   }
 
   #normalise(value: unknown): Normalised {
@@ -97,7 +101,7 @@ class SchemaNormaliser implements Normaliser {
     const planner = this.#planner!;
     const compiled = this.#compiled;
     const valid = compiled.check(value);
-    if (valid && known(value)) return { data: value };
+    if (valid && isPlainAtRoot(value) && known(value)) return { data: value };
     const log = new DriftLog();
     const start = log.mark();
     const data = planner.checks.separable ? new Walker(log).walk(planner.root, value, valid) : value;
@@ -110,7 +114,7 @@ class SchemaNormaliser implements Normaliser {
   #prepare(): CheckFunction {
     this.#planner = new Planner(this.#schema);
     const { root, checks } = this.#planner;
-    const known = checks.separable ? createKnownCheck(root) : () => true;
+    const known = checks.separable ? createRootCheck(root) : createPlainCheck(root.flat);
     // Only what refers to itself or to the same place again and again can take long.
     this.#known = checks.hasReferences ? (value) => withinBound(value, looks, known) : known;
     return this.#known;

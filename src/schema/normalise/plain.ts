@@ -1,9 +1,8 @@
+import { isClassless } from "../../internal/instances.ts";
+
 /** Tells objects that are data from those that are values of a class. Works across realms. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === Object.prototype || prototype === null) return true;
-  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
+  return typeof value === "object" && value !== null && isClassless(value);
 }
 
 /** Sets an own property, also one called `__proto__`. */

@@ -38,6 +38,8 @@ export class Plan {
   readonly guarded: boolean;
   /** Whether an alternative without any shape was selected, so that no property is unknown. */
   readonly freeForm: boolean;
+  /** The plan with the choices that were decided to come here; absent when none was. */
+  readonly previous: Plan | undefined;
   /** Computed by the walker on first need; `null` while that goes on. */
   default: Filling | undefined | null;
   defaultReady = false;
@@ -50,8 +52,9 @@ export class Plan {
   #objectShape: ObjectShape | undefined;
   #arrayShape: ArrayShape | undefined;
   #hasWork: boolean | undefined;
+  #flat: Plan | undefined;
 
-  constructor(planner: Planner, sources: readonly Schema[], parts: Facets, origin?: Plan, freeForm = false) {
+  constructor(planner: Planner, sources: readonly Schema[], parts: Facets, previous?: Plan, freeForm = false) {
     this.planner = planner;
     this.facets = parts.facets;
     this.choices = parts.choices;
@@ -61,7 +64,8 @@ export class Plan {
     this.guarded = parts.choices.length > 0 || hasKeyword(parts.facets, wholeKeywords);
     this.#constrained = this.never || parts.choices.length > 0 || hasKeyword(parts.facets, scalarKeywords);
     this.#sources = sources;
-    this.#origin = origin;
+    this.previous = previous;
+    this.#origin = previous === undefined ? undefined : (previous.#origin ?? previous);
   }
 
   get object(): ObjectShape {
@@ -78,6 +82,22 @@ export class Plan {
   get hasWork(): boolean {
     this.#hasWork ??= this.#sources.some((schema) => this.planner.hasWork(schema));
     return this.#hasWork;
+  }
+
+  /** Whether the facets describe an object, so that an instance of a class is read as one. */
+  get describesObject(): boolean {
+    return this.facets.some(describesObject);
+  }
+
+  /** Whether an object is described here, or anywhere below. */
+  get describesObjects(): boolean {
+    return this.#sources.some((schema) => this.planner.describesObjects(schema));
+  }
+
+  /** The same place without choices: what any of their branches says counts. */
+  get flat(): Plan {
+    this.#flat ??= this.planner.flat.planFor(this.#sources);
+    return this.#flat;
   }
 
   /** Whether the value fits everything that applies here. */
@@ -141,7 +161,7 @@ export class Plan {
     const freeForm =
       this.freeForm ||
       (!this.facets.some(hasShape) && alternatives.some((branch) => isFreeForm(branch, this.planner.checks)));
-    return new Plan(this.planner, [...this.#sources, ...schemas], parts, this.#origin ?? this, freeForm);
+    return new Plan(this.planner, [...this.#sources, ...schemas], parts, this, freeForm);
   }
 }
 
@@ -152,10 +172,14 @@ export class Planner {
   readonly #plans = new Map<string, Plan>();
   readonly #numbers = new Map<Schema, number>();
   readonly #work = new Map<Schema, boolean>();
+  readonly #objects = new Map<Schema, boolean>();
   readonly #types = new Map<Schema, ReadonlySet<string> | undefined>();
+  readonly #isFlat: boolean;
+  #flat: Planner | undefined;
 
-  constructor(schema: TSchema) {
-    this.checks = new SchemaChecks(schema);
+  constructor(schema: TSchema | SchemaChecks, isFlat = false) {
+    this.checks = schema instanceof SchemaChecks ? schema : new SchemaChecks(schema);
+    this.#isFlat = isFlat;
     this.root = this.planFor([this.checks.root]);
   }
 
@@ -165,10 +189,27 @@ export class Planner {
     const key = sources.map((schema) => this.#numberOf(schema)).join();
     let plan = this.#plans.get(key);
     if (plan === undefined) {
-      plan = new Plan(this, sources, collectFacets(sources, this.checks));
+      plan = new Plan(this, sources, collectFacets(sources, this.checks, undefined, this.#isFlat));
       this.#plans.set(key, plan);
     }
     return plan;
+  }
+
+  /** Plans of the same document in which every branch of a choice is a facet. */
+  get flat(): Planner {
+    if (this.#isFlat) return this;
+    this.#flat ??= new Planner(this.checks, true);
+    return this.#flat;
+  }
+
+  /** Whether this schema, or anything below it, describes an object. */
+  describesObjects(schema: Schema): boolean {
+    let found = this.#objects.get(schema);
+    if (found === undefined) {
+      found = reaches(schema, this.checks, describesObject);
+      this.#objects.set(schema, found);
+    }
+    return found;
   }
 
   /** Whether anything below this schema can strip or fill. */
@@ -224,6 +265,14 @@ export function reaches(start: Schema, checks: SchemaChecks, test: (schema: Sche
     });
   }
   return false;
+}
+
+const objectKeywords = "properties patternProperties additionalProperties unevaluatedProperties required".split(" ");
+
+function describesObject(schema: SchemaObject): boolean {
+  const { type } = schema;
+  if (type === "object" || (Array.isArray(type) && type.includes("object"))) return true;
+  return type === undefined && objectKeywords.some((keyword) => schema[keyword] !== undefined);
 }
 
 function canStrip(schema: SchemaObject): boolean {

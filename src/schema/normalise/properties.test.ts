@@ -6,6 +6,7 @@ import { compileSchema } from "../compile.ts";
 import { createDefaultFiller } from "./default-filler.ts";
 import { isKnown } from "./known-keys.ts";
 import { createNormaliser } from "./normaliser.ts";
+import { createPlainForm } from "./plain-form.ts";
 import { Planner } from "./plan.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -172,6 +173,18 @@ function isObject(data: unknown): boolean {
   return typeof data === "object" && data !== null && !Array.isArray(data);
 }
 
+class Instance {
+  constructor(properties: object) {
+    Object.assign(this, properties);
+  }
+}
+
+/** The same data in which every object is an instance of a class. */
+function toInstances(data: unknown): unknown {
+  if (Array.isArray(data)) return data.map(toInstances);
+  return isObject(data) ? new Instance(mapValues(data as object, toInstances)) : data;
+}
+
 const isMismatch = ({ kind }: Drift) => kind === "mismatch";
 const runs = { numRuns: Number(process.env["NORMALISE_RUNS"] ?? 500) };
 
@@ -249,6 +262,21 @@ describe("for every schema and every value", () => {
         const isReported = (path: string) => [...changed].some((at) => path === at || path.startsWith(`${at}/`));
         expect(differences(data, result).filter((path) => !isReported(path))).toEqual([]);
         if (changed.size > 0) expect(result).not.toBe(data);
+      }),
+      runs,
+    );
+  });
+
+  test("instances of classes are normalised as plain objects with the same properties", () => {
+    fc.assert(
+      fc.property(schemaAndData, ([root, data]) => {
+        const normaliser = createNormaliser(root as TSchema);
+        const instances = toInstances(data);
+        const { data: result, ...report } = normaliser.normalise(instances);
+        const expected = normaliser.normalise(data);
+        expect(report).toEqual({ ...expected, data: undefined });
+        expect(result).toEqual(expected.data);
+        expect(createPlainForm(root as TSchema).readOutput(result)).toBe(result);
       }),
       runs,
     );

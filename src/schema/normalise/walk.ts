@@ -1,3 +1,4 @@
+import { isWireValue, readJSONForm } from "../../internal/instances.ts";
 import { convertScalar } from "./convert.ts";
 import { DriftLog } from "./drift-log.ts";
 import type { ObjectShape, WantedProperty } from "./object-shape.ts";
@@ -17,10 +18,13 @@ export class RestlessError extends Error {}
 /** Normalises values by their plans. Copies on the first change and notes everything in its log. */
 export class Walker {
   readonly log: DriftLog;
+  readonly #invents: boolean;
   #repeats = 0;
 
-  constructor(log: DriftLog) {
+  /** @param invents - whether a missing required property gets the empty value of its type */
+  constructor(log: DriftLog, invents = true) {
     this.log = log;
+    this.#invents = invents;
   }
 
   /** Gives the value as the plan wants it. `valid` says that it is known to fit, so that it only needs tidying. */
@@ -55,12 +59,19 @@ export class Walker {
       if (round > 1 && ++this.#repeats > mostRepeats) throw new RestlessError();
       this.log.forgetMismatches(mark);
       const currentValid = wasValid && current === value;
-      const selected = plan.select(current, currentValid);
+      let selected = plan.select(current, currentValid);
+      if (selected !== undefined && isPlainObject(current)) {
+        const converted = this.#convertForOthers(selected, current);
+        if (converted !== undefined) {
+          current = converted;
+          selected = plan.select(current, false);
+        }
+      }
       if (selected === undefined) {
         this.log.mismatch("fits no alternative");
         break;
       }
-      const next = this.#walkParts(selected, current as object, currentValid);
+      const next = this.#walkParts(selected, current as object, wasValid && current === value);
       if (next === current) break;
       current = next;
     }
@@ -68,6 +79,42 @@ export class Walker {
     if (wasValid) return this.#takeBack(mark, value);
     if (!this.log.hasMismatchSince(mark)) this.log.mismatch("does not fit the schema");
     return current;
+  }
+
+  /**
+   * Converts properties that no passing alternative of an `anyOf` knows, when a failing one that declares them passes
+   * then, beside those that passed already. Without this they would be stripped before anyone looked at them.
+   */
+  #convertForOthers(selected: Plan, value: Data): Data | undefined {
+    const unknown = Object.keys(value).filter((key) => selected.object.childOf(key) === undefined);
+    if (unknown.length === 0) return undefined;
+    const { checks } = selected.planner;
+    for (let plan = selected.previous; plan !== undefined; plan = plan.previous) {
+      for (const choice of plan.choices) {
+        if (choice.kind !== "anyOf") continue;
+        const passing = choice.branches.filter((branch) => checks.of(branch)(value));
+        for (const branch of passing.length === 0 ? [] : choice.branches) {
+          if (passing.includes(branch)) continue;
+          const child = (key: string) => declaredChild(selected.planner.planFor([branch]), key);
+          const keys = unknown.filter((key) => child(key) !== undefined);
+          const attempt =
+            keys.length === 0 ? undefined : new Walker(new DriftLog(), false).#walkKeys(value, keys, child);
+          if (attempt === undefined || ![branch, ...passing].every((one) => checks.of(one)(attempt))) continue;
+          return this.#walkKeys(value, keys, child);
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #walkKeys(value: Data, keys: readonly string[], child: (key: string) => Plan | undefined): Data {
+    const copy = { ...value };
+    for (const key of keys) {
+      this.log.path.push(key);
+      setOwn(copy, key, this.walk(child(key)!, value[key], false));
+      this.log.path.pop();
+    }
+    return copy;
   }
 
   #takeBack(mark: ReturnType<DriftLog["mark"]>, value: unknown): unknown {
@@ -81,6 +128,11 @@ export class Walker {
       if (valid || plan.admits("array")) return this.#walkArray(plan, value, valid);
     } else if (!isPlainObject(value)) {
       if (valid || plan.fits(value)) return value;
+      const form = isWireValue(value) ? undefined : readJSONForm(value);
+      if (form !== undefined && plan.fits(form[0])) {
+        this.log.change("converted", `object to ${typeof form[0]}`);
+        return form[0];
+      }
     } else if (valid || plan.admits("object")) {
       return this.#walkObject(plan, value, valid);
     }
@@ -160,7 +212,7 @@ export class Walker {
     const filling = defaultOf(plan);
     if (filling !== undefined || !required) return filling;
     if (Object.hasOwn(value, key) && plan.fits(undefined)) return undefined;
-    const empty = valid ? undefined : emptyOf(plan);
+    const empty = valid || !this.#invents ? undefined : emptyOf(plan);
     if (empty === undefined) this.log.mismatch("required, missing", key);
     return empty;
   }
@@ -220,6 +272,10 @@ function isForeign(shape: ObjectShape, value: Data): boolean {
     if (Object.hasOwn(value, key)) empty = false;
   }
   return !empty;
+}
+
+function declaredChild({ flat }: Plan, key: string): Plan | undefined {
+  return flat.object.declares(key) ? flat.object.childOf(key) : undefined;
 }
 
 function hasUnknown(shape: ObjectShape, value: Data): boolean {
