@@ -112,7 +112,10 @@ class PeerSource implements OperationSource {
     this.#settle(touched);
   }
 
-  #read({ peerId, specs }: PeerAnnounced): Map<string, Offer> {
+  #read({ peerId, specs, omitted = [] }: PeerAnnounced): Map<string, Offer> {
+    for (const id of omitted) {
+      this.#report("skipped", id, `The peer ${quote(peerId)} cannot announce ${quote(id)}: its spec is too large.`);
+    }
     return toOffers(specs, this.#maxOperations, {
       // Peers tend to announce what they, or others like them, have announced before.
       find: (id, text) => {

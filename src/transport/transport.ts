@@ -93,6 +93,8 @@ export interface PeerAnnounced {
   type: "peer.announced";
   peerId: string;
   specs: readonly OperationSpec[];
+  /** Ids of operations that it serves too, whose specs are larger than a message may be; at most 20. */
+  omitted?: readonly string[];
 }
 
 /** A peer went away, and what it served with it. */

@@ -1,7 +1,7 @@
 import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
-import type { IOperationDefinition } from "../../src/index.ts";
+import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import type { IOperationDefinition, SourceReport } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
 import { deferred, operation } from "../conformance/transport-helpers.ts";
@@ -86,6 +86,23 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     await stop();
     await map.close();
     expect(await outcome(createNATSTransport({ connection }))).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test("an operation whose spec is larger than a message is reported at the hub, one that just fits is there", async () => {
+    const reports: SourceReport[] = [];
+    await using calls = await ask();
+    const hub = new OperationRegistry();
+    await hub.follow(importPeers(calls, { onReport: (report) => reports.push(report) }));
+
+    const described = (name: string, size: number) => ({ ...operation(name, () => 1), description: "x".repeat(size) });
+    await using _ = await serve([echo, described("large", 50_000), described("huge", 70_000)]);
+
+    await vi.waitFor(() => expect(hub.has("test.large")).toBe(true));
+    expect([hub.has("test.echo"), hub.has("test.huge")]).toEqual([true, false]);
+    expect(reports.flatMap(({ skipped }) => skipped)).toEqual([
+      { where: "test.huge", reason: expect.stringMatching(/cannot announce "test\.huge": its spec is too large\.$/) },
+    ]);
+    await hub.close();
   });
 
   test("transports that are opened together are closed one by one", async () => {

@@ -35,6 +35,9 @@ import { startTicks } from "./ticks.ts";
 
 const log = logger("transport", "bus");
 
+/** In bytes, and rather too large: what a message with one spec holds besides the spec. */
+const maxSpecsHeader = 8 * 1024;
+
 /** How a peer on a bus behaves. */
 export interface BusOptions {
   /**
@@ -89,6 +92,9 @@ export class BusTransport implements Transport, EngineEvents {
       maxOperations: this.#limits.operations,
       get maxPart() {
         return post.maxMessage / 4;
+      },
+      get maxSpec() {
+        return Math.max(post.maxMessage / 4, post.maxMessage - maxSpecsHeader);
       },
       gossip: (frame) => post.gossip(frame),
       onDeparted: (id) => this.#directory.noteServed(id),

@@ -15,6 +15,7 @@ function listen() {
   const book = new PeerBook({
     peerId: "me",
     maxPart: megabyte,
+    maxSpec: megabyte,
     maxOperations: 1_000,
     gossip,
     onDeparted: ignore,

@@ -11,6 +11,10 @@ const log = logger("transport", "bus");
 const maxPeers = 1_000;
 /** Characters of announcements that are kept, of all peers together; anybody can make up peers. */
 const maxKept = 128 * 1024 * 1024;
+/** Operations whose specs are too large are named up to this number. */
+const maxOmitted = 20;
+/** In bytes: room for one of them in a message. Longer ids are not named. */
+const maxIdSize = 330;
 /** A peer that was silent for this many beats is gone. */
 const silentBeats = 3;
 /** When somebody asks who is there, all answer; not all at once, and once for those who ask together (ms). */
@@ -25,6 +29,8 @@ interface KnownPeer {
   specs: OperationSpec[] | undefined;
   /** What it served before its latest announcement, until all parts of that are there. */
   before: OperationSpec[] | undefined;
+  /** Ids of operations whose specs are too large to be sent. */
+  omitted: string[];
   /** How long the messages were that this came in. */
   size: number;
   heardAt: number;
@@ -33,8 +39,10 @@ interface KnownPeer {
 /** What a peer book needs of its transport. */
 export interface PeerBookHost {
   readonly peerId: string;
-  /** How large one message should be at most, in bytes. */
+  /** How large one message should be at most, in bytes, unless a single spec is larger. */
   readonly maxPart: number;
+  /** How large the spec of one operation may be, in bytes. */
+  readonly maxSpec: number;
   readonly maxOperations: number;
   gossip(frame: { type: string }): void;
   /** A peer that served this operation left. */
@@ -71,8 +79,8 @@ export class PeerBook {
 
   watch(listener: (event: PeerEvent) => void): Unsubscribe {
     const stop = this.#events.on(listener);
-    for (const [peerId, { specs }] of [...this.#peers]) {
-      if (specs !== undefined) listener({ type: "peer.announced", peerId, specs });
+    for (const [peerId, { specs, omitted }] of [...this.#peers]) {
+      if (specs !== undefined) listener(toEvent(peerId, specs, omitted));
     }
     return stop;
   }
@@ -141,7 +149,7 @@ export class PeerBook {
     return true;
   }
 
-  #noteSpecs(peerId: string, revision: number, { part, parts, specs }: OtherFrame, size: number): boolean {
+  #noteSpecs(peerId: string, revision: number, { part, parts, specs, omitted }: OtherFrame, size: number): boolean {
     if (!isCount(part) || !isCount(parts) || !Array.isArray(specs) || parts > this.#host.maxOperations) return false;
     let peer = this.#peers.get(peerId);
     if (peer === undefined) {
@@ -152,6 +160,7 @@ export class PeerBook {
         parts: new Map(),
         specs: undefined,
         before: undefined,
+        omitted: [],
         size: 0,
         heardAt: this.#beat,
       };
@@ -165,19 +174,20 @@ export class PeerBook {
     this.#kept += size;
     peer.size += size;
     peer.parts.set(part, specs.filter(isNamed));
+    if (Array.isArray(omitted)) peer.omitted = omitted.filter(isName).slice(0, maxOmitted);
     if (peer.parts.size < parts) return true;
     const all = [...peer.parts].sort(([a], [b]) => a - b).flatMap(([, some]) => some);
     peer.parts.clear();
     peer.specs = all.slice(0, this.#host.maxOperations);
     this.#noteWithdrawn(peer);
-    this.#events.emit({ type: "peer.announced", peerId, specs: peer.specs });
+    this.#events.emit(toEvent(peerId, peer.specs, peer.omitted));
     return true;
   }
 
   #beginAnew(peer: KnownPeer, revision: number, count: number): void {
     this.#kept -= peer.size;
     const before = peer.specs ?? peer.before;
-    Object.assign(peer, { revision, count, parts: new Map(), specs: undefined, before, size: 0 });
+    Object.assign(peer, { revision, count, parts: new Map(), specs: undefined, before, omitted: [], size: 0 });
   }
 
   #noteWithdrawn(peer: KnownPeer): void {
@@ -205,11 +215,13 @@ export class PeerBook {
   }
 
   #tellSpecs(): void {
-    const { peerId, maxPart } = this.#host;
-    const parts = splitSpecs(this.#specs, maxPart);
+    const { peerId, maxPart, maxSpec } = this.#host;
+    const { parts, omitted } = splitSpecs(this.#specs, maxPart, maxSpec);
+    if (parts.length === 0) parts.push([]);
     for (const [part, specs] of parts.entries()) {
       const frame = { type: "link.specs", peerId, revision: this.#revision, part, parts: parts.length, specs };
-      this.#host.gossip(frame);
+      const named = part === 0 && omitted.length > 0 ? { omitted: nameOmitted(omitted, maxPart) } : {};
+      this.#host.gossip({ ...frame, ...named });
     }
   }
 
@@ -221,6 +233,16 @@ export class PeerBook {
 
 function toId({ namespace, name }: OperationSpec): string {
   return formatOperationId(namespace, name);
+}
+
+/** As many ids as a message can hold besides specs. */
+function nameOmitted(ids: readonly string[], maxPart: number): string[] {
+  const most = Math.min(maxOmitted, Math.floor(maxPart / maxIdSize));
+  return ids.filter((id) => Buffer.byteLength(JSON.stringify(id)) < maxIdSize).slice(0, most);
+}
+
+function toEvent(peerId: string, specs: OperationSpec[], omitted: string[]): PeerEvent {
+  return { type: "peer.announced", peerId, specs, ...(omitted.length > 0 && { omitted }) };
 }
 
 function isName(value: unknown): value is string {
