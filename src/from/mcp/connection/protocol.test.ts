@@ -4,23 +4,9 @@ import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Server } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
-import type { MCPElicitRequest } from "../config.ts";
 import { openConnection } from "./index.ts";
 import { importSDK } from "./load-sdk.ts";
-import { call, connect, program, serveHTTP } from "./testing.ts";
-
-/** A program that speaks 2026-07-28 only. */
-const modern = `
-  handlers.initialize = undefined;
-  const complete = (result) => ({ resultType: "complete", ...result });
-  handlers["server/discover"] = () => complete({
-    supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private",
-    _meta: { "io.modelcontextprotocol/serverInfo": { name: "new", version: "3" } },
-  });
-  const list = handlers["tools/list"], run = handlers["tools/call"];
-  handlers["tools/list"] = (message) => complete({ ...list(message), ttlMs: 0, cacheScope: "private" });
-  handlers["tools/call"] = (message) => { const result = run(message); return result && complete(result); };
-`;
+import { call, connect, modern, program, serveHTTP } from "./testing.ts";
 
 test("a program that refuses the handshake is asked for 2026-07-28, at restarts at once", async () => {
   const connection = await connect(program(`${modern} calls.die = () => process.exit(1);`));
@@ -168,70 +154,6 @@ test("what a server asks of us is refused, and runs nothing", async () => {
     "elicitation/create": -32601,
     "tools/call": -32601,
     nonsense: -32601,
-  });
-});
-
-const form = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
-
-test.each([
-  [
-    "legacy",
-    `calls.ask = (args, { id }) => {
-      handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.result)) });
-      send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
-    };`,
-  ],
-  [
-    "modern",
-    `${modern} handlers["tools/call"] = ({ params }) => params.inputResponses === undefined
-      ? { resultType: "input_required", inputRequests: { q: { method: "elicitation/create",
-          params: { message: "Who?", mode: "form", requestedSchema: ${JSON.stringify(form)} } } } }
-      : complete(text(JSON.stringify(params.inputResponses.q)));`,
-  ],
-])("a %s server that asks the user gets the answer of the handler", async (_, source) => {
-  const asked: MCPElicitRequest[] = [];
-  const connection = await connect({
-    ...program(source),
-    onElicit(request) {
-      asked.push(request);
-      return { action: "accept", content: { name: "Ada" } };
-    },
-  });
-
-  const answer = JSON.parse(await call(connection, "ask"));
-
-  expect(answer).toEqual({ action: "accept", content: { name: "Ada" } });
-  expect(asked).toMatchObject([{ server: "tiny", message: "Who?", mode: "form", requestedSchema: form }]);
-});
-
-test.each([
-  [
-    "throws",
-    () => {
-      throw new Error("s3cr3t: /home/ada/.token");
-    },
-  ],
-  ["answers with nothing", () => undefined as never],
-])("what a handler that %s failed with is not shown to the server", async (_, onElicit) => {
-  const source = `calls.ask = (args, { id }) => {
-    handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.error)) });
-    send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
-  };`;
-  const connection = await connect({ ...program(source), onElicit });
-
-  const answer = JSON.parse(await call(connection, "ask"));
-
-  expect(answer).toEqual({ code: -32603, message: "The request for input could not be answered." });
-});
-
-test("a question without a handler is told as what it is", async () => {
-  const source = `${modern} handlers["tools/call"] = () => ({ resultType: "input_required", requestState: "s",
-    inputRequests: { q: { method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } } } });`;
-  const connection = await connect(program(source));
-
-  await expect(call(connection, "ask")).rejects.toMatchObject({
-    code: "UNSUPPORTED_RESULT_TYPE",
-    data: { resultType: "input_required" },
   });
 });
 

@@ -40,6 +40,19 @@ calls.echo = (args) => text(JSON.stringify(args));
 calls.pid = () => text(String(process.pid));
 `;
 
+/** Makes a {@link program} speak 2026-07-28 only. */
+export const modern = `
+  handlers.initialize = undefined;
+  const complete = (result) => ({ resultType: "complete", ...result });
+  handlers["server/discover"] = () => complete({
+    supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private",
+    _meta: { "io.modelcontextprotocol/serverInfo": { name: "new", version: "3" } },
+  });
+  const list = handlers["tools/list"], run = handlers["tools/call"];
+  handlers["tools/list"] = (message) => complete({ ...list(message), ttlMs: 0, cacheScope: "private" });
+  handlers["tools/call"] = (message) => { const result = run(message); return result && complete(result); };
+`;
+
 /** How a program written in the test is started. */
 export function program(source = ""): Pick<MCPClientConfig, "command" | "args"> {
   return { command: process.execPath, args: ["-e", prelude + source] };
