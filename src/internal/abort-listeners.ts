@@ -70,3 +70,14 @@ function sweep(): void {
   });
   sweepAt = Math.max(fewestToSweep, 2 * listenedTo.length);
 }
+
+type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };
+
+const events = (
+  globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+).process?.getBuiltinModule?.("node:events") as Events | undefined;
+
+/** Keeps Node from warning about a signal to which foreign code adds one listener for every request. */
+export function allowManyListeners(signal: AbortSignal): void {
+  events?.setMaxListeners?.(0, signal);
+}

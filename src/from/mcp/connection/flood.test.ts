@@ -85,3 +85,18 @@ test("a program may print more than the limit as long as it answers in between",
 
   expect(await pidOf(connection)).toBe(pid);
 });
+
+test("many calls with one signal print no warning about listeners", async () => {
+  const warnings: Error[] = [];
+  const listener = (warning: Error) => warnings.push(warning);
+  process.on("warning", listener);
+  const source = 'calls.wait = (args, { id }) => void setTimeout(() => send({ id, result: text("done") }), 50);';
+  const connection = await connect(program(source));
+  const { signal } = new AbortController();
+
+  await Promise.all(Array.from({ length: 30 }, () => connection.callTool({ name: "wait" }, { tool: {}, signal })));
+
+  await new Promise(setImmediate); // warnings are emitted on a later turn
+  process.off("warning", listener);
+  expect(warnings).toEqual([]);
+});

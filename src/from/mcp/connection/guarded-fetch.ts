@@ -1,4 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { allowManyListeners } from "../../../internal/abort-listeners.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
 import { answerTooLarge, boundReading, cutBody } from "./bounded-body.ts";
@@ -117,15 +118,4 @@ function replaceBody(response: Response, body: ReadableStream<Uint8Array> | null
   Object.defineProperty(copy, "url", { value: response.url });
   Object.defineProperty(copy, "type", { value: response.type });
   return copy;
-}
-
-type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };
-
-const events = (
-  globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
-).process?.getBuiltinModule?.("node:events") as Events | undefined;
-
-/** The SDK hands one signal to every request of a connection, and Node warns about that. */
-function allowManyListeners(signal: AbortSignal): void {
-  events?.setMaxListeners?.(0, signal);
 }

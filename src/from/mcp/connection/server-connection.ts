@@ -1,3 +1,4 @@
+import { allowManyListeners } from "../../../internal/abort-listeners.ts";
 import { Emitter } from "../../../internal/emitter.ts";
 import { logger } from "../../../internal/log.ts";
 import { quote } from "../../../internal/text.ts";
@@ -178,6 +179,7 @@ export class ServerConnection implements MCPConnection {
     const timeout = options.timeout === undefined ? this.#setup.timeouts.request : toTimeLeft(options.timeout);
     if (signal?.aborted) throw this.#error("ABORTED", `${what} was aborted before it was asked for`, signal.reason);
     if (timeout === 0) throw this.#error("TIMEOUT", `no time was left for ${what}`);
+    if (signal !== undefined) allowManyListeners(signal);
     const requestOptions = { signal, timeout };
     const link = this.#link ?? (await this.#waitForLink(what, requestOptions));
     try {
