@@ -1,8 +1,9 @@
 /** `npm run worker-deaths`: loses workers at random moments of long calls and measures when callers are notified. */
 import type { BrokerName } from "../test/faults/brokers.ts";
-import { callTimeout, loseWorker, type Notice } from "../test/faults/worker-deaths.ts";
+import { callTimeout, loseWorker, type Notice, workerModule } from "../test/faults/worker-deaths.ts";
 import { startNATS } from "../test/services/nats.ts";
 import { startRedis } from "../test/services/redis.ts";
+import { bundleModule } from "../test/support/bundle-module.ts";
 import { readOptions } from "./read-options.ts";
 
 const help = `npm run worker-deaths -- [options]
@@ -32,9 +33,10 @@ const [kills, heartbeat, parallel] = [Number(values.kills), Number(values.heartb
 const signal = values.signal === "SIGSTOP" ? "SIGSTOP" : "SIGKILL";
 const promised = 3 * heartbeat + 1_000;
 
-for (const name of values.brokers.split(",")) await run(name as BrokerName);
+await using worker = await bundleModule(workerModule);
+for (const name of values.brokers.split(",")) await run(name as BrokerName, worker.url);
 
-async function run(broker: BrokerName): Promise<void> {
+async function run(broker: BrokerName, program: URL): Promise<void> {
   await using service = await (broker === "nats" ? startNATS() : startRedis());
   if (service === undefined) return console.log(`${broker}: there is no server to start.`);
   const { port } = service;
@@ -43,7 +45,7 @@ async function run(broker: BrokerName): Promise<void> {
   const lose = async () => {
     while (left-- > 0) {
       const ages = [Math.random() * (callTimeout - promised), Math.random() * 3 * heartbeat];
-      notices.push(...(await loseWorker({ broker, port, heartbeat, ages, signal })));
+      notices.push(...(await loseWorker({ broker, port, heartbeat, ages, signal, program })));
     }
   };
   await Promise.all(Array.from({ length: parallel }, lose));

@@ -18,6 +18,8 @@ const kinds: readonly Kind[] = [
     ...deadline(random),
   })),
   call(5, (random) => ({ operation: "chaos.hang", input: {}, timeout: random.integer(200, 2_000) })),
+  // Long enough to settle before its deadline when its worker is killed.
+  call(3, () => ({ operation: "chaos.hang", input: {}, timeout: longestDeadline })),
   call(12, (random) => ({
     operation: "chaos.again",
     input: { ms: random.integer(0, 300) },

@@ -36,7 +36,8 @@ export function startChild(
   }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv; program?: URL } = {},
 ): Child {
   const child: ChildProcess = fork(fileURLToPath(program), [broker, String(port), String(heartbeat), role], {
-    execArgv: ["--import", "tsx"],
+    // A module that was bundled is JavaScript, and there in a moment.
+    execArgv: program.pathname.endsWith(".ts") ? ["--import", "tsx"] : [],
     env: { ...process.env, ...env },
   });
   const said: Said[] = [];

@@ -4,14 +4,16 @@ import { PendingRequestMap } from "../../src/call/index.ts";
 import { startNATS } from "../services/nats.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";
+import { bundleModule } from "../support/bundle-module.ts";
 import { connectBroker } from "./brokers.ts";
 import { type Child, startWorker } from "./child.ts";
 import { outcome } from "./suite.ts";
-import { loseWorker } from "./worker-deaths.ts";
+import { loseWorker, workerModule } from "./worker-deaths.ts";
 
-const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
+const [nats, redis, bundle] = await Promise.all([startNATS(), startRedis(), bundleModule(workerModule)]);
+const program = bundle.url;
 afterAll(async () => {
-  await Promise.all([nats?.close(), redis?.close()]);
+  await Promise.all([nats?.close(), redis?.close(), bundle[Symbol.asyncDispose]()]);
 });
 
 const heartbeat = 500;
@@ -30,7 +32,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       const prefix = `lost-${prefixes}`;
       const calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat: beat, prefix }));
       const start = (env: NodeJS.ProcessEnv = {}) =>
-        startWorker(broker, port, { heartbeat: beat, env: { PREFIX: prefix, ...env } });
+        startWorker(broker, port, { heartbeat: beat, program, env: { PREFIX: prefix, ...env } });
       return { prefix, calls, start, [Symbol.asyncDispose]: () => calls.close() };
     };
     const soon = () => ({ deadline: Date.now() + timeout });
@@ -40,7 +42,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       async (signal) => {
         const ages = [0, 200, 600, 1_100, 2_300];
 
-        const notices = await loseWorker({ broker, port, heartbeat, ages, signal });
+        const notices = await loseWorker({ broker, port, heartbeat, ages, signal, program });
 
         expect(notices.filter(({ noticed }) => noticed > longest)).toEqual([]);
         expect(notices.map(({ code }) => code)).toEqual(ages.map(() => "UNAVAILABLE"));
@@ -53,7 +55,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test("a call fails soon after its worker was cut off from the broker", { timeout }, async () => {
       await using proxy = await startProxy(port);
       await using bus = await open();
-      await using worker = await startWorker(broker, proxy.port, { heartbeat, env: { PREFIX: bus.prefix } });
+      await using worker = await startWorker(broker, proxy.port, { heartbeat, program, env: { PREFIX: bus.prefix } });
       const call = outcome(bus.calls.call("work.hang", { n: 1 }, soon()));
       await worker.heard("started");
 
@@ -122,7 +124,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test("a caller that was blocked for three heartbeats reads first what came meanwhile", { timeout }, async () => {
       const port = service?.port ?? 0;
       const prefix = `blocked-${broker}`;
-      await using worker = await startWorker(broker, port, { heartbeat, env: { PREFIX: prefix } });
+      await using worker = await startWorker(broker, port, { heartbeat, program, env: { PREFIX: prefix } });
       await using calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat, prefix }));
       const failed: string[] = [];
 

@@ -8,8 +8,8 @@ import type { Invariant, Violation } from "./violation.ts";
 export interface Surroundings {
   readonly promises: Promises;
   readonly disturbances: readonly Disturbance[];
-  /** Who was killed. */
-  readonly killed: ReadonlySet<string>;
+  /** Who was killed, and when. */
+  readonly killed: ReadonlyMap<string, number>;
   /** When event loops were held up, by process. */
   readonly loops: ReadonlyMap<string, readonly LoopHeldUp[]>;
   /** When the last thing happened. */
@@ -29,6 +29,7 @@ export function checkCall(trace: Trace, surroundings: Surroundings): Violation[]
     ...checkOutcome(trace, asked),
     ...checkValues(trace, asked),
     ...started.flatMap((start) => checkLeftRunning(trace, asked, start, surroundings)),
+    ...started.flatMap((start) => checkLoss(trace, asked, start, surroundings)),
   ];
 }
 
@@ -120,6 +121,20 @@ function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundin
   if (over === undefined) return [violation(trace, "I6", "a handler was never told that nobody waits for it")];
   if (wasDisturbed(disturbances, asked.transport, due, due + promises.stop)) return [];
   return [violation(trace, "I6", `a handler was told ${inMs(over - due)} late that nobody waits for it`)];
+}
+
+/** The caller of a worker that was killed is notified long before its deadline, where nothing else was broken. */
+function checkLoss(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
+  const { promises, killed, disturbances } = surroundings;
+  const settled = trace.settled[0];
+  const lostAt = Math.max(killed.get(start.by) ?? Number.POSITIVE_INFINITY, start.at);
+  // An idempotent call goes on elsewhere. Values that were sent before the loss may be read at any later time.
+  if (settled === undefined || asked.isIdempotent === true || asked.values !== undefined) return [];
+  if (settled.at - lostAt <= promises.loss) return [];
+  if (settled.at - lostAt - heldUp(surroundings, asked.by, lostAt, settled.at) <= promises.loss) return [];
+  const others = disturbances.filter(({ fault }) => fault !== "worker killed");
+  if (wasDisturbed(others, asked.transport, start.at, settled.at)) return [];
+  return [violation(trace, "I13", `it settled ${inMs(settled.at - lostAt)} after its worker was killed`)];
 }
 
 /** For how long, between two moments, the event loop of a process was held up. */

@@ -176,6 +176,22 @@ const cases: Record<string, Case> = {
       asked(6_000, { call: "b" }),
     ],
   },
+  "I13, late": {
+    breaks: [asked(0, { deadline: 9_000 }), started(1), killed(10, "worker"), failed(2_600, "UNAVAILABLE")],
+    says: "it settled 2590 ms after its worker was killed",
+    keeps: [asked(0, { deadline: 9_000 }), started(1), killed(10, "worker"), failed(2_400, "UNAVAILABLE")],
+  },
+  "I13, late, though something else was broken": {
+    breaks: [
+      ...[asked(0, { deadline: 9_000 }), started(2_000), killed(2_010, "worker"), failed(4_700, "UNAVAILABLE")],
+      ...broken(10, 20),
+    ],
+    says: "it settled 2690 ms after its worker was killed",
+    keeps: [
+      ...[asked(0, { deadline: 9_000 }), started(2_000), killed(2_010, "worker"), failed(4_700, "UNAVAILABLE")],
+      ...broken(2_500, 2_600),
+    ],
+  },
   "I12, started": {
     breaks: [asked(0, { isDenied: true }), ...run, failed(3, "ACCESS_DENIED")],
     says: "a denied call was started",

@@ -18,7 +18,7 @@ export function checkHistory(events: readonly HistoryEvent[], promises: Partial<
   const surroundings = {
     promises: promised,
     disturbances: findDisturbances(ordered),
-    killed: new Set(ordered.flatMap((event) => (event.kind === "killed" ? [event.who] : []))),
+    killed: new Map(ordered.flatMap((event) => (event.kind === "killed" ? [[event.who, event.at] as const] : []))),
     loops: groupBy(
       ordered.filter((event) => event.kind === "loop"),
       ({ by }) => by,

@@ -8,6 +8,8 @@ export interface Promises {
   abort: number;
   /** A handler hears within this time that nobody waits for it any more, where nothing was broken in between. */
   stop: number;
+  /** A call settles at most this long after its worker was killed, where nothing else was broken. */
+  loss: number;
   /** How often an idempotent operation may be started for one call, by transport. Everything else: once. */
   repeats: Record<string, number>;
   /** A new call works at most this long after everything is whole again. */
@@ -26,6 +28,7 @@ export const defaultPromises: Promises = {
   start: 250,
   abort: 250,
   stop: 2_000,
+  loss: 3 * 500 + 1_000, // three heartbeats, as short as they are in these runs
   repeats: { nats: 3, redis: 3 },
   heal: 5_000,
   memory: 50 * 1024 * 1024,
@@ -34,12 +37,13 @@ export const defaultPromises: Promises = {
 
 /** The same with so many times as much time, for a machine that is busy with other things. */
 export function promiseWithPatience(factor: number): Partial<Promises> {
-  const { settle, start, abort, stop, heal } = defaultPromises;
+  const { settle, start, abort, stop, loss, heal } = defaultPromises;
   return {
     settle: settle * factor,
     start: start * factor,
     abort: abort * factor,
     stop: stop * factor,
+    loss: loss * factor,
     heal: heal * factor,
   };
 }

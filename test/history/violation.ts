@@ -14,6 +14,7 @@ export const invariants = {
   I10: "no value of a subscription is lost, doubled or swapped without an error",
   I11: "a new call works soon after everything is whole again",
   I12: "what is denied stays denied",
+  I13: "a call settles within three heartbeats and a second after its worker was killed",
 } as const;
 
 /** The number of an invariant. */
