@@ -12,9 +12,10 @@ import {
 import type { CallContext, ContextHost } from "./call-context.ts";
 import type { Entry } from "./entry.ts";
 import { createTrustedEnv } from "./env.ts";
+import { raise } from "./failures.ts";
 import { Guard } from "./guard.ts";
 import { describeCall } from "./observe.ts";
-import { Prepared, raise } from "./prepared.ts";
+import { Prepared } from "./prepared.ts";
 import { reportListener } from "./reports.ts";
 import type { CallEvent, ChangeEvent, CustomAuth, Middleware, RegistryOptions } from "./types.ts";
 

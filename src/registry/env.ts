@@ -9,8 +9,8 @@ import type {
 import { CallContext, earlier } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import { execute, executeChecked } from "./execute.ts";
+import { notStarted } from "./failures.ts";
 import { baseSignal, type MergedOptions } from "./guard.ts";
-import { notStarted } from "./prepared.ts";
 
 /** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
 export type NestedMode = "trust" | "attenuate";

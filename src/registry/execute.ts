@@ -2,9 +2,10 @@ import { isPlainPromise } from "../internal/plain-promise.ts";
 import type { CallOptions, ResponseEnvelope } from "../operation/index.ts";
 import { type Arrival, CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
+import { notStarted } from "./failures.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import { observe } from "./observe.ts";
-import { notStarted, type Prepared } from "./prepared.ts";
+import type { Prepared } from "./prepared.ts";
 import { reportLate } from "./reports.ts";
 import { acceptAndAuthorise, admit, isExempt, runHandler } from "./steps.ts";
 

@@ -11,7 +11,7 @@ import {
   timedOut,
 } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
-import { raise } from "./prepared.ts";
+import { raise } from "./failures.ts";
 
 /** Why a call was given up before its handler answered. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };

@@ -13,7 +13,8 @@ import {
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import type { Entry } from "./entry.ts";
-import { notStarted, type Prepared, raise } from "./prepared.ts";
+import { notStarted, raise } from "./failures.ts";
+import type { Prepared } from "./prepared.ts";
 
 /** Find and scopes, the steps before the input is looked at. Throws a `CallError`. */
 export function admit(

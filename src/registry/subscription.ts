@@ -13,9 +13,10 @@ import {
 } from "../operation/index.ts";
 import { type Arrival, CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
+import { notStarted, raise } from "./failures.ts";
 import { createGuard, type Ending, Guard } from "./guard.ts";
 import { beginObserving, describeCall } from "./observe.ts";
-import { notStarted, type Prepared, raise } from "./prepared.ts";
+import type { Prepared } from "./prepared.ts";
 import { reportAbandoned } from "./reports.ts";
 import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
 

@@ -8,6 +8,7 @@ export {
   isPlainAtRoot,
   type Normalised,
   type PlainForm,
+  restoreDigits,
   toCallerView,
 } from "./normalise/index.ts";
 export { SchemaError } from "./schema-error.ts";

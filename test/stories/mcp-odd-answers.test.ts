@@ -151,6 +151,13 @@ describe("results", () => {
     ]);
   });
 
+  test("integers beyond 2^53 are reported, and never converted", async () => {
+    const { data, meta } = await answer("person", { content: [], structuredContent: { name: 2 ** 53, age: 2 ** 60 } });
+
+    expect(data).toEqual({ name: 2 ** 53, age: 2 ** 60 });
+    expect(meta.drift?.map(({ kind, path }) => `${kind} ${path}`).sort()).toEqual(["mismatch /age", "mismatch /name"]);
+  });
+
   test("an error is an envelope whose content nobody touches", async () => {
     const structuredContent = { name: 1, excess: true };
 

@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { isUnsafe, noteInexact, noteUnsafeIntegers } from "../../internal/exact-json.ts";
 import { CallError, type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } from "../../operation/index.ts";
 import { compileSchema } from "../../schema/index.ts";
 import type { RawResult } from "./connection/index.ts";
@@ -31,7 +32,9 @@ export function toMCPEnvelope(result: RawResult, rules: ResultRules): ResponseEn
     ...(structuredContent !== undefined && { structuredContent }),
     ...(isObject(result._meta) && { _meta: result._meta }),
   };
-  return mcpEnvelope(chooseData(content, structuredContent, isError, rules), meta);
+  const envelope = mcpEnvelope(chooseData(content, structuredContent, isError, rules), meta);
+  if (!isError) noteLostDigits(envelope);
+  return envelope;
 }
 
 function chooseData(
@@ -46,6 +49,13 @@ function chooseData(
   if (isError || rules.outputSchema === undefined) return content;
   const parsed = parseOnlyText(content, rules.outputSchema, rules.isWrapped);
   return parsed === undefined ? content : parsed.value;
+}
+
+/** The text of a message is gone by now, so that any integer beyond 2^53 may have lost digits. */
+function noteLostDigits(envelope: ResponseEnvelope): void {
+  const { data } = envelope;
+  if (typeof data === "number" && isUnsafe(data)) noteInexact(envelope, "data", undefined);
+  else noteUnsafeIntegers(data);
 }
 
 /** Whatever else a result says, it is an object, and it is not a question. */

@@ -1,9 +1,12 @@
+import { isUnsafe } from "../../internal/exact-json.ts";
+
 /** Type names that a value can be converted to, in the order in which they are tried. */
 const targets = ["integer", "number", "boolean", "string"] as const;
 
 /**
  * Converts a scalar to one of the wanted types when nothing is lost: numeric text to a number, `"true"` and `"false"`
- * to a boolean, a finite number or a boolean to text. `undefined` when that is not possible or does not `fit`.
+ * to a boolean, a number or a boolean to text. An integer beyond 2^53 has lost digits already and is never converted.
+ * `undefined` when that is not possible or does not `fit`.
  */
 export function convertScalar(
   value: unknown,
@@ -27,7 +30,7 @@ function convertTo(target: (typeof targets)[number], value: unknown): string | n
       return value === "true" ? true : value === "false" ? false : undefined;
     case "string":
       if (typeof value === "boolean") return String(value);
-      return typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0) ? String(value) : undefined;
+      return typeof value === "number" && !isUnsafe(value) && !Object.is(value, -0) ? String(value) : undefined;
   }
 }
 

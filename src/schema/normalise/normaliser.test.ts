@@ -386,6 +386,8 @@ describe("converting", () => {
     ["boolean", "TRUE"],
     ["boolean", 1],
     ["string", Number.NaN],
+    ["string", 2 ** 53],
+    ["string", -(2 ** 60)],
     ["string", Number.POSITIVE_INFINITY],
     ["string", -0],
     ["string", null],

@@ -1,12 +1,29 @@
+import { isInexactText, noteInexact, parseExactly } from "../../../internal/exact-json.ts";
+import type { ResponseEnvelope } from "../../../operation/index.ts";
+
 /** Thrown by {@link parseJSON} for text that nests too deep. */
 export class TooDeep extends Error {}
 
-/** Parses JSON that came from outside, after looking how deep it nests. A leading byte order mark is skipped. */
+/**
+ * Parses JSON that came from outside, after looking how deep it nests. Numbers that lost digits are noted beside the
+ * objects that hold them. A leading byte order mark is skipped.
+ */
 export function parseJSON(text: string, maxDepth: number): unknown {
-  const json = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+  const json = withoutMark(text);
   // Every level costs two characters, so short text cannot nest too deep.
   if (json.length > maxDepth * 2 && nestsDeeper(json, maxDepth)) throw new TooDeep();
-  return JSON.parse(json);
+  return parseExactly(json);
+}
+
+/** Notes the digits of data that is one number, beside the envelope that holds it. */
+export function noteNumber(envelope: ResponseEnvelope, text: string): void {
+  if (typeof envelope.data !== "number") return;
+  const digits = withoutMark(text).trim();
+  if (isInexactText(digits)) noteInexact(envelope, "data", digits);
+}
+
+function withoutMark(text: string): string {
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 function nestsDeeper(json: string, maxDepth: number): boolean {

@@ -1,7 +1,7 @@
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { EndpointPlan } from "../plan.ts";
 import { badResponse, tooLarge } from "./errors.ts";
-import { parseJSON, TooDeep } from "./json.ts";
+import { noteNumber, parseJSON, TooDeep } from "./json.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
 import { BodyTooLarge, readBody } from "./read-body.ts";
 import { redact, redactDeep } from "./redact.ts";
@@ -34,7 +34,9 @@ export function compileResponse(
       if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the answer", limits.responseBytes);
       throw error;
     }
-    return httpEnvelope(toData(bytes, meta, request), meta);
+    const envelope = httpEnvelope(toData(bytes, meta, request), meta);
+    if (typeof envelope.data === "number") noteNumber(envelope, decode(bytes, meta.contentType) ?? "");
+    return envelope;
   }
 
   function toData(

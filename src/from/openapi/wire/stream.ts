@@ -9,6 +9,7 @@ import type { Exchange } from "./exchange.ts";
 import { createFramer, type FramedItem, type Framer } from "./framing.ts";
 import { isHeaderValue } from "./headers.ts";
 import { compileItem, endOfStream } from "./item.ts";
+import { noteNumber } from "./json.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
 import { abandon } from "./read-body.ts";
@@ -251,7 +252,9 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     const { statusCode, headers, contentType } = this.#facts!;
     const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
     // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
-    return { data, meta: { source: "http", statusCode, headers, contentType, event } };
+    const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
+    if (typeof data === "number") noteNumber(envelope, text);
+    return envelope;
   }
 
   /** Ends at an item: nothing behind it counts, not even that the connection was lost there. */

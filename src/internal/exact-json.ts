@@ -1,0 +1,177 @@
+/**
+ * Numbers of foreign JSON that a double cannot hold: integers beyond 2^53 and what overflows. `JSON.parse` rounds them
+ * without a word, so the digits are kept beside the object that holds the number.
+ */
+const digitsByHolder = new WeakMap<object, Map<string, string | undefined>>();
+/** Objects with such a number in them, or deeper. */
+const holders = new WeakSet<object>();
+
+/** Most responses have no such number, and need no more than this look at their text. */
+const suspicious = /(?:^|[\s:,[-])\d{16}|\d[eE]\+?\d{3,}(?:[\s,\]}]|$)/;
+
+/** Whether an object holds numbers that lost digits when they were read. */
+export function holdsInexact(value: unknown): value is object {
+  return typeof value === "object" && value !== null && holders.has(value);
+}
+
+/** The numbers right in this object that lost digits, by key, with their digits where those are known. */
+export function inexactNumbersIn(holder: object): ReadonlyMap<string, string | undefined> | undefined {
+  return digitsByHolder.get(holder);
+}
+
+/** Notes that the number at a key of an object is not what its text said. */
+export function noteInexact(holder: object, key: string, digits: string | undefined): void {
+  let digitsByKey = digitsByHolder.get(holder);
+  if (digitsByKey === undefined) {
+    digitsByKey = new Map();
+    digitsByHolder.set(holder, digitsByKey);
+  }
+  digitsByKey.set(key, digits);
+  holders.add(holder);
+}
+
+/** Whether JSON text is one number that a double cannot hold. */
+export function isInexactText(text: string): boolean {
+  return suspicious.test(text) && /^-?[\d.eE+-]+$/.test(text) && isInexact(text);
+}
+
+/** `JSON.parse` that notes which numbers lost digits. */
+export function parseExactly(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || !suspicious.test(text)) return value;
+  const quoted = quoteInexact(text);
+  if (toFind > 0) compare(value, JSON.parse(quoted));
+  return value;
+}
+
+/** Notes integers beyond 2^53 in values whose text is gone. */
+export function noteUnsafeIntegers(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  let isHolder = false;
+  for (const key of Object.keys(value)) {
+    const held = (value as Record<string, unknown>)[key];
+    if (typeof held === "number" ? isUnsafe(held) : noteUnsafeIntegers(held)) {
+      isHolder = true;
+      if (typeof held === "number") noteInexact(value, key, undefined);
+    }
+  }
+  if (isHolder) holders.add(value);
+  return isHolder;
+}
+
+/** Whether a number is an integer beyond 2^53, or none at all. */
+export function isUnsafe(value: number): boolean {
+  return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+}
+
+/** Whether digits say another number than the double that was made of them. */
+export function hasLost(value: number, digits: string | undefined): boolean {
+  if (digits === undefined || !Number.isFinite(value) || digits.length > maxExactDigits) return true;
+  return BigInt(digits) !== BigInt(value);
+}
+
+/** The largest double has 309 digits. */
+const maxExactDigits = 400;
+
+/** So many numbers of one text are noted. Far more than anyone reads of, and few enough to take little time. */
+const maxNoted = 50_000;
+/** How many of the quoted numbers have not been found yet. */
+let toFind = 0;
+
+/** Finds numbers in the one value that are strings in the other. */
+function compare(value: object, quoted: object): boolean {
+  const isHolder = Array.isArray(value)
+    ? compareItems(value, quoted as unknown[])
+    : compareProperties(value as Record<string, unknown>, quoted as Record<string, unknown>);
+  if (isHolder) holders.add(value);
+  return isHolder;
+}
+
+function compareItems(value: unknown[], quoted: readonly unknown[]): boolean {
+  let isHolder = false;
+  for (let index = 0; index < quoted.length && toFind > 0; index++) {
+    const before = value[index];
+    if (typeof before === "number" && typeof quoted[index] === "string") {
+      found(value, String(index), quoted[index] as string);
+      isHolder = true;
+    } else if (typeof before === "object" && before !== null && compare(before, quoted[index] as object)) {
+      isHolder = true;
+    }
+  }
+  return isHolder;
+}
+
+function compareProperties(value: Record<string, unknown>, quoted: Readonly<Record<string, unknown>>): boolean {
+  let isHolder = false;
+  for (const key in quoted) {
+    if (toFind === 0) break;
+    const before = value[key];
+    if (typeof before === "number" && typeof quoted[key] === "string") {
+      found(value, key, quoted[key]);
+      isHolder = true;
+    } else if (typeof before === "object" && before !== null && compare(before, quoted[key] as object)) {
+      isHolder = true;
+    }
+  }
+  return isHolder;
+}
+
+function found(holder: object, key: string, digits: string): void {
+  noteInexact(holder, key, digits);
+  toFind -= 1;
+}
+
+/** The same JSON with quotes around each number that a double cannot hold, and how many those are in `toFind`. */
+function quoteInexact(text: string): string {
+  let quoted = "";
+  let copied = 0;
+  toFind = 0;
+  for (let index = 0; index < text.length && toFind < maxNoted; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x22) {
+      index = endOfString(text, index + 1);
+    } else if (isDigit(code) || code === 0x2d) {
+      const end = endOfNumber(text, index);
+      const literal = text.slice(index, end);
+      if (isInexact(literal)) {
+        quoted += `${text.slice(copied, index)}"${literal}"`;
+        copied = end;
+        toFind += 1;
+      }
+      index = end - 1;
+    }
+  }
+  return quoted + text.slice(copied);
+}
+
+function isInexact(literal: string): boolean {
+  if (literal.length < minSuspicious) return false;
+  const number = Number(literal);
+  return /[.eE]/.test(literal) ? !Number.isFinite(number) : !Number.isSafeInteger(number);
+}
+
+/** `1e309` overflows; anything shorter is held. */
+const minSuspicious = 5;
+
+function endOfNumber(text: string, from: number): number {
+  let end = from + 1;
+  for (; end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    const isPart = isDigit(code) || code === 0x2e || code === 0x2b || code === 0x2d || (code | 0x20) === 0x65;
+    if (!isPart) break;
+  }
+  return end;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** The text is valid JSON, so that every string ends. */
+function endOfString(text: string, from: number): number {
+  for (let end = text.indexOf('"', from); ; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+}
