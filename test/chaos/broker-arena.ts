@@ -12,6 +12,7 @@ import { Post } from "./post.ts";
 import type { Random } from "./random.ts";
 import { Seats } from "./seats.ts";
 import { busHeartbeat } from "./settings.ts";
+import { createSilentCloses } from "./silent-closes.ts";
 import { createNATSStranger, createRedisStranger } from "./strangers.ts";
 
 /** Two callers and two worker processes at a broker, each behind a link of its own. */
@@ -31,6 +32,7 @@ export async function createBrokerArena(
   await Promise.all(posts.map((post) => post.start()));
   const seats = new Seats(transport, folder, (index) => connect(transport, callerLinks[index]!.port));
   await seats.fill(callerLinks.length);
+  const silentCloses = createSilentCloses(transport, broker.port, recorder);
   const stranger = await (transport === "nats" ? createNATSStranger : createRedisStranger)(broker.port, recorder);
 
   return {
@@ -40,13 +42,15 @@ export async function createBrokerArena(
     },
     faults: [
       ...createLinkFaults(links),
-      ...createWorkerFaults(posts, "overlapping"),
+      ...createWorkerFaults(posts, "overlapping", () => seats.callers),
       ...createBrokerFaults(broker),
+      silentCloses.fault,
       ...stranger.faults,
       seats.createFault(1),
     ],
     async close() {
       await seats.close();
+      await silentCloses.settled();
       await Promise.all(posts.map((post) => post.close()));
       await stranger.close();
       await Promise.all(links.map((link) => link.close()));

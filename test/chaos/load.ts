@@ -52,6 +52,12 @@ const kinds: readonly Kind[] = [
     ...(random.chance(0.3) ? { pace: random.integer(1, 15) } : {}),
     ...(random.chance(0.3) ? deadline(random) : {}),
   })),
+  // Open for so long that a worker has to drain with it.
+  stream(1, (random) => ({
+    operation: "chaos.count",
+    input: { values: 1_000_000, ms: random.integer(10, 30) },
+    leaveAfter: random.integer(200, 500),
+  })),
 ];
 
 /** Makes a random call and resolves when it has settled. */

@@ -92,6 +92,7 @@ export class Post {
   async #drain({ name, child }: { name: string; child: ChildProcess }): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
+    const started = performance.now();
     child.kill("SIGCONT"); // a process that stands still hears nothing
     child.kill("SIGTERM");
     const code = await within(closeTimeout, exited).then(
@@ -102,7 +103,8 @@ export class Post {
       this.#recorder.record({ kind: "killed", who: name });
       child.kill("SIGKILL");
     }
-    this.#recorder.record({ kind: "closed", who: name, left: code === 0 ? [] : [`exit code: ${code}`] });
+    const took = performance.now() - started;
+    this.#recorder.record({ kind: "closed", who: name, left: code === 0 ? [] : [`exit code: ${code}`], took });
   }
 }
 

@@ -37,7 +37,7 @@ export async function createWebSocketArena(folder: string, random: Random): Prom
     },
     faults: [
       ...createLinkFaults(links),
-      ...createWorkerFaults(posts, "one after the other"),
+      ...createWorkerFaults(posts, "one after the other", () => seats.callers),
       createGarbageFault(ports, recorder),
       seats.createFault(1),
     ],

@@ -1,4 +1,4 @@
-import { type Disturbance, wasDisturbed } from "./disturbances.ts";
+import { cutTime, type Disturbance, wasDisturbed } from "./disturbances.ts";
 import type { Asked, HistoryEvent, LoopHeldUp, Started } from "./events.ts";
 import type { Promises } from "./promises.ts";
 import { eventsOf, type Trace } from "./trace.ts";
@@ -123,7 +123,7 @@ function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundin
   return [violation(trace, "I6", `a handler was told ${inMs(over - due)} late that nobody waits for it`)];
 }
 
-/** The caller of a worker that was killed is notified long before its deadline, where nothing else was broken. */
+/** The caller of a worker that was killed is notified long before its deadline, however many other workers fail. */
 function checkLoss(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
   const { promises, killed, disturbances } = surroundings;
   const settled = trace.settled[0];
@@ -131,9 +131,10 @@ function checkLoss(trace: Trace, asked: Asked, start: Started, surroundings: Sur
   // An idempotent call goes on elsewhere. Values that were sent before the loss may be read at any later time.
   if (settled === undefined || asked.isIdempotent === true || asked.values !== undefined) return [];
   if (settled.at - lostAt <= promises.loss) return [];
-  if (settled.at - lostAt - heldUp(surroundings, asked.by, lostAt, settled.at) <= promises.loss) return [];
-  const others = disturbances.filter(({ fault }) => fault !== "worker killed");
-  if (wasDisturbed(others, asked.transport, start.at, settled.at)) return [];
+  // A caller that is paused, or whose link or broker is cut, cannot be notified.
+  const excused =
+    cutTime(disturbances, asked.transport, lostAt, settled.at) + heldUp(surroundings, asked.by, lostAt, settled.at);
+  if (settled.at - lostAt - excused <= promises.loss) return [];
   return [violation(trace, "I13", `it settled ${inMs(settled.at - lostAt)} after its worker was killed`)];
 }
 

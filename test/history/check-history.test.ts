@@ -33,8 +33,8 @@ const closed = (at: number, ...left: string[]): HistoryEvent => ({
   who: "hub",
   left,
 });
-const broken = (from: number, to: number, id = "f"): HistoryEvent[] => [
-  { kind: "injected", at: from, by: "driver", fault: "stop", transport: "redis", id },
+const broken = (from: number, to: number, id = "f", fault = "stop"): HistoryEvent[] => [
+  { kind: "injected", at: from, by: "driver", fault, transport: "redis", id },
   { kind: "healed", at: to, by: "driver", transport: "redis", id },
 ];
 const values = (at: number, ...numbers: number[]): Received[] =>
@@ -123,6 +123,11 @@ const cases: Record<string, Case> = {
     says: "hub left behind: 2 pending calls, 1 socket",
     keeps: [closed(0)],
   },
+  "I6, a drain that takes too long": {
+    breaks: [{ ...closed(0), took: 15_001 } as HistoryEvent],
+    says: "hub took 15001 ms to drain",
+    keeps: [{ ...closed(0), took: 15_000 } as HistoryEvent],
+  },
   "I6, a handler that was never told": {
     breaks: [asked(0), started(1), ...broken(2, 900), failed(1_000, "TIMEOUT"), closed(9_000)],
     says: "a handler was never told that nobody waits for it",
@@ -189,7 +194,7 @@ const cases: Record<string, Case> = {
     says: "it settled 2690 ms after its worker was killed",
     keeps: [
       ...[asked(0, { deadline: 9_000 }), started(2_000), killed(2_010, "worker"), failed(4_700, "UNAVAILABLE")],
-      ...broken(2_500, 2_600),
+      ...broken(2_500, 2_600, "f", "link cut"),
     ],
   },
   "I12, started": {

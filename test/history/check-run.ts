@@ -14,10 +14,13 @@ export function checkRun(events: readonly HistoryEvent[], traces: readonly Trace
   ];
 }
 
-function checkEvent(event: HistoryEvent, { loop, secrets }: Promises): Violation[] {
+function checkEvent(event: HistoryEvent, { loop, drain, secrets }: Promises): Violation[] {
   const events = [event];
   if (event.kind === "closed" && event.left.length > 0) {
     return [{ invariant: "I6", message: `${event.who} left behind: ${event.left.join(", ")}`, events }];
+  }
+  if (event.kind === "closed" && event.took !== undefined && event.took > drain) {
+    return [{ invariant: "I6", message: `${event.who} took ${Math.round(event.took)} ms to drain`, events }];
   }
   if (event.kind === "loop" && loop !== undefined && event.delay > loop) {
     return [{ invariant: "I8", message: `${event.by} stood still for ${Math.round(event.delay)} ms`, events }];

@@ -29,3 +29,20 @@ export function wasDisturbed(all: readonly Disturbance[], transport: string, fro
       disturbance.transport === transport && disturbance.from <= to && disturbance.to + aftermath >= from,
   );
 }
+
+/** For how long, between two moments, a link or the broker of a transport was broken, or had just been. In ms. */
+export function cutTime(all: readonly Disturbance[], transport: string, from: number, to: number): number {
+  let total = 0;
+  let counted = from;
+  const cuts = all.filter(
+    (disturbance) => disturbance.transport === transport && /^(link|broker)/.test(disturbance.fault),
+  );
+  for (const cut of cuts.sort((a, b) => a.from - b.from)) {
+    const begin = Math.max(counted, cut.from);
+    const end = Math.min(to, cut.to + aftermath);
+    if (end <= begin) continue;
+    total += end - begin;
+    counted = end;
+  }
+  return total;
+}

@@ -99,6 +99,8 @@ export interface Closed extends Happening {
   kind: "closed";
   who: string;
   left: string[];
+  /** How long closing took, in ms, where that is promised. */
+  took?: number;
 }
 
 /** How much memory a process holds, after a collection. */

@@ -10,6 +10,8 @@ export interface Promises {
   stop: number;
   /** A call settles at most this long after its worker was killed, where nothing else was broken. */
   loss: number;
+  /** A worker that drains ends within this time: what the drain waits for, and a margin for closing its links. */
+  drain: number;
   /** How often an idempotent operation may be started for one call, by transport. Everything else: once. */
   repeats: Record<string, number>;
   /** A new call works at most this long after everything is whole again. */
@@ -29,6 +31,7 @@ export const defaultPromises: Promises = {
   abort: 250,
   stop: 2_000,
   loss: 3 * 500 + 1_000, // three heartbeats, as short as they are in these runs
+  drain: 15_000,
   repeats: { nats: 3, redis: 3 },
   heal: 5_000,
   memory: 50 * 1024 * 1024,
@@ -37,13 +40,14 @@ export const defaultPromises: Promises = {
 
 /** The same with so many times as much time, for a machine that is busy with other things. */
 export function promiseWithPatience(factor: number): Partial<Promises> {
-  const { settle, start, abort, stop, loss, heal } = defaultPromises;
+  const { settle, start, abort, stop, loss, drain, heal } = defaultPromises;
   return {
     settle: settle * factor,
     start: start * factor,
     abort: abort * factor,
     stop: stop * factor,
     loss: loss * factor,
+    drain: drain * factor,
     heal: heal * factor,
   };
 }
