@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
+import { createSocketController } from "../bus/index.ts";
 import { loadNATSClient } from "./load-client.ts";
 
 /** What the client exports and does not declare: how `connect()` builds a connection. */
@@ -67,7 +68,7 @@ const channel = "net.client.socket";
 /** The socket of the latest attempt to connect. */
 class DialedSocket {
   #socket: Socket | undefined;
-  readonly #destroyed = new AbortController();
+  readonly #destroyed = createSocketController();
 
   /** Aborts when every socket must be destroyed, also one that is created later in an attempt. */
   get signal(): AbortSignal {

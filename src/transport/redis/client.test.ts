@@ -10,10 +10,10 @@ async function strategyFrom(strategy: Strategy): Promise<Strategy> {
     options: { socket: { reconnectStrategy: strategy } },
     duplicate(overrides: object) {
       given = overrides;
-      return {} as RedisClient;
+      return { destroy() {} } as Partial<RedisClient> as RedisClient;
     },
   };
-  const createClient = await createClientMaker({ client, heartbeat: 1_000, signal: new AbortController().signal });
+  const createClient = await createClientMaker({ client, heartbeat: 1_000 });
   createClient();
   return given.socket!.reconnectStrategy!;
 }

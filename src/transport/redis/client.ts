@@ -1,7 +1,7 @@
 import type * as Redis from "@redis/client";
 import { maxTimerDelay } from "../../internal/timers.ts";
 import { CallError, resolveDuration } from "../../operation/index.ts";
-import { cannotConnect, credentialsRefused } from "../bus/index.ts";
+import { cannotConnect, createSocketController, credentialsRefused } from "../bus/index.ts";
 import { isDenial } from "./errors.ts";
 
 const packageName = "@redis/client";
@@ -41,8 +41,6 @@ interface RedisPlace {
 export interface RedisConnectOptions extends RedisPlace {
   /** Milliseconds between signs of life; a server that is silent for three is given up. */
   heartbeat: number;
-  /** Destroys every socket, also one that is not connected yet, which the client itself cannot reach. */
-  signal: AbortSignal;
 }
 
 /** In ms. A shorter silence is a busy process more often than a lost link: its timers fire before it reads. */
@@ -56,7 +54,7 @@ let template: RedisTemplate | undefined;
  * every server, and keep nothing to be sent later: a request that comes late is worse than one that fails.
  */
 export async function createClientMaker(options: RedisConnectOptions): Promise<() => RedisClient> {
-  const { url, client, connect, heartbeat, signal } = options;
+  const { url, client, connect, heartbeat } = options;
   const own = {
     RESP: 2 as const,
     maintNotifications: "disabled" as const, // only RESP 3 has them
@@ -64,9 +62,9 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
     commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
   };
   if (client !== undefined) {
-    const socket = { ...client.options?.socket, signal } as SocketOptions;
+    const socket = { ...client.options?.socket } as SocketOptions;
     if (socket.reconnectStrategy !== undefined) socket.reconnectStrategy = boundStrategy(socket.reconnectStrategy);
-    return () => client.duplicate({ ...own, socket });
+    return () => createDestroyable((signal) => client.duplicate({ ...own, socket: { ...socket, signal } }));
   }
   assertURL(url ?? connect?.url);
   const socket: SocketOptions = { ...connect?.socket };
@@ -85,11 +83,25 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
       connectTimeout: resolveDuration("connect.socket.connectTimeout", socket.connectTimeout, 5_000, zero),
       socketTimeout: resolveDuration("connect.socket.socketTimeout", socket.socketTimeout, silence, zero),
       reconnectStrategy: boundStrategy(reconnectStrategy),
-      signal,
     },
   };
   // The client writes into what it is given.
-  return () => like.duplicate({ ...settings, socket: { ...settings.socket } });
+  return () => createDestroyable((signal) => like.duplicate({ ...settings, socket: { ...settings.socket, signal } }));
+}
+
+/** A client whose `destroy()` also destroys a socket that is not connected yet: the client itself cannot reach it. */
+function createDestroyable(create: (signal: AbortSignal) => RedisClient): RedisClient {
+  const socket = createSocketController();
+  const client = create(socket.signal);
+  const destroy = client.destroy.bind(client);
+  client.destroy = () => {
+    try {
+      destroy();
+    } finally {
+      socket.abort();
+    }
+  };
+  return client;
 }
 
 /** The client's own error would hold the text, and a password with it. */

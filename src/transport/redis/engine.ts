@@ -25,8 +25,6 @@ export interface RedisEngineOptions {
   /** How many requests a stream holds at most; older ones are dropped. */
   maxQueued: number;
   createClient: () => RedisClient;
-  /** Destroys every socket of these clients, also one that is not connected yet. */
-  destroy(): void;
 }
 
 /** A request that was sent. */
@@ -202,7 +200,6 @@ export class RedisEngine implements Engine {
       await atMost(Promise.all([removed, this.#lastSent]));
     }
     for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
-    this.#options.destroy();
   }
 
   #publish(channel: string, text: string, onNobody?: () => void): void {

@@ -39,20 +39,13 @@ export async function createRedisTransport(options: RedisTransportOptions = {}):
   const busOptions = resolveBusOptions(options);
   const { heartbeat } = busOptions;
   const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
-  const sockets = new AbortController();
-  const createClient = await createClientMaker({ url, client, connect, heartbeat, signal: sockets.signal });
+  const createClient = await createClientMaker({ url, client, connect, heartbeat });
   const [commands, subscriber] = [createClient(), createClient()];
-  try {
-    await connectFirst([commands, subscriber], options);
-  } catch (error) {
-    sockets.abort();
-    throw error;
-  }
+  await connectFirst([commands, subscriber], options);
   let engine: RedisEngine | undefined;
   const transport = new BusTransport((events) => {
-    const destroy = () => sockets.abort();
     const database = commands.options?.database ?? 0;
-    const engineOptions = { prefix, database, heartbeat, maxQueued, createClient, destroy };
+    const engineOptions = { prefix, database, heartbeat, maxQueued, createClient };
     engine = new RedisEngine(commands, subscriber, engineOptions, events);
     return engine;
   }, busOptions);
