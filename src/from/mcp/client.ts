@@ -66,7 +66,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   #isStale = false;
   /** The next read of the list that waits for its time, shared by everything that needs one. */
   #waiting: { read: Promise<void>; start: () => void; timer: ReturnType<typeof setTimeout> } | undefined;
-  #nextReadAt = 0;
+  #nextReadAt = Number.NEGATIVE_INFINITY;
 
   constructor(connection: MCPConnection, config: MCPClientConfig) {
     this.name = connection.name;
