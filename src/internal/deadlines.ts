@@ -1,4 +1,4 @@
-import { type Linked, LinkedSet } from "./linked-set.ts";
+import { type Linked, LinkedSet, type Occupancy } from "./linked-set.ts";
 import { maxTimerDelay } from "./timers.ts";
 
 /** Something that wants to hear when its time is up. */
@@ -10,26 +10,10 @@ export interface Expiring extends Linked {
 /** Deadlines within one slot fire together. */
 const slotMilliseconds = 8;
 
-/** How many deadlines are pending. While there is one, the process stays alive: its caller waits for the outcome. */
-let pending = 0;
+/** The slots that have a deadline. While there is one, the process stays alive: its caller waits for the outcome. */
+const occupancy: Occupancy = { filledSets: 0, isNotified: false, onEmpty: releaseSoon };
 
-/** The deadlines of one slot. */
-class Slot extends LinkedSet<Expiring> {
-  override add(member: Expiring): void {
-    super.add(member);
-    pending += 1;
-    if (!holdsProcess) holdProcess();
-  }
-
-  override delete(member: Expiring): void {
-    if ((member.owner as unknown) !== this) return;
-    super.delete(member);
-    pending -= 1;
-    if (pending === 0) releaseSoon();
-  }
-}
-
-const slots = new Map<number, Slot>();
+const slots = new Map<number, LinkedSet<Expiring>>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let timerSlot = Number.POSITIVE_INFINITY;
 
@@ -64,11 +48,11 @@ function forgetTimer(): void {
   offsetTaken = Number.NEGATIVE_INFINITY;
   timerSlot = Number.POSITIVE_INFINITY;
   lastSlot = Number.NaN;
-  isReleasing = false;
+  occupancy.isNotified = false;
 }
 
 let lastSlot = Number.NaN;
-let lastMembers = new Slot();
+let lastMembers = new LinkedSet<Expiring>(occupancy);
 
 /**
  * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
@@ -81,13 +65,14 @@ export function expireAt(waiting: Expiring, at: number): void {
     lastSlot = slot;
   }
   lastMembers.add(waiting);
+  if (!holdsProcess) holdProcess();
 }
 
-function membersOf(slot: number): Slot {
+function membersOf(slot: number): LinkedSet<Expiring> {
   let members = slots.get(slot);
   if (members === undefined) {
     if (slots.size >= sweepAt) sweep();
-    members = new Slot();
+    members = new LinkedSet<Expiring>(occupancy);
     slots.set(slot, members);
   }
   if (slot < timerSlot) schedule(slot);
@@ -112,7 +97,6 @@ function schedule(slot: number): void {
 
 /** Whether the timer keeps the process alive, or will for a moment. */
 let holdsProcess = false;
-let isReleasing = false;
 
 function holdProcess(): void {
   holdsProcess = true;
@@ -125,15 +109,15 @@ function holdProcess(): void {
  * much as a call, and calls tend to follow each other.
  */
 function releaseSoon(): void {
-  if (isReleasing || typeof timer !== "object") return;
+  if (typeof timer !== "object") return;
   if (typeof setImmediate !== "function") return release();
-  isReleasing = true;
+  occupancy.isNotified = true;
   setImmediate(release);
 }
 
 function release(): void {
-  isReleasing = false;
-  if (pending > 0) return;
+  occupancy.isNotified = false;
+  if (occupancy.filledSets > 0) return;
   holdsProcess = false;
   if (typeof timer === "object") timer.unref();
 }
@@ -143,7 +127,7 @@ function fire(): void {
   lastSlot = Number.NaN;
   timerSlot = Number.POSITIVE_INFINITY;
   let nextSlot = Number.POSITIVE_INFINITY;
-  const due: Slot[] = [];
+  const due: LinkedSet<Expiring>[] = [];
   for (const [slot, members] of slots) {
     if (members.isEmpty) slots.delete(slot);
     else if (slot * slotMilliseconds <= now) {

@@ -20,10 +20,23 @@ export class Linked {
   }
 }
 
+/** How many of the sets that share it have members. A counter and not an event, because members come and go with calls. */
+export interface Occupancy {
+  filledSets: number;
+  /** Called when no set has members any more, unless `isNotified` says that it knows. */
+  onEmpty(): void;
+  isNotified: boolean;
+}
+
 /** A set of members in the order of joining; each member is in one such set at a time. */
 export class LinkedSet<T extends Linked> {
+  readonly #occupancy: Occupancy | undefined;
   #first: Linked | undefined = undefined;
   #last: Linked | undefined = undefined;
+
+  constructor(occupancy?: Occupancy) {
+    this.#occupancy = occupancy;
+  }
 
   get isEmpty(): boolean {
     return this.#first === undefined;
@@ -33,9 +46,13 @@ export class LinkedSet<T extends Linked> {
     member.unlink();
     member.owner = this as unknown as LinkedSet<Linked>;
     member.previous = this.#last;
-    if (this.#last === undefined) this.#first = member;
-    else this.#last.next = member;
+    const last = this.#last;
     this.#last = member;
+    if (last !== undefined) last.next = member;
+    else {
+      this.#first = member;
+      if (this.#occupancy !== undefined) this.#occupancy.filledSets += 1;
+    }
   }
 
   delete(member: T): void {
@@ -45,6 +62,7 @@ export class LinkedSet<T extends Linked> {
     if (member.next === undefined) this.#last = member.previous;
     else member.next.previous = member.previous;
     member.previous = member.next = member.owner = undefined;
+    if (this.#first === undefined && this.#occupancy !== undefined) leaveEmpty(this.#occupancy);
   }
 
   /** Takes out and returns the oldest member. */
@@ -58,4 +76,9 @@ export class LinkedSet<T extends Linked> {
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== undefined; member = member.next) yield member as T;
   }
+}
+
+function leaveEmpty(occupancy: Occupancy): void {
+  occupancy.filledSets -= 1;
+  if (occupancy.filledSets === 0 && !occupancy.isNotified) occupancy.onEmpty();
 }

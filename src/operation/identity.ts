@@ -6,6 +6,8 @@ const snapshots = new WeakSet<object>();
 /** What was read last. One caller tends to make many calls, and reading an identity costs more than running a small call. */
 let lastGiven: unknown;
 let lastSnapshot: Identity | undefined;
+/** The scopes of that snapshot once more, for {@link scopesOf}. Never leaves this file's callers. */
+let lastScopes: readonly string[] = [];
 
 /**
  * Reads who calls, once: a frozen copy that neither the caller nor a handler can change later. Only own data properties
@@ -14,7 +16,7 @@ let lastSnapshot: Identity | undefined;
  */
 export function toIdentity(value: unknown): Identity | undefined {
   if (value === undefined) return undefined;
-  if (value === lastGiven && lastSnapshot !== undefined && isUnchanged(value as Identity, lastSnapshot)) {
+  if (value === lastGiven && lastSnapshot !== undefined && isUnchanged(value as Identity, lastSnapshot, lastScopes)) {
     return lastSnapshot;
   }
   if (typeof value !== "object" || value === null) return undefined;
@@ -22,7 +24,13 @@ export function toIdentity(value: unknown): Identity | undefined {
   const snapshot = read(value);
   lastGiven = value;
   lastSnapshot = snapshot;
+  lastScopes = snapshot === undefined ? [] : snapshot.scopes.slice();
   return snapshot;
+}
+
+/** The scopes of a snapshot, to look at only. Those of the last one are not frozen, because frozen lists are slow to read. */
+export function scopesOf(identity: Identity): readonly string[] {
+  return identity === lastSnapshot ? lastScopes : identity.scopes;
 }
 
 /**
@@ -41,7 +49,7 @@ export function expiryOf(identity: unknown): number {
 }
 
 /** Whether an object that was read before still says the same. Grants are not compared, but read again. */
-function isUnchanged(given: Identity, { id, scopes, resources }: Identity): boolean {
+function isUnchanged(given: Identity, { id, resources }: Identity, scopes: readonly string[]): boolean {
   if (resources !== undefined) return false;
   try {
     if (given.id !== id || given.resources !== undefined) return false;
