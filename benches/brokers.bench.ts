@@ -12,7 +12,7 @@ import { type Block, formatNoise, measure } from "./measure.ts";
 import { formatTime, type Row } from "./table.ts";
 import { expected, input, Task, TaskInput } from "./task-operation.ts";
 
-const { PendingRequestMap } = operations;
+const { importPeers, OperationRegistry, PendingRequestMap } = operations;
 const { createNATSTransport } =
   await importBuilt<typeof import("../src/transport/nats/index.ts")>("transport/nats/index.js");
 const { createRedisTransport } =
@@ -42,16 +42,18 @@ async function measureNATS(): Promise<Row[]> {
   const byHand = await callNATSByHand(port);
   const map = new PendingRequestMap(await createNATSTransport({ servers: `127.0.0.1:${port}` }));
   const ours: Call = () => map.call("task.create", input);
+  const hub = await callHub(map);
   const moleculer = await callMoleculer(port);
-  for (const call of [byHand.call, ours, moleculer.call]) deepStrictEqual((await call()).data, expected);
+  for (const call of [byHand.call, ours, hub.call, moleculer.call]) deepStrictEqual((await call()).data, expected);
 
-  const cases = { ours: concurrently(ours), moleculer: concurrently(moleculer.call) };
+  const cases = { ours: concurrently(ours), hub: concurrently(hub.call), moleculer: concurrently(moleculer.call) };
   const measured = await measure(concurrently(byHand.call), cases, options);
 
+  await hub.close();
   await Promise.all([byHand.close(), map.close(), moleculer.close()]);
   for (const worker of workers) worker.disconnect();
   await service.close();
-  const { ours: own, moleculer: other } = measured.cases;
+  const { ours: own, hub: followed, moleculer: other } = measured.cases;
   const times = `${formatTime(own.ns)} a call, by hand ${formatTime(measured.floor.ns)}, ${formatNoise(measured)}`;
   return [
     {
@@ -60,6 +62,13 @@ async function measureNATS(): Promise<Row[]> {
       bar,
       aim: 1,
       note: `${(1 / own.ratio).toFixed(2)} of publish and an inbox by hand; ${times}`,
+    },
+    {
+      work: "64 calls of hub.execute at once over NATS",
+      ratio: followed.ratio,
+      bar,
+      aim: 1,
+      note: `${(1 / followed.ratio).toFixed(2)} of publish and an inbox by hand; ${formatTime(followed.ns)} a call`,
     },
     {
       work: "64 calls at once over NATS ÷ Moleculer",
@@ -123,6 +132,17 @@ async function callNATSByHand(port: number): Promise<Caller> {
   connection.subscribe("answers", { callback: (_error, message) => onAnswer(message.json()) });
   await connection.flush();
   return { call, close: () => connection.close() };
+}
+
+/** The same operation through a registry that follows the worker. */
+async function callHub(map: InstanceType<typeof PendingRequestMap>): Promise<Caller> {
+  const registry = new OperationRegistry();
+  const known = new Promise<void>((resolve) => {
+    registry.on("change", () => resolve());
+  });
+  await registry.follow(importPeers(map));
+  if (!registry.has("task.create")) await known;
+  return { call: () => registry.execute("task.create", input), close: () => registry.close() };
 }
 
 async function callRedisByHand(port: number): Promise<Caller> {

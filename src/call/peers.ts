@@ -9,7 +9,7 @@ import {
   type OperationSpec,
   resolveLimits,
 } from "../operation/index.ts";
-import { describeNesting, passOn } from "../registry/index.ts";
+import { describePassedOn, passOn } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import { type Offer, toOffers } from "./offers.ts";
 import { markPeer } from "./origins.ts";
@@ -161,15 +161,9 @@ class PeerSource implements OperationSource {
 
   #toOptions(context: OperationContext): PassedOnOptions {
     const { token } = this.#options;
-    return {
-      ...describeNesting(context),
-      deadline: context.deadline,
-      identity: context.identity,
-      metadata: context.metadata,
-      signal: context.abortable === false ? undefined : context.signal,
-      onProgress: context.progress,
-      token: typeof token === "function" ? token(context) : token,
-    };
+    const options = describePassedOn(context);
+    if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
+    return options;
   }
 
   #compare(id: string, peerId: string, { text }: Offer, offers: ReadonlyMap<string, Offer>): void {

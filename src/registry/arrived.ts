@@ -5,7 +5,7 @@ import type {
   ResponseEnvelope,
   SubscribeOptions,
 } from "../operation/index.ts";
-import { type Arrival, CallContext, type Nesting } from "./call-context.ts";
+import { type Arrival, CallContext, type PassedOnCall } from "./call-context.ts";
 import { executeOwned, type OwnedCall } from "./execute.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
@@ -41,6 +41,17 @@ export function publishedSpecs<Known extends KnownOperations>(registry: Operatio
 }
 
 /** What a call that leaves for a peer says of the one whose handler got `context`, and of those above it. */
-export function describeNesting(context: OperationContext): Partial<Nesting> {
-  return CallContext.is(context) ? CallContext.nestingOf(context) : {};
+export function describePassedOn(context: OperationContext): PassedOnCall {
+  if (CallContext.is(context)) return CallContext.describe(context);
+  const { parentRequestId, deadline, identity, metadata, remote: isRemote = false, progress } = context;
+  const signal = context.abortable === false ? undefined : context.signal;
+  const own = { deadline, identity, metadata, signal, isRemote, onProgress: progress, parentRequestId };
+  return {
+    ...own,
+    rootRequestId: undefined,
+    depth: undefined,
+    credit: undefined,
+    creditBytes: undefined,
+    token: undefined,
+  };
 }

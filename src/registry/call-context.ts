@@ -50,17 +50,23 @@ export interface Arrival {
   watch?(): Guard;
 }
 
-/** Where a call stands that leaves for a peer. */
-export interface Nesting {
-  parentRequestId: string;
+/** What a call that leaves for a peer says of the one that it passes on, and of those above it. */
+export interface PassedOnCall {
+  parentRequestId: string | undefined;
   rootRequestId: string | undefined;
-  depth: number;
+  depth: number | undefined;
   /** Of a subscription: how many values the peer may be ahead. */
   credit: number | undefined;
   /** The same in bytes. */
   creditBytes: number | undefined;
   /** Whether a call above came from outside this process. */
   isRemote: boolean;
+  deadline: number | undefined;
+  identity: Identity | undefined;
+  metadata: Readonly<Record<string, unknown>> | undefined;
+  signal: AbortSignal | undefined;
+  onProgress: (progress: Progress) => void;
+  token: string | undefined;
 }
 
 /** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
@@ -201,16 +207,29 @@ export class CallContext implements OperationContext {
     return context.#arrival?.budget;
   }
 
-  /** What a call that leaves for a peer tells of those above it. */
-  static nestingOf(context: CallContext): Nesting {
+  /** What a call that leaves for a peer says of this one. In one literal, because it is a good part of what that costs. */
+  static describe(context: CallContext): PassedOnCall {
+    const options = context.#options;
     return {
-      parentRequestId: context.requestId,
+      parentRequestId: context.#knownRequestId,
       rootRequestId: context.#arrival?.shareBudget(),
       depth: context.#depth + 1,
-      credit: context.#options?.credit,
-      creditBytes: context.#options?.creditBytes,
+      credit: options?.credit,
+      creditBytes: options?.creditBytes,
       isRemote: context.remote,
+      deadline: context.deadline,
+      identity: context.identity,
+      metadata: context.metadata === noMetadata ? undefined : context.metadata,
+      signal: context.abortable ? context.signal : undefined,
+      onProgress: context.progress,
+      token: undefined,
     };
+  }
+
+  /** The nearest id of this call and those above it that anything can have seen: one that is made now links to nothing. */
+  get #knownRequestId(): string | undefined {
+    const isGiven = this.#isOutermost && (this.#arrival ?? this.#options)?.requestId !== undefined;
+    return this.#requestId !== undefined || isGiven ? this.requestId : this.parentRequestId;
   }
 
   static attachGuard(context: CallContext, guard: Guard): void {

@@ -1,4 +1,4 @@
-export { describeNesting, executeArrived, publishedSpecs, subscribeArrived } from "./arrived.ts";
+export { describePassedOn, executeArrived, publishedSpecs, subscribeArrived } from "./arrived.ts";
 export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
 export type { Arrival, CallBudget } from "./call-context.ts";
 export type {
