@@ -14,7 +14,7 @@ else {
     createNATSTransport({
       servers: `127.0.0.1:${port}`,
       prefix,
-      heartbeat: 2_000,
+      heartbeat: 5_000,
       limits: { maxMessage: 64 * 1024 },
       connect: { reconnectTimeWait: 20, reconnectJitter: 20 },
     });

@@ -14,7 +14,7 @@ else {
     createRedisTransport({
       url: `redis://127.0.0.1:${port}`,
       prefix,
-      heartbeat: 2_000,
+      heartbeat: 5_000,
       limits: { maxMessage: 64 * 1024 },
     });
   const createNetwork = createBusNetworks(service, connect);
