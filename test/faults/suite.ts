@@ -149,18 +149,6 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
     });
 
-    test("serving while the server is away fails with UNAVAILABLE", async () => {
-      const map = await connect();
-      const registry = new OperationRegistry();
-      registry.registerAll(workOperations());
-      await service.kill("SIGKILL");
-
-      const failure = await outcome(map.handle(buildCallHandler({ registry, callMap: map })).ready);
-
-      await service.start();
-      expect(failure).toMatchObject({ name: "CallError", code: "UNAVAILABLE", mayHaveRun: false });
-    });
-
     test("connections that are reset fail what is pending and are made again", async () => {
       await using proxy = await startProxy(service.port);
       const ledger = new Ledger(broker);
