@@ -1,5 +1,5 @@
+import { RecentOperations } from "../../internal/recent-operations.ts";
 import { type CallError, notServedNow, operationNotFound } from "../../operation/index.ts";
-import { RecentOperations } from "../recent-operations.ts";
 
 /** In beats: how long a peer that served an operation and left may take to come back. */
 const restartBeats = 3;

@@ -1,6 +1,7 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
+import { RecentOperations } from "../../internal/recent-operations.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import {
   type CallError,
@@ -11,7 +12,6 @@ import {
   unavailable,
 } from "../../operation/index.ts";
 import { type WireFrame, wireVersion } from "../codec/index.ts";
-import { RecentOperations } from "../recent-operations.ts";
 import {
   type CallRequested,
   type OnRequest,
