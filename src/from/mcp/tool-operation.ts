@@ -28,7 +28,7 @@ export interface ToolHost {
 
 /**
  * Makes an operation of a tool. Throws when that cannot be: without a usable name or input schema. An output schema
- * that cannot be read is told to `warn`, and the output is then unknown; so is an input schema without a type.
+ * that cannot be read is reported to `warn`, and the output is then unknown; so is an input schema without a type.
  */
 export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
   const { config, connection, namespace } = host;

@@ -102,7 +102,7 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
   }
 }
 
-/** As the SDK tells them apart. */
+/** The same test that the SDK uses. */
 function isOAuth(provider: OAuthClientProvider | AuthProvider): provider is OAuthClientProvider {
   const { tokens, clientInformation } = provider as Partial<OAuthClientProvider>;
   return typeof tokens === "function" && typeof clientInformation === "function";

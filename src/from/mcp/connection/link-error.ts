@@ -220,7 +220,7 @@ export function serverFailed(name: string, cause: CallError | undefined, wait: n
   );
 }
 
-/** What the server answered to a request for its tools, or something that is no list. Always a `CallError`. */
+/** Error for a failed or malformed response to a request for the tools. Always a `CallError`. */
 export function toListError(error: unknown, context: Pick<LinkErrorContext, "name">): CallError {
   if (isCallError(error)) return error;
   const message = truncate(error instanceof Error ? error.message : String(error), 300);

@@ -41,7 +41,7 @@ export class ProcessGroup {
   }
 
   async #stop(stop: number, kill: number): Promise<void> {
-    // While it runs: later, nothing tells what it started.
+    // Read while the program runs: its descendants cannot be found later.
     this.#findDetached(listProcesses());
     this.#child.stdin?.end();
     await within(stop, this.#exited);
@@ -91,7 +91,7 @@ export class ProcessGroup {
     }
   }
 
-  /** Whether all that is left are dead processes that nobody collects, as in a container without an init. */
+  /** Whether only zombie processes are left, as in a container without an init process. */
   #areAllDead(): boolean {
     const all = listProcesses();
     const members = all.filter(({ group }) => group === this.pid);

@@ -7,11 +7,11 @@ export interface ProgramEnd {
   readonly signal: string | null;
 }
 
-/** What a report of a crash ends with, below the line that tells what happened. */
+/** The last line of a crash report, below the line with the error. */
 const tailOfReport = /^(?:Node\.js v\d|at |\}|Bun v\d|\^)/;
 const errorLine = /^(?:Uncaught |error: )*(?:\([^)]*\) )?[\w$.]*(?:Error|Exception)\b[^:]{0,60}:/i;
 
-/** The line of stderr that most likely tells why a program ended: the last one, or the error of a report of a crash. */
+/** The line of stderr that most likely explains why a program ended: the last one, or the error of a crash report. */
 export function findLastWords(lines: readonly string[]): string | undefined {
   const last = lines.at(-1);
   if (last === undefined || !tailOfReport.test(last)) return last;
