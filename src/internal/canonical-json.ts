@@ -1,16 +1,14 @@
+import { isObject } from "./objects.ts";
+
 /** JSON with the keys in order, so that what was only rearranged counts as unchanged. Throws for what is no JSON. */
 export function canonicalJSON(value: unknown): string {
-  return JSON.stringify(value, (_key, held: unknown) => (isRecord(held) ? sortKeys(held) : held));
+  return JSON.stringify(value, (_key, held: unknown) => (isObject(held) ? sortKeys(held) : held));
 }
 
 /** The SHA-256 of a value's {@link canonicalJSON}, in hexadecimal digits. */
 export async function hashJSON(value: unknown): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonicalJSON(value)));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function sortKeys(value: Record<string, unknown>): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { escapeToken, isPointer, readPointer, unescapeToken } from "./json-pointer.ts";
+import { escapeToken, extendPointer, followPointer, isPointer, readPointer, unescapeToken } from "./json-pointer.ts";
 
 // The document and the answers of RFC 6901, section 5.
 const document = { foo: ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, 'k"l': 6, " ": 7, "m~n": 8 };
@@ -58,4 +58,16 @@ test("any key can be written as a token and read back", () => {
       expect(readPointer(object, pointer)).toBe(value);
     }),
   );
+});
+
+test("a pointer to undefined is not one that leads nowhere", () => {
+  expect(followPointer({ a: undefined }, "/a")).toEqual({ value: undefined });
+  expect(followPointer({}, "/a")).toBeUndefined();
+  expect(followPointer({ "~2": 1 }, "/~2")).toBeUndefined();
+});
+
+test("a pointer is extended by names and indexes", () => {
+  expect(extendPointer("", "a/b", 0, "c~d")).toBe("/a~1b/0/c~0d");
+  expect(extendPointer("#/paths", "/pets")).toBe("#/paths/~1pets");
+  expect(extendPointer("")).toBe("");
 });

@@ -4,23 +4,40 @@
  * nothing either.
  */
 export function readPointer(value: unknown, pointer: string): unknown {
-  if (pointer === "") return value;
+  return followPointer(value, pointer)?.value;
+}
+
+/** Like {@link readPointer}, and distinguishes `{ value: undefined }` from a pointer that leads nowhere. */
+export function followPointer(value: unknown, pointer: string): { value: unknown } | undefined {
+  if (pointer === "") return { value };
   if (!isPointer(pointer)) return undefined;
   let current = value;
   for (const token of pointer.slice(1).split("/")) {
-    if (typeof current !== "object" || current === null) return undefined;
     const key = unescapeToken(token);
-    // "01", "-" and "length" are not elements of a list.
-    if (Array.isArray(current) && !/^(?:0|[1-9]\d*)$/.test(key)) return undefined;
-    if (!Object.hasOwn(current, key)) return undefined;
-    current = (current as Record<string, unknown>)[key];
+    if (!hasElement(current, key)) return undefined;
+    current = current[key];
   }
-  return current;
+  return { value: current };
 }
 
-/** Tells whether a text is a JSON pointer: empty, or `/`-led tokens in which `~` only stands before `0` or `1`. */
+/** Whether a token of a pointer leads on from a value: an own property, or an element of an array. */
+export function hasElement(value: unknown, key: string): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  // "01", "-" and "length" are not elements of an array.
+  if (Array.isArray(value) && !/^(?:0|[1-9]\d*)$/.test(key)) return false;
+  return Object.hasOwn(value, key);
+}
+
+/** Whether a string is a JSON pointer: empty, or tokens that begin with `/` and have `~` only before `0` or `1`. */
 export function isPointer(text: string): boolean {
   return text === "" || (text.startsWith("/") && !/~(?![01])/.test(text));
+}
+
+/** Extends a pointer, such as `""` or `#/paths`, by keys. */
+export function extendPointer(pointer: string, ...keys: ReadonlyArray<string | number>): string {
+  let extended = pointer;
+  for (const key of keys) extended += `/${typeof key === "number" ? key : escapeToken(key)}`;
+  return extended;
 }
 
 /** Writes one property name as a token of a JSON pointer: `a/b~c` becomes `a~1b~0c`. */

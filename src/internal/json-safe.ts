@@ -1,3 +1,5 @@
+import { setOwn } from "./objects.ts";
+
 const maxDepth = 100;
 const maxNodes = 100_000;
 
@@ -74,13 +76,7 @@ function copyProperties(object: Record<string, unknown>, walk: Walk): Record<str
   for (const key of Object.keys(object)) {
     if (++walk.nodes > maxNodes) break;
     const value = copy(object[key], walk);
-    if (value === undefined) continue;
-    // Plain assignment of `__proto__` would set the prototype instead of a property.
-    if (key === "__proto__") {
-      Object.defineProperty(result, key, { value, enumerable: true, configurable: true, writable: true });
-    } else {
-      result[key] = value;
-    }
+    if (value !== undefined) setOwn(result, key, value);
   }
   return result;
 }

@@ -1,4 +1,5 @@
 import { getConfig, getLogger, type Logger } from "@logtape/logtape";
+import { BoundedSet } from "./bounded.ts";
 
 export type { Logger } from "@logtape/logtape";
 
@@ -30,10 +31,9 @@ export type WarnOnce = (key: string, message: string, properties?: Record<string
  * after many others is told again, and foreign keys cannot fill the memory.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
-  const known = new Set<string>();
+  const known = new BoundedSet<string>(memory);
   return (key, message, properties) => {
     if (known.has(key)) return;
-    if (known.size >= memory) known.delete(known.values().next().value!);
     known.add(key);
     log.warn(message, properties);
   };

@@ -1,3 +1,5 @@
+import { BoundedMap } from "./bounded.ts";
+
 /** Ids above this number displace the oldest: any peer can announce any number of operations. */
 const maxOperations = 10_000;
 
@@ -5,7 +7,7 @@ const maxOperations = 10_000;
 export class RecentOperations {
   readonly #duration: number;
   /** When each was last served. */
-  readonly #servedAt = new Map<string, number>();
+  readonly #servedAt = new BoundedMap<string, number>(maxOperations);
 
   /** @param duration how long an operation counts as recent, in the unit of the `now` that the methods take */
   constructor(duration: number) {
@@ -13,12 +15,7 @@ export class RecentOperations {
   }
 
   add(operationId: string, now: number): void {
-    if (this.#servedAt.get(operationId) === now) return;
-    this.#servedAt.delete(operationId);
-    this.#servedAt.set(operationId, now);
-    if (this.#servedAt.size <= maxOperations) return;
-    const [oldest] = this.#servedAt.keys();
-    this.#servedAt.delete(oldest!);
+    if (this.#servedAt.get(operationId) !== now) this.#servedAt.set(operationId, now);
   }
 
   /** A peer that is still there serves it no longer. */

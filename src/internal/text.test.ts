@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { quote, truncate } from "./text.ts";
+import { quote, toReason, truncate } from "./text.ts";
 
 test.each([
   ["task.create", '"task.create"'],
@@ -16,8 +16,20 @@ test.each([
 test("a long text is cut", () => {
   expect(quote("abcdef", 3)).toBe('"abc…"');
   expect(quote("abc", 3)).toBe('"abc"');
-  expect(truncate("abcdef", 4)).toBe("abcd… (2 more characters)");
+  expect(truncate("abcdef", 4)).toBe("abc…");
   expect(truncate("abcd", 4)).toBe("abcd");
+});
+
+test("a character of two code units is not cut in half", () => {
+  expect(truncate("ab😀cd", 4)).toBe("ab…");
+  expect(quote("ab😀cd", 3)).toBe('"ab…"');
+});
+
+test("the reason of an error ends without a full stop", () => {
+  expect(toReason(new Error("It failed."))).toBe("It failed");
+  expect(toReason(Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }))).toBe("ECONNREFUSED");
+  expect(toReason("refused")).toBe("refused");
+  expect(toReason(undefined)).toBe("undefined");
 });
 
 test("a quoted text is short and has no line break, whatever came in", () => {

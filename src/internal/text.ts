@@ -1,22 +1,36 @@
-/** Cuts a text to `limit` characters and says how many were left out. */
+/** Shortens a string to at most `limit` characters, the last of which is `…`. Never splits a surrogate pair. */
 export function truncate(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit)}… (${text.length - limit} more characters)`;
+  return text.length <= limit ? text : `${cut(text, limit - 1)}…`;
 }
 
 /**
- * Quotes foreign text for a message: on one line, without control or invisible formatting characters, and at most
+ * Quotes a foreign string for a message: on one line, without control or invisible formatting characters, and at most
  * `limit` characters of it. An ordinary name comes out as `"name"`.
  */
 export function quote(text: string, limit = 120): string {
-  const cut = text.length > limit ? text.slice(0, limit) : text;
-  const escaped = JSON.stringify(cut).replace(
+  const shown = text.length > limit ? cut(text, limit) : text;
+  const escaped = JSON.stringify(shown).replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );
-  return cut === text ? escaped : `${escaped.slice(0, -1)}…"`;
+  return shown === text ? escaped : `${escaped.slice(0, -1)}…"`;
 }
 
-/** Whether a string has no lone surrogate, which no UTF-8 text can hold: encoders write U+FFFD in its place. */
+function cut(text: string, length: number): string {
+  const last = text.charCodeAt(length - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+}
+
+/** Whether a string has no lone surrogate, which UTF-8 cannot hold: encoders write U+FFFD in its place. */
 export function isWellFormed(text: string): boolean {
   return !/\p{Surrogate}/u.test(text);
+}
+
+/**
+ * The message of an error as the end of a sentence, without its full stop. Errors about several addresses of one host
+ * name have a code instead of a message.
+ */
+export function toReason(error: unknown): string {
+  const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };
+  return String(message || code || error).replace(/\.$/, "");
 }

@@ -1,4 +1,5 @@
 import type { JWTVerifyResult } from "jose";
+import { BoundedMap } from "../internal/bounded.ts";
 import {
   type AuthenticatedIdentity,
   accessDenied,
@@ -115,7 +116,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
 function keepIdentities(
   check: (token: string) => Promise<{ identity: Identity; expiresAt: number; lasts: number }>,
 ): (token: string) => Promise<AuthenticatedIdentity> {
-  const kept = new Map<string, { identity: Identity; expiresAt: number; lasts: number; until: number }>();
+  const kept = new BoundedMap<string, { identity: Identity; expiresAt: number; lasts: number; until: number }>(maxKept);
   return async (token) => {
     const known = kept.get(token);
     if (known !== undefined && Date.now() < known.until) {
@@ -123,7 +124,6 @@ function keepIdentities(
     }
     kept.delete(token);
     const { identity, expiresAt, lasts } = await check(token);
-    if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
     kept.set(token, { identity, expiresAt, lasts, until: Math.min(lasts, Date.now() + longestKept) });
     return withExpiry(copyIdentity(identity), expiresAt, lasts);
   };

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../internal/bounded.ts";
 import { CallError, type Identity, resolveDuration } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
@@ -73,7 +74,7 @@ export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSig
 
 /** Makes a token once for all who are equal, and anew after some milliseconds. */
 function keepTokens(make: (identity: Identity) => Promise<string>, milliseconds: number): JWTSigner {
-  const kept = new Map<string, { token: string; until: number }>();
+  const kept = new BoundedMap<string, { token: string; until: number }>(maxKept);
   return (identity) => {
     const { id, scopes, resources } = identity;
     const key = JSON.stringify([id, scopes, resources]);
@@ -81,8 +82,6 @@ function keepTokens(make: (identity: Identity) => Promise<string>, milliseconds:
     const now = Date.now();
     if (known !== undefined && now < known.until) return known.token;
     return make(identity).then((token) => {
-      kept.delete(key);
-      if (kept.size >= maxKept) kept.delete(kept.keys().next().value!);
       kept.set(key, { token, until: now + milliseconds });
       return token;
     });

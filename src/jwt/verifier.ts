@@ -1,4 +1,5 @@
 import type { JWTVerifyOptions, JWTVerifyResult } from "jose";
+import { isConfidentialURL } from "../internal/urls.ts";
 import { publicAlgorithms, type UsableKey } from "./algorithms.ts";
 import { importKeys, type JWTKey } from "./keys.ts";
 import type { JoseModule } from "./load-jose.ts";
@@ -68,7 +69,6 @@ function readHeader(jose: JoseModule, token: string): { alg?: string; kid?: stri
 /** Who can change the keys on their way can sign as anybody. */
 function toKeyAddress(jwks: string | URL): URL {
   const url = new URL(jwks);
-  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url.protocol === "https:" || (url.protocol === "http:" && isLocal)) return url;
+  if (isConfidentialURL(url)) return url;
   throw new TypeError("The address of jwks has to begin with https:.");
 }

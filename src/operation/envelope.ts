@@ -1,3 +1,4 @@
+import { isObject } from "../internal/objects.ts";
 import type { MCPContentBlock } from "./mcp-content.ts";
 
 /** Where the answer to a call came from. */
@@ -126,7 +127,7 @@ function hasRequiredFields(meta: Readonly<Record<string, unknown>>): boolean {
       return (
         Number.isFinite(meta["statusCode"]) &&
         typeof meta["contentType"] === "string" &&
-        isRecord(meta["headers"]) &&
+        isObject(meta["headers"]) &&
         owns(meta, "statusCode", "contentType", "headers")
       );
     case "mcp":
@@ -147,8 +148,4 @@ function owns(meta: object, first: string, second: string, third?: string): bool
     if (key === "source" || key === first || key === second || key === third) found++;
   }
   return found === (third === undefined ? 3 : 4);
-}
-
-function isRecord(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -75,6 +75,7 @@ export type {
 } from "./known.ts";
 export type { Limits } from "./limits.ts";
 export { defaultLimits, resolveLimits } from "./limits.ts";
+export { loadPeer } from "./load-peer.ts";
 export { mapError } from "./map-error.ts";
 export {
   isToolHandler,

@@ -1,5 +1,5 @@
-import { toFileURL } from "../../internal/file-url.ts";
 import { quote } from "../../internal/text.ts";
+import { toFileURL } from "../../internal/urls.ts";
 import { CallError, mapError } from "../../operation/index.ts";
 import type { ScannerEntry, ScannerFS } from "./scanner-fs.ts";
 

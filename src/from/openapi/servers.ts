@@ -1,5 +1,5 @@
 import { quote } from "../../internal/text.ts";
-import { withoutTrailingSlashes } from "../../internal/trailing-slashes.ts";
+import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertTexts, badConfig } from "./document-error.ts";
 import type { Warn } from "./entry.ts";

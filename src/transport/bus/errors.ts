@@ -1,4 +1,4 @@
-import { toReason } from "../../internal/reason.ts";
+import { toReason } from "../../internal/text.ts";
 import { CallError, isCallError, unavailable } from "../../operation/index.ts";
 
 /** `BAD_RESPONSE`: what came over the bus is no text. */

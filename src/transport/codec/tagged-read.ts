@@ -1,5 +1,5 @@
+import { fromBase64 } from "../../internal/base64.ts";
 import { CallError, type CallErrorJSON, isCallError } from "../../operation/index.ts";
-import { fromBase64 } from "./base64.ts";
 import { makeBinary } from "./binary.ts";
 import { isCrowded } from "./crowded.ts";
 import { badFrame, tooDeep } from "./errors.ts";

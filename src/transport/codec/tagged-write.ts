@@ -1,7 +1,7 @@
+import { toBase64 } from "../../internal/base64.ts";
 import { classNameOf, hidesState, readJSONForm } from "../../internal/instances.ts";
 import { escapeToken } from "../../internal/json-pointer.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
-import { toBase64 } from "./base64.ts";
 import { readBinary } from "./binary.ts";
 import { isCrowded } from "./crowded.ts";
 import { notSendable, payloadTooLarge } from "./errors.ts";

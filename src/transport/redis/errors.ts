@@ -1,4 +1,4 @@
-import { toReason } from "../../internal/reason.ts";
+import { toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 
 /** Tells whether the server wants other credentials, or does not let this user do what it wants. */

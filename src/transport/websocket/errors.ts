@@ -1,4 +1,4 @@
-import { toReason } from "../../internal/reason.ts";
+import { toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 
 const adviceFor = {

@@ -1,4 +1,4 @@
-import { withoutTrailingSlashes } from "../../../internal/trailing-slashes.ts";
+import { withoutTrailingSlashes } from "../../../internal/urls.ts";
 import type { EndpointPlan, ParameterPlan } from "../plan.ts";
 import { encodeLiteral, isAbsent } from "./encode.ts";
 import { misconfigured, refused } from "./errors.ts";

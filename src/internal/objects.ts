@@ -1,0 +1,30 @@
+import { isClassless } from "./instances.ts";
+
+/** An object as JSON has it. Read properties of foreign ones with {@link getOwn}. */
+export type JSONObject = Record<string, unknown>;
+
+/** Whether a value is an object: neither `null`, nor an array, nor a primitive. Instances of classes are objects. */
+export function isObject(value: unknown): value is JSONObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a value is an object without a class, such as a literal. Works across realms. */
+export function isDataObject(value: unknown): value is JSONObject {
+  return typeof value === "object" && value !== null && isClassless(value);
+}
+
+/** Reads an own property of a value. Returns `undefined` where it is missing, also for inherited names. */
+export function getOwn(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
+    ? (value as JSONObject)[key]
+    : undefined;
+}
+
+/** Sets an own property, also one called `__proto__`: assigning to that name would set the prototype instead. */
+export function setOwn(target: JSONObject, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[key] = value;
+  }
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { isSecretName, redact, redactDeep } from "./secrets.ts";
+
+test.each([
+  "Authorization",
+  "Proxy-Authorization",
+  "X-API-Key",
+  "GITHUB_TOKEN",
+  "clientSecret",
+  "PGPASSWORD",
+  "passphrase",
+  "AWS_CREDENTIALS",
+  "Cookie",
+  "X-Session",
+  "X-Hub-Signature-256",
+])("%s is the name of a secret", (name) => {
+  expect(isSecretName(name)).toBe(true);
+});
+
+test.each(["Accept", "Content-Type", "PATH", "User-Agent", "X-Request-Id"])("%s is not", (name) => {
+  expect(isSecretName(name)).toBe(false);
+});
+
+test("every occurrence of a secret is replaced, and short values are kept", () => {
+  expect(redact("Bearer s3cret, again s3cret in a page", new Set(["s3cret", "a", ""]))).toBe(
+    "Bearer [redacted], again [redacted] in a page",
+  );
+});
+
+test("a secret that begins with another one is replaced as a whole", () => {
+  expect(redact("token abcd1234 and abcd", ["abcd", "abcd1234"])).toBe("token [redacted] and [redacted]");
+});
+
+test("strings and property names anywhere in a value are redacted", () => {
+  const value = { "the s3cret": [{ deep: "s3cret!" }, 1, null], plain: true };
+
+  expect(redactDeep(value, ["s3cret"])).toEqual({
+    "the [redacted]": [{ deep: "[redacted]!" }, 1, null],
+    plain: true,
+  });
+  expect(redactDeep(value, [])).toBe(value);
+});

@@ -1,0 +1,32 @@
+import { isObject } from "./objects.ts";
+
+const secretName = /token|secret|key|pass|auth|credential|cookie|session|signature/i;
+
+/** Shorter values are not secrets, and replacing them would make a message unreadable. */
+const minSecretLength = 4;
+
+/** Whether the name of a header, variable or parameter suggests that its value is a secret. */
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
+
+/** Replaces every secret in a string by `[redacted]`, such as in an error page that repeats the request. */
+export function redact(text: string, secrets: Iterable<string>): string {
+  let redacted = text;
+  // The longest first: a secret that begins with another one must not keep its end.
+  for (const secret of [...secrets].sort((one, other) => other.length - one.length)) {
+    if (secret.length >= minSecretLength) redacted = redacted.replaceAll(secret, "[redacted]");
+  }
+  return redacted;
+}
+
+/** Redacts every string in a JSON value, names of properties included. */
+export function redactDeep(value: unknown, secrets: readonly string[]): unknown {
+  if (secrets.length === 0) return value;
+  if (typeof value === "string") return redact(value, secrets);
+  if (Array.isArray(value)) return value.map((item) => redactDeep(item, secrets));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [redact(key, secrets), redactDeep(member, secrets)]),
+  );
+}

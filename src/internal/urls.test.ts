@@ -1,0 +1,82 @@
+import { pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { isConfidentialURL, isLoopbackHost, toFileURL, withoutTrailingSlashes } from "./urls.ts";
+
+test.each([
+  "/srv/operations",
+  "/srv/my operations/#1?x=%2e%2e&y",
+  "/srv/größe/漢字",
+  "/srv/back\\slash",
+  "/srv/a/../b/./c",
+  "/",
+])("%j is the URL that Node makes of it", (path) => {
+  expect(decodeURIComponent(toFileURL(path, "/home").href)).toBe(decodeURIComponent(pathToFileURL(path).href));
+  expect(toFileURL(path, "/home").search).toBe("");
+  expect(toFileURL(path, "/home").hash).toBe("");
+});
+
+test.each([
+  ["operations", "/home/ann", "file:///home/ann/operations"],
+  ["./operations/", "/home/ann", "file:///home/ann/operations/"],
+  ["../shared", "/home/ann", "file:///home/shared"],
+  ["..%2f..", "/home/ann", "file:///home/ann/..%252f.."],
+  ["%2e%2e", "/home/ann", "file:///home/ann/%252e%252e"],
+  ["C:\\srv\\ops", "C:\\", "file:///C:/srv/ops"],
+  ["ops\\tasks", "C:\\srv", "file:///C:/srv/ops/tasks"],
+  ["\\\\server\\share\\ops", "C:\\", "file://server/share/ops"],
+])("%j in %j is %s", (path, cwd, expected) => {
+  expect(toFileURL(path, cwd).href).toBe(expected);
+});
+
+test.each([
+  "localhost",
+  "LOCALHOST",
+  "app.localhost",
+  "127.0.0.1",
+  "127.0.0.2",
+  "127.255.255.254",
+  "::1",
+  "[::1]",
+  "::ffff:127.0.0.1",
+  "[::ffff:7f00:1]",
+])("%s is this machine", (host) => {
+  expect(isLoopbackHost(host)).toBe(true);
+});
+
+test.each([
+  "example.com",
+  "localhost.example.com",
+  "notlocalhost",
+  "127.0.0.1.example.com",
+  "127.0.0.1.nip.io",
+  "127.0.0.999",
+  "128.0.0.1",
+  "0.0.0.0",
+  "10.0.0.1",
+  "::2",
+  "::ffff:10.0.0.1",
+  "[::ffff:a00:1]",
+  "",
+])("%j is not this machine", (host) => {
+  expect(isLoopbackHost(host)).toBe(false);
+});
+
+test.each([
+  ["https://example.com", true],
+  ["http://127.0.0.2:8080/keys", true],
+  ["http://app.localhost", true],
+  ["http://[::1]:8080", true],
+  ["http://2130706433", true], // the URL parser turns the number into 127.0.0.1
+  ["http://example.com", false],
+  ["ftp://127.0.0.1", false],
+  ["ws://localhost", false],
+  ["file:///etc/passwd", false],
+])("whether %s is confidential: %s", (url, expected) => {
+  expect(isConfidentialURL(new URL(url))).toBe(expected);
+});
+
+test("slashes are removed from the end only", () => {
+  expect(withoutTrailingSlashes("/a//b///")).toBe("/a//b");
+  expect(withoutTrailingSlashes("///")).toBe("");
+  expect(withoutTrailingSlashes("a")).toBe("a");
+});

@@ -1,0 +1,68 @@
+import { onAbort } from "./abort-listeners.ts";
+import { startTimer } from "./timers.ts";
+
+/** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer. */
+export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = startTimer(() => resolve(false), ms);
+    const finish = () => {
+      timer.stop();
+      resolve(true);
+    };
+    promise.then(finish, finish);
+  });
+}
+
+/** What limits a wait. */
+export interface WaitLimits {
+  /** Maximum duration in ms. @default no limit */
+  timeout?: number;
+  /** Ends the wait when it fires. */
+  signal?: AbortSignal;
+}
+
+/** Why a wait ended before its promise settled. */
+export type WaitFailure = "TIMEOUT" | "ABORTED";
+
+/**
+ * Settles as `promise` does, or rejects with `toError(reason)` when a limit is reached first. Leaves neither a timer nor
+ * a listener.
+ */
+export function waitFor<T>(
+  promise: Promise<T>,
+  { timeout = Number.POSITIVE_INFINITY, signal }: WaitLimits,
+  toError: (failure: WaitFailure) => Error,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    if (signal?.aborted) {
+      promise.catch(() => {}); // the caller is told why it does not wait
+      return reject(toError("ABORTED"));
+    }
+    const release = () => {
+      timer.stop();
+      stopListening();
+    };
+    const fail = (failure: WaitFailure) => {
+      release();
+      reject(toError(failure));
+    };
+    const timer = startTimer(() => fail("TIMEOUT"), timeout);
+    const stopListening = onAbort(signal, () => fail("ABORTED"));
+    promise.finally(release).then(resolve, reject);
+  });
+}
+
+/** Waits `ms`, or rejects with the signal's reason as soon as it fires. Leaves neither a timer nor a listener. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const timer = startTimer(() => {
+      stopListening();
+      resolve();
+    }, ms);
+    const stopListening = onAbort(signal, (reason) => {
+      timer.stop();
+      reject(reason);
+    });
+  });
+}

@@ -1,0 +1,30 @@
+import { CallError } from "./error.ts";
+
+/**
+ * Loads an optional peer dependency. When that package is what is missing, it throws `UNAVAILABLE` with the command that
+ * installs it; any other failure, such as a missing dependency of the package, is thrown unchanged.
+ *
+ * @param name the package
+ * @param purpose what needs it, such as `the NATS transport`, to complete the message
+ * @param load imports it; the `import()` with a literal name stands at the caller, where bundlers find it
+ */
+export async function loadPeer<T>(name: string, purpose: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (missingPackage(error) !== name) throw error;
+    throw new CallError(
+      "UNAVAILABLE",
+      `The package ${name} is required for ${purpose} and is not installed. Install it: npm install ${name}`,
+      { package: name },
+      { cause: error, mayHaveRun: false },
+    );
+  }
+}
+
+/** The package that an import did not find: the first quoted name in the message, without a path inside the package. */
+function missingPackage(error: unknown): string | undefined {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return undefined;
+  return /['"]((?:@[^/'"]+\/)?[^/'"]+)(?:\/[^'"]*)?['"]/.exec(String(message))?.[1];
+}
