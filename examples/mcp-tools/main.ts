@@ -38,19 +38,8 @@ console.log(invalid.code, invalid.mayHaveRun);
 // #region states
 const { status, server: info, protocol } = loader.getStates()["notes"]!;
 console.log(status, info?.version, protocol?.version);
-
 // #endregion states
 
-// #region config
-import { readFileSync } from "node:fs";
-import { readMCPConfig } from "@alkdev/operations/from-mcp";
-
-const file = readFileSync(new URL("mcp.json", import.meta.url), "utf8");
-const { servers, skipped } = readMCPConfig(file, { workspaceFolder: fileURLToPath(new URL(".", import.meta.url)) });
-console.log(Object.keys(servers), skipped);
-// #endregion config
-
-assert.deepEqual(Object.keys(servers), ["notes"]);
 assert.deepEqual(added.data, { id: "note-1", text: "Water the plants" });
 assert.deepEqual(
   registry.list().map(({ name }) => name),

@@ -52,6 +52,22 @@ export const layers: Record<string, Layer> = {
     packages: ["jose"],
   },
   node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
+  hub: {
+    ours: [
+      "internal",
+      "operation",
+      "schema",
+      "registry",
+      "from/source.ts",
+      "from/*",
+      "transport/transport.ts",
+      "transport/*",
+      "call",
+      "jwt",
+      "node",
+    ],
+    packages: [],
+  },
   "index.ts": {
     ours: [
       "operation",

@@ -11,8 +11,6 @@ export type {
   MCPTimeouts,
   MCPToolFilter,
 } from "./config.ts";
-export { type MCPConfigFile, type MCPConfigInput, type MCPConfigOptions, readMCPConfig } from "./config-files.ts";
-export type { MCPVariables } from "./config-variables.ts";
 export {
   finishMCPAuth,
   type MCPConnection,

@@ -1,50 +1,52 @@
-import { JSONCError, parseJSONC } from "../../internal/jsonc.ts";
-import { CallError } from "../../operation/index.ts";
-import type { MCPClientConfig } from "./config.ts";
-import { ConfigEntry, EntryProblem } from "./config-entry.ts";
-import type { MCPVariables, VariableDialect } from "./config-variables.ts";
-import { isObject, textOf } from "./values.ts";
+import type { MCPClientConfig } from "../from/mcp/index.ts";
+import { CallError } from "../operation/index.ts";
+import { isObject, JSONCError, parseJSONC } from "./jsonc.ts";
+import { ConfigEntry, EntryProblem } from "./mcp-config-entry.ts";
+import type { MCPVariables, VariableDialect } from "./mcp-config-variables.ts";
 
-/** How a configuration file is read. */
+/** Options of {@link readMCPConfig}. */
 export interface MCPConfigOptions extends MCPVariables {
-  /** Reads the files that `envFile` names. Without it such a server is left out. */
+  /** Reads the file that `envFile` of a server names. Without this option such a server is skipped. */
   readFile?: (path: string) => string;
 }
 
-/** A value that a file of VS Code wants to be asked for. */
+/** A value that a configuration file of VS Code requests from its user. */
 export interface MCPConfigInput {
+  /** Name of the value in `inputs` of {@link MCPVariables}. */
   id: string;
+  /** Prompt to show to the user. */
   description?: string;
-  /** Must not be shown while it is typed. */
+  /** Whether to hide the value while the user types it. */
   password: boolean;
+  /** Used unless `inputs` has a value. */
   default?: string;
-  /** What can be chosen from. */
+  /** The values to choose from. */
   options?: string[];
 }
 
-/** What a configuration file says. */
+/** Content of a configuration file. */
 export interface MCPConfigFile {
-  /** By name. */
+  /** Configurations by server name, for `MCPClientLoader.load`. */
   servers: Record<string, MCPClientConfig>;
-  /** Asked for by the file; give their values as `inputs` and read it again. */
+  /** Values that the file requests from its user. Pass them as the option `inputs` and read the file again. */
   inputs: MCPConfigInput[];
-  /** Servers that were left out, and why. `where` names server and field, such as `mcpServers.github.env.TOKEN`. */
+  /** Servers that cannot be used. `where` names server and field, such as `mcpServers.github.env.TOKEN`. */
   skipped: Array<{ where: string; reason: string }>;
-  /** Fields that are not used. */
+  /** Fields that are not supported. */
   warnings: Array<{ where: string; reason: string }>;
 }
 
-/** Where servers stand, and whose variables they use. */
-const places: ReadonlyArray<{ path: string[]; dialect: VariableDialect }> = [
+/** Paths of the servers in a file, and the syntax of their variables. */
+const serverPaths: ReadonlyArray<{ path: string[]; dialect: VariableDialect }> = [
   { path: ["mcpServers"], dialect: "claude" },
   { path: ["servers"], dialect: "vscode" },
   { path: ["mcp", "servers"], dialect: "vscode" },
 ];
 
 /**
- * Reads the servers of a file that people already have: `mcpServers` as Claude and Cursor write it, `servers` and
- * `inputs` as VS Code does. Comments and trailing commas are fine; variables are replaced. One wrong server does not
- * harm the others; a text that is no configuration at all throws `VALIDATION_ERROR`. No value is ever in a message.
+ * Reads the MCP servers of an existing configuration file: `mcpServers` of Claude and Cursor, `servers` and `inputs` of
+ * VS Code. Comments and trailing commas are allowed, and variables are expanded. An invalid server is reported in
+ * `skipped`; a file without servers throws `VALIDATION_ERROR`. Messages never contain values of the file.
  */
 export function readMCPConfig(source: string | object, options: MCPConfigOptions = {}): MCPConfigFile {
   const document = typeof source === "string" ? parse(source) : source;
@@ -52,7 +54,7 @@ export function readMCPConfig(source: string | object, options: MCPConfigOptions
   const variables: MCPConfigOptions = { ...options, inputs: { ...defaultsOf(inputs), ...options.inputs } };
   const file: MCPConfigFile = { servers: Object.create(null), inputs, skipped: [], warnings: [] };
   let found = false;
-  for (const { path, dialect } of places) {
+  for (const { path, dialect } of serverPaths) {
     const servers = path.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), document);
     if (servers === undefined) continue;
     const where = path.join(".");
@@ -85,7 +87,8 @@ function readServer(
     if (!(error instanceof EntryProblem)) throw error;
     skip(error.message, error.field);
   }
-  for (const field of entry.unused) file.warnings.push({ where: `${where}.${field}`, reason: "it is not used here." });
+  for (const field of entry.unused)
+    file.warnings.push({ where: `${where}.${field}`, reason: "this field is not supported." });
 }
 
 function parse(text: string): object {
@@ -120,8 +123,8 @@ function readInputs(document: object): MCPConfigInput[] {
 }
 
 function optionOf(option: unknown): string[] {
-  const value = isObject(option) ? textOf(option["value"]) : textOf(option);
-  return value === undefined ? [] : [value];
+  const value = isObject(option) ? option["value"] : option;
+  return typeof value === "string" ? [value] : [];
 }
 
 function defaultsOf(inputs: readonly MCPConfigInput[]): Record<string, string> {

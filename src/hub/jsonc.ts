@@ -1,8 +1,9 @@
-/** Where a text is no JSON. Holds no piece of the text, which may be secret. */
+/** Reports where a document is not valid JSON. Contains no part of the document, which may be secret. */
 export class JSONCError extends Error {
   override readonly name = "JSONCError";
-  /** Both count from 1. Absent where the platform does not tell. */
+  /** Counts from 1. Absent where the platform does not report a position. */
   readonly line?: number;
+  /** Counts from 1. Absent where the platform does not report a position. */
   readonly column?: number;
 
   constructor(position?: { line: number; column: number }) {
@@ -14,22 +15,24 @@ export class JSONCError extends Error {
   }
 }
 
-/** Reads JSON as people write it in configuration files: with comments, commas after the last item, and a byte order mark. */
+/** Parses JSON as written in configuration files: with comments, trailing commas and a byte order mark. */
 export function parseJSONC(text: string): unknown {
-  const plain = toJSON(text);
+  const json = toJSON(text);
   try {
-    return JSON.parse(plain);
+    return JSON.parse(json);
   } catch (error) {
-    throw new JSONCError(positionOf(error, plain));
+    throw new JSONCError(positionOf(error, json));
   }
 }
 
-/** Puts blanks in the place of what JSON does not know, so that positions stay the same. */
+/** Replaces everything that is not JSON with blanks, so that positions stay the same. */
 function toJSON(text: string): string {
-  // Strings are taken whole, so that nothing inside of them is touched.
+  // Strings are matched whole, so that their content is not changed.
   const token = /"(?:[^"\\\n]|\\.)*"?|\/\/[^\n\r]*|\/\*[\s\S]*?(?:\*\/|$)|\uFEFF/g;
-  const plain = text.replace(token, (match) => (match.startsWith('"') ? match : blank(match)));
-  return plain.replace(/"(?:[^"\\\n]|\\.)*"?|(?<=["\]}\w]\s*),(?=\s*[}\]])/g, (match) => (match === "," ? " " : match));
+  const withoutComments = text.replace(token, (match) => (match.startsWith('"') ? match : blank(match)));
+  return withoutComments.replace(/"(?:[^"\\\n]|\\.)*"?|(?<=["\]}\w]\s*),(?=\s*[}\]])/g, (match) =>
+    match === "," ? " " : match,
+  );
 }
 
 function blank(text: string): string {
@@ -44,4 +47,9 @@ function positionOf(error: unknown, text: string): { line: number; column: numbe
   if (offset === undefined) return undefined;
   const before = text.slice(0, offset).split(/\r\n|\n|\r/);
   return { line: before.length, column: before.at(-1)!.length + 1 };
+}
+
+/** Returns whether a parsed value is an object, and not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -15,14 +15,14 @@ test.each([
   ['{"a": "open\n"}', undefined],
   ["{'a': 1}", undefined],
   ["[,]", undefined],
-])("reads %j", (text, expected) => {
+])("parses %j", (text, expected) => {
   const read = () => parseJSONC(text);
 
   if (expected === undefined) expect(read).toThrow("not valid JSON");
   else expect(read()).toEqual(expected);
 });
 
-test("an error tells the place and nothing of the text", () => {
+test("an error contains the position and no part of the document", () => {
   const text = '{\n  // the token\n  "token": "s3cr3t" oops\n}';
 
   expect(() => parseJSONC(text)).toThrow(

@@ -1,9 +1,9 @@
-import type { MCPClientConfig } from "./config.ts";
-import type { MCPConfigOptions } from "./config-files.ts";
-import { expandVariables, MissingVariable, type VariableDialect } from "./config-variables.ts";
-import { isObject } from "./values.ts";
+import type { MCPClientConfig } from "../from/mcp/index.ts";
+import { isObject } from "./jsonc.ts";
+import type { MCPConfigOptions } from "./mcp-config.ts";
+import { expandVariables, MissingVariable, type VariableDialect } from "./mcp-config-variables.ts";
 
-/** Why a server cannot be used. Names the field, never its value. */
+/** Reports why a server cannot be used. Names the field, never its value. */
 export class EntryProblem extends Error {
   readonly field: string | undefined;
 
@@ -13,7 +13,7 @@ export class EntryProblem extends Error {
   }
 }
 
-/** Fields of ours that a file may set too, with what they must be. */
+/** Further fields of `MCPClientConfig` that a file may set, with their type. */
 const ownFields = {
   protocol: "string",
   trustAnnotations: "boolean",
@@ -27,9 +27,9 @@ const ownFields = {
   accessControl: "object",
 } as const;
 
-/** One server of a configuration file. */
+/** Converts one server of a configuration file. */
 export class ConfigEntry {
-  /** Fields that mean nothing here. Known once it was read. */
+  /** Fields that are not supported. Set by {@link read}. */
   unused: string[] = [];
   readonly #entry: Record<string, unknown>;
   readonly #options: MCPConfigOptions;
@@ -42,11 +42,11 @@ export class ConfigEntry {
     this.#dialect = dialect;
   }
 
-  /** Throws an {@link EntryProblem} when it cannot be used. */
+  /** Throws an {@link EntryProblem} if the entry is invalid. */
   read(): MCPClientConfig {
-    const command = this.#text("command");
-    // Other programs have other names for it.
-    const url = this.#text("url") ?? this.#text("serverUrl") ?? this.#text("httpUrl");
+    const command = this.#string("command");
+    // Other programs use other names for this field.
+    const url = this.#string("url") ?? this.#string("serverUrl") ?? this.#string("httpUrl");
     const type = this.#type();
     if (command === undefined && url === undefined) {
       throw new EntryProblem(undefined, 'it has neither "command" nor "url".');
@@ -62,8 +62,8 @@ export class ConfigEntry {
 
   #local(command: string): MCPClientConfig {
     const args = this.#list("args");
-    const cwd = this.#text("cwd");
-    const env = { ...this.#envFile(), ...this.#texts("env") };
+    const cwd = this.#string("cwd");
+    const env = { ...this.#envFile(), ...this.#strings("env") };
     const inheritEnv = this.#list("inheritEnv");
     return {
       command,
@@ -76,7 +76,7 @@ export class ConfigEntry {
 
   #remote(url: string, type: string | undefined): MCPClientConfig {
     if (!URL.canParse(url)) throw new EntryProblem("url", "it is not a URL.");
-    const headers = this.#texts("headers");
+    const headers = this.#strings("headers");
     const auth = this.#auth();
     return {
       url,
@@ -86,9 +86,9 @@ export class ConfigEntry {
     };
   }
 
-  /** `http` is what is tried first anyway. */
+  /** The transport of the entry. All names of Streamable HTTP mean the default. */
   #type(): string | undefined {
-    const type = this.#text("type") ?? this.#text("transport");
+    const type = this.#string("type") ?? this.#string("transport");
     const known = [undefined, "stdio", "http", "sse", "streamable-http", "streamableHttp"];
     if (!known.includes(type)) throw new EntryProblem("type", 'it must be "stdio", "http" or "sse".');
     return type;
@@ -133,10 +133,10 @@ export class ConfigEntry {
   }
 
   #envFile(): Record<string, string> {
-    const path = this.#text("envFile");
+    const path = this.#string("envFile");
     if (path === undefined) return {};
     const { readFile } = this.#options;
-    if (readFile === undefined) throw new EntryProblem("envFile", "files cannot be read here.");
+    if (readFile === undefined) throw new EntryProblem("envFile", "this needs the option readFile.");
     let text: string;
     try {
       text = readFile(path);
@@ -151,31 +151,31 @@ export class ConfigEntry {
     return Object.hasOwn(this.#entry, field) ? this.#entry[field] : undefined;
   }
 
-  #text(field: string): string | undefined {
+  #string(field: string): string | undefined {
     const value = this.#take(field);
     if (value === undefined || value === null) return undefined;
-    if (typeof value !== "string") throw new EntryProblem(field, "it must be a text.");
+    if (typeof value !== "string") throw new EntryProblem(field, "it must be a string.");
     return this.#expand(field, value);
   }
 
   #list(field: string): string[] | undefined {
     const value = this.#take(field);
     if (value === undefined) return undefined;
-    if (!Array.isArray(value)) throw new EntryProblem(field, "it must be a list of texts.");
+    if (!Array.isArray(value)) throw new EntryProblem(field, "it must be an array of strings.");
     return value.map((item, index) => this.#expandValue(`${field}[${index}]`, item));
   }
 
-  #texts(field: string): Record<string, string> | undefined {
+  #strings(field: string): Record<string, string> | undefined {
     const value = this.#take(field);
     if (value === undefined) return undefined;
-    if (!isObject(value)) throw new EntryProblem(field, "it must be an object of texts.");
+    if (!isObject(value)) throw new EntryProblem(field, "it must be an object of strings.");
     return this.#expandAll(field, value);
   }
 
   #expandAll(field: string, values: Record<string, unknown>): Record<string, string> {
     const expanded: Record<string, string> = Object.create(null);
     for (const [name, value] of Object.entries(values)) {
-      // VS Code takes a variable away with null.
+      // In VS Code null removes a variable.
       if (value !== null) expanded[name] = this.#expandValue(`${field}.${name}`, value);
     }
     return expanded;
@@ -183,7 +183,7 @@ export class ConfigEntry {
 
   #expandValue(field: string, value: unknown): string {
     if (typeof value === "number" || typeof value === "boolean") return String(value);
-    if (typeof value !== "string") throw new EntryProblem(field, "it must be a text.");
+    if (typeof value !== "string") throw new EntryProblem(field, "it must be a string.");
     return this.#expand(field, value);
   }
 
@@ -197,7 +197,7 @@ export class ConfigEntry {
   }
 }
 
-/** Reads lines of `NAME=value`, with or without quotes and `export`. */
+/** Parses lines of `NAME=value`, with or without quotes and `export`. */
 function parseEnvFile(text: string): Record<string, string> {
   const variables: Record<string, string> = Object.create(null);
   for (const line of text.split(/\r?\n/)) {

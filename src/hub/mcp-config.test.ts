@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readMCPConfig } from "./config-files.ts";
+import { readMCPConfig } from "./mcp-config.ts";
 
 const env = { HOME: "/home/ada", GITHUB_TOKEN: "s3cr3t", EMPTY: "", API_BASE: "https://api.example.com" };
 const options = { env, workspaceFolder: "/srv/space", userHome: "/home/ada" };
 
-test("a file of Claude or Cursor gives its servers, with variables replaced", () => {
+test("reads the servers of a Claude or Cursor file and expands variables", () => {
   const text = `{
     // for all of us
     "mcpServers": {
@@ -40,7 +40,7 @@ test("a file of Claude or Cursor gives its servers, with variables replaced", ()
   });
 });
 
-test("a file of VS Code gives its servers and what it asks for", () => {
+test("reads the servers and inputs of a VS Code file", () => {
   const document = {
     inputs: [
       { type: "promptString", id: "key", description: "API key", password: true },
@@ -73,7 +73,7 @@ test("a file of VS Code gives its servers and what it asks for", () => {
   });
 });
 
-test("settings of VS Code and the fields of other programs are understood", () => {
+test("reads settings of VS Code and the field names of other programs", () => {
   const { servers } = readMCPConfig({
     mcp: { servers: { a: { url: "https://a.example.com" } } },
     mcpServers: {
@@ -89,7 +89,7 @@ test("settings of VS Code and the fields of other programs are understood", () =
   });
 });
 
-test("our own fields can stand in a file", () => {
+test("a file can set fields of MCPClientConfig", () => {
   const own = {
     protocol: "legacy",
     trustAnnotations: true,
@@ -113,7 +113,7 @@ test("our own fields can stand in a file", () => {
   });
 });
 
-test("values are replaced once: what a variable holds is not looked at again", () => {
+test("variables are expanded once: their values are not expanded again", () => {
   const { servers } = readMCPConfig(
     { mcpServers: { a: { command: "a", args: [`\${NESTED}`, "$HOME", `\${}`, `\${a b}`, `\${EMPTY:-none}`] } } },
     { env: { ...env, NESTED: `\${GITHUB_TOKEN}` } },
@@ -122,7 +122,7 @@ test("values are replaced once: what a variable holds is not looked at again", (
   expect(servers["a"]?.args).toEqual([`\${GITHUB_TOKEN}`, "$HOME", `\${}`, `\${a b}`, "none"]);
 });
 
-test("a wrong server is left out with server, field and reason, and the others stay", () => {
+test("an invalid server is skipped with server, field and reason, and the others are read", () => {
   const file = readMCPConfig(
     {
       mcpServers: {
@@ -150,30 +150,30 @@ test("a wrong server is left out with server, field and reason, and the others s
     { where: "mcpServers.none", reason: 'it has neither "command" nor "url".' },
     { where: "mcpServers.both", reason: 'it has both "command" and "url".' },
     { where: "mcpServers.unset.env.TOKEN", reason: "the variable NOT_SET_AT_ALL is not set." },
-    { where: "mcpServers.args.args", reason: "it must be a list of texts." },
-    { where: "mcpServers.arg.args[0]", reason: "it must be a text." },
-    { where: "mcpServers.command.command", reason: "it must be a text." },
+    { where: "mcpServers.args.args", reason: "it must be an array of strings." },
+    { where: "mcpServers.arg.args[0]", reason: "it must be a string." },
+    { where: "mcpServers.command.command", reason: "it must be a string." },
     { where: "mcpServers.url.url", reason: "it is not a URL." },
     { where: "mcpServers.type.type", reason: 'it must be "stdio", "http" or "sse".' },
     { where: "mcpServers.auth.auth", reason: expect.stringContaining('"type": "bearer"') },
     { where: "mcpServers.off", reason: "it is disabled." },
-    { where: "mcpServers.file.envFile", reason: "files cannot be read here." },
+    { where: "mcpServers.file.envFile", reason: "this needs the option readFile." },
     { where: "mcpServers.text", reason: "it must be an object." },
-    { where: "mcpServers.constructor.command", reason: "it must be a text." },
+    { where: "mcpServers.constructor.command", reason: "it must be a string." },
   ]);
   expect(JSON.stringify(file)).not.toContain("s3cr3t");
 });
 
-test("fields that mean nothing here are told", () => {
+test("unsupported fields are reported", () => {
   const { warnings } = readMCPConfig({ mcpServers: { a: { command: "a", autoApprove: ["x"], commnad: "b" } } });
 
   expect(warnings).toEqual([
-    { where: "mcpServers.a.autoApprove", reason: "it is not used here." },
-    { where: "mcpServers.a.commnad", reason: "it is not used here." },
+    { where: "mcpServers.a.autoApprove", reason: "this field is not supported." },
+    { where: "mcpServers.a.commnad", reason: "this field is not supported." },
   ]);
 });
 
-test("an environment file is read, and the entry wins over it", () => {
+test("variables of an environment file are read, and env overrides them", () => {
   const files: Record<string, string> = {
     "/srv/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\nbroken line\r\nE=",
   };
@@ -185,14 +185,14 @@ test("an environment file is read, and the entry wins over it", () => {
   expect(servers["a"]?.env).toEqual({ A: "own", B: "two words", C: "x\ny", D: "four", E: "" });
 });
 
-test("a name that stands twice is taken once", () => {
+test("the first of two servers with the same name is read", () => {
   const file = readMCPConfig({ mcpServers: { a: { command: "first" } }, servers: { a: { command: "second" } } });
 
   expect(file.servers).toEqual({ a: { command: "first" } });
   expect(file.skipped).toEqual([{ where: "servers.a", reason: "another server has the same name." }]);
 });
 
-test("names such as __proto__ are only names", () => {
+test("__proto__ is an ordinary name", () => {
   const { servers } = readMCPConfig('{"mcpServers": {"__proto__": {"command": "a", "env": {"__proto__": "x"}}}}');
 
   expect(Object.keys(servers)).toEqual(["__proto__"]);
@@ -201,11 +201,15 @@ test("names such as __proto__ are only names", () => {
 });
 
 test.each([
-  ["no JSON", '{"mcpServers": {"a": {"env": {"T": "s3cr3t"} oops }}}', "it is not valid JSON at line 1, column 46"],
-  ["a list", "[]", "it must be an object"],
-  ["nothing of ours", "{}", 'it has neither "mcpServers" nor "servers"'],
-  ["servers as a list", '{"mcpServers": []}', '"mcpServers" must be an object with one entry for each server'],
-])("%s is an error without values", (_, text, problem) => {
+  [
+    "malformed JSON",
+    '{"mcpServers": {"a": {"env": {"T": "s3cr3t"} oops }}}',
+    "it is not valid JSON at line 1, column 46",
+  ],
+  ["an array", "[]", "it must be an object"],
+  ["a file without servers", "{}", 'it has neither "mcpServers" nor "servers"'],
+  ["an array of servers", '{"mcpServers": []}', '"mcpServers" must be an object with one entry for each server'],
+])("%s throws an error without values", (_, text, problem) => {
   expect(() => readMCPConfig(text)).toThrow(
     expect.objectContaining({ code: "VALIDATION_ERROR", message: `The MCP configuration cannot be read: ${problem}.` }),
   );

@@ -1,24 +1,24 @@
-/** Where the variables of a configuration file come from. */
+/** Values of the variables in a configuration file. */
 export interface MCPVariables {
-  /** @default the environment of this process */
+  /** Values of `${env:NAME}` and, in `mcpServers`, `${NAME}`. @default the environment of this process */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Values of `${input:id}`. @default the defaults that the file gives */
+  /** Values of `${input:id}` by id. @default the defaults in the file */
   inputs?: Readonly<Record<string, string>>;
-  /** `${workspaceFolder}` and `${cwd}`. @default the working directory of this process */
+  /** Value of `${workspaceFolder}` and `${cwd}`. @default the working directory of this process */
   workspaceFolder?: string;
-  /** `${userHome}`. @default `HOME`, on Windows `USERPROFILE` */
+  /** Value of `${userHome}`. @default `HOME`, on Windows `USERPROFILE` */
   userHome?: string;
 }
 
-/** Which names stand for variables: `claude` also knows `${NAME}` and `${NAME:-default}`, which VS Code leaves alone. */
+/** The syntax of variables: `claude` also expands `${NAME}` and `${NAME:-default}`, which VS Code does not. */
 export type VariableDialect = "claude" | "vscode";
 
-/** A variable that has no value. Told by its name only. */
+/** Thrown for a variable without a value. The message contains its name only. */
 export class MissingVariable extends Error {}
 
 const reference = /\$\{([^{}]*)\}/g;
 
-/** Replaces the variables in a text once: what they hold is not looked at again. */
+/** Replaces the variables in a string once: their values are not expanded again. */
 export function expandVariables(text: string, variables: MCPVariables, dialect: VariableDialect): string {
   return text.replace(reference, (whole, name: string) => lookUp(name, variables, dialect) ?? whole);
 }
@@ -38,7 +38,7 @@ function lookUp(name: string, variables: MCPVariables, dialect: VariableDialect)
 function fromEnvironment(name: string, { env = environment() }: MCPVariables, dialect: VariableDialect): string {
   const [, variable, fallback] = /^(.*?)(?::-([\s\S]*))?$/.exec(name)!;
   const value = own(env, variable!);
-  // As in a shell, the default also stands in for an empty value.
+  // As in a shell, the default also replaces an empty value.
   if (fallback !== undefined) return value || fallback;
   if (value === undefined && dialect === "vscode") return "";
   return needed(value, `the variable ${variable}`);
