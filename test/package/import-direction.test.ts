@@ -16,12 +16,12 @@ test.each([
   [
     "from/openapi/a.ts",
     'import { x } from "../mcp/index.ts";',
-    "from/openapi may import internal, operation, schema, from/source.ts",
+    "from/openapi may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts",
   ],
   [
     "from/mcp/a.ts",
     'type X = import("../../registry/index.ts").X;',
-    "from/mcp may import internal, operation, schema, from/source.ts",
+    "from/mcp may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts",
   ],
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],
   ["registry/a.ts", 'const x = await import("yaml");', "registry may import the packages typebox"],

@@ -6,23 +6,28 @@ export interface Layer {
   packages: string[];
 }
 
+/** What every source may import. */
+const sourceLayers = ["internal", "operation", "schema", "from/source.ts", "from/report.ts", "from/pins.ts"];
+
 /** The layers of `src/`, each of which may use those named in its row. `from/*` stands for every folder in `from/`, `transport/*` likewise. */
 export const layers: Record<string, Layer> = {
   internal: { ours: [], packages: ["@logtape/logtape"] },
   operation: { ours: ["internal"], packages: ["typebox"] },
   schema: { ours: ["internal", "operation"], packages: ["typebox", "re2js"] },
   "from/source.ts": { ours: ["operation"], packages: [] },
+  "from/report.ts": { ours: ["internal", "from/source.ts"], packages: [] },
+  "from/pins.ts": { ours: ["operation"], packages: [] },
   registry: {
     ours: ["internal", "operation", "schema", "from/source.ts"],
     packages: ["typebox"],
   },
-  "from/*": { ours: ["internal", "operation", "schema", "from/source.ts"], packages: ["typebox"] },
+  "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
-    ours: ["internal", "operation", "schema", "from/source.ts"],
+    ours: sourceLayers,
     packages: ["typebox", "@modelcontextprotocol/client"],
   },
   "from/openapi": {
-    ours: ["internal", "operation", "schema", "from/source.ts"],
+    ours: sourceLayers,
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/transport.ts": { ours: ["operation"], packages: [] },

@@ -1,3 +1,4 @@
+import { logger } from "../../internal/log.ts";
 import { resolveLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertDepth } from "./document.ts";
@@ -5,8 +6,9 @@ import { assertTexts, documentLimitExceeded } from "./document-error.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { absoluteUrl } from "./references.ts";
-import { logger } from "./report.ts";
 import { type JSONObject, own } from "./values.ts";
+
+const log = logger("from", "openapi");
 
 // One document may lead to a second, that to a third; somewhere it must end.
 const mostDocuments = 100;
@@ -41,7 +43,7 @@ export async function loadExternals(
         externals.set(url, document);
         pending.push([document, url]);
       } catch (error) {
-        logger.warn("{namespace}: {url} cannot be read: {error}", { namespace: config.namespace, url, error });
+        log.warn("{namespace}: {url} cannot be read: {error}", { namespace: config.namespace, url, error });
       }
     }
   }

@@ -1,4 +1,6 @@
+import { logger } from "../../internal/log.ts";
 import { quote } from "../../internal/text.ts";
+import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
 import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
@@ -14,7 +16,6 @@ import { fitName, NameBook, pathName } from "./names.ts";
 import { type ImportedOperation, type OperationParts, toOperation } from "./operation.ts";
 import { type OutputChoice, outputSchemasOf } from "./output-schema.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
-import { ReportBook } from "./report.ts";
 import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
@@ -47,8 +48,9 @@ export function importDocument(
   assertNumbers(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
   const importer = new Importer(document, config);
-  const result = { operations: importer.run(), report: importer.book.report };
-  importer.book.deliver(config);
+  const result = { operations: importer.run(), report: importer.report.report };
+  const { namespace, onReport } = config;
+  importer.report.deliver({ source: namespace, onReport, log: logger("from", "openapi") });
   return result;
 }
 
@@ -59,7 +61,7 @@ interface NamedEntry extends MethodEntry {
 const nothing: ReadonlySet<string> = new Set();
 
 class Importer {
-  readonly book = new ReportBook();
+  readonly report = new ReportBuilder();
   readonly #document: OpenAPIDocument;
   readonly #config: HTTPServiceConfig;
   readonly #names = new NameBook();
@@ -72,19 +74,19 @@ class Importer {
     this.#document = document;
     this.#config = config;
     this.#inspector = new SchemaInspector(document.references, document.limits);
-    this.#securitySchemes = readSecuritySchemes(document, this.book.warn);
+    this.#securitySchemes = readSecuritySchemes(document, this.report.warn);
   }
 
   run(): ImportedOperation[] {
     const { entries, unusable } = findMethodEntries(this.#document);
-    for (const { where, reason } of unusable) this.book.skipped(where, reason);
+    for (const { where, reason } of unusable) this.report.skipped(where, reason);
     this.#reportIncoming(entries);
     const taken = this.#filter(this.#name(entries));
     const operations = taken.flatMap((entry) => this.#import(entry));
     if (operations.length === 0 && this.#homeless > 0) {
-      throw badConfig(`Nothing of the document can be called: ${this.book.report.skipped.at(-1)!.reason}.`);
+      throw badConfig(`Nothing of the document can be called: ${this.report.report.skipped.at(-1)!.reason}.`);
     }
-    for (const { namespace, name } of operations) this.book.imported(`${namespace}.${name}`);
+    for (const { namespace, name } of operations) this.report.imported(`${namespace}.${name}`);
     return operations;
   }
 
@@ -98,9 +100,9 @@ class Importer {
       const owner = this.#names.ownerOf(fitName(wanted));
       const name = this.#names.take(pointer, wanted, `${wanted}_${fallback}`);
       if (owner !== undefined) {
-        this.book.warn(pointer, `the name ${quote(wanted)} is taken by ${owner}; it is called ${quote(name)}`);
+        this.report.warn(pointer, `the name ${quote(wanted)} is taken by ${owner}; it is called ${quote(name)}`);
       } else if (name !== wanted) {
-        this.book.warn(pointer, `the name ${quote(wanted)} does not fit; it is called ${quote(name)}`);
+        this.report.warn(pointer, `the name ${quote(wanted)} does not fit; it is called ${quote(name)}`);
       }
       return { ...entry, name };
     });
@@ -115,10 +117,10 @@ class Importer {
   #filter(entries: NamedEntry[]): NamedEntry[] {
     const isWanted = createFilter(this.#config);
     const subjects = entries.map((entry) => this.#toSubject(entry));
-    warnOfUnused(this.#config, subjects, this.#securitySchemes, this.book.warn);
+    warnOfUnused(this.#config, subjects, this.#securitySchemes, this.report.warn);
     const taken = entries.filter(({ pointer }, index) => {
       if (isWanted(subjects[index]!)) return true;
-      this.book.skipped(pointer, "left out by include or exclude", { asked: true });
+      this.report.skipped(pointer, "left out by include or exclude", { requested: true });
       return false;
     });
     const limit = this.#document.limits.operations;
@@ -134,7 +136,7 @@ class Importer {
 
   #import(found: NamedEntry): ImportedOperation[] {
     try {
-      return this.#toOperations(readDetails(this.#document, found, this.book.warn), found);
+      return this.#toOperations(readDetails(this.#document, found, this.report.warn), found);
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
       return this.#skip(found, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
@@ -157,7 +159,7 @@ class Importer {
       config: this.#config,
       found,
       baseUrl: base.url,
-      security: readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, this.book.warn),
+      security: readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, this.report.warn),
       securitySchemes: this.#securitySchemes,
       unreadable,
     };
@@ -171,7 +173,7 @@ class Importer {
   }
 
   #skip({ pointer }: NamedEntry, reason: string): ImportedOperation[] {
-    this.book.skipped(pointer, reason);
+    this.report.skipped(pointer, reason);
     return [];
   }
 
@@ -179,7 +181,7 @@ class Importer {
   #baseUrl({ servers, pointer }: Entry): BaseUrl {
     const known = this.#baseUrls.get(servers[0]);
     if (known !== undefined) return known;
-    const found = resolveBaseUrl(servers, this.#config, pointer, this.book.warn);
+    const found = resolveBaseUrl(servers, this.#config, pointer, this.report.warn);
     this.#baseUrls.set(servers[0], found);
     return found;
   }
@@ -197,7 +199,7 @@ class Importer {
       const problem = this.#firstProblem(of, "any");
       if (problem === undefined) return;
       unreadable.add(part);
-      this.book.warn(entry.pointer, `${problem}; the ${what} is not described`);
+      this.report.warn(entry.pointer, `${problem}; the ${what} is not described`);
     };
     look("output", "output", schemas);
     for (const response of errors) look(response.status, `error ${response.status}`, errorSchemasOf(response));
@@ -207,7 +209,7 @@ class Importer {
   /** Why schemas cannot be used, if so. What was repaired becomes a warning. */
   #firstProblem(schemas: Located[], scope: "any" | "external"): string | undefined {
     const problems = this.#inspector.problemsOf(schemas);
-    for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.book.warn(pointer, reason);
+    for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.report.warn(pointer, reason);
     const blocking = problems.find(({ kind }) => (scope === "external" ? kind === "external" : kind !== "repaired"));
     return blocking && `${blocking.reason} (at ${blocking.pointer})`;
   }
@@ -219,7 +221,7 @@ class Importer {
       Object.keys(ownObject(operation.value, "callbacks") ?? {}).map((name) => pointerTo(pointer, "callbacks", name)),
     );
     for (const where of [...webhooks.map((name) => pointerTo("#/webhooks", name)), ...callbacks]) {
-      this.book.skipped(where, "called by the service, not by us", { asked: true });
+      this.report.skipped(where, "called by the service, not by us", { requested: true });
     }
   }
 }

@@ -1,7 +1,9 @@
 import type { TSchema } from "typebox";
+import { logger } from "../../internal/log.ts";
 import type { Limits } from "../../operation/index.ts";
 import { FromSchema } from "../../schema/index.ts";
-import { logger } from "./report.ts";
+
+const log = logger("from", "openapi");
 
 /** Makes a value on the first call and keeps it. */
 export function once<T>(make: () => T): () => T {
@@ -27,7 +29,7 @@ export function lazySchema(
     try {
       return FromSchema(make(), { limits });
     } catch (error) {
-      logger.warn("{id}: its {part} cannot be used: {error}", { id, part, error });
+      log.warn("{id}: its {part} cannot be used: {error}", { id, part, error });
       return FromSchema(fallback);
     }
   });

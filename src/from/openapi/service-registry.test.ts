@@ -103,10 +103,10 @@ test.each([
     expect.objectContaining({
       code: "UNAVAILABLE",
       mayHaveRun: false,
-      message:
-        '"svc.op" is new or changed in the document of openapi:svc. Look at it, then approve("svc.op") to use it again.',
+      message: '"svc.op" is not what was approved: its source changed or added it. Review and approve it to use it.',
     }),
   );
+  expect(told[0]!.description).toBe(operation!.description);
   expect(sent).toHaveLength(1);
   const heard: SourceChange[] = [];
   service.onChange((change) => heard.push(change));
@@ -165,7 +165,7 @@ test("with refresh the document is read again while somebody listens", async () 
 test("the registry is one source of all its services", async () => {
   const services = new OpenAPIServiceRegistry();
   const heard: ReturnType<typeof idsOf>[] = [];
-  services.follow((change) => heard.push(idsOf(change)));
+  services.onChange((change) => heard.push(idsOf(change)));
   const spec = openAPI();
 
   await services.add({ namespace: "one", spec, onReport: () => {} });

@@ -1,6 +1,11 @@
-import { CallError, type IOperationDefinition } from "../../operation/index.ts";
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import type { IOperationDefinition } from "../../operation/index.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../source.ts";
-import { OpenAPIService, type OpenAPIServiceChange, type OpenAPIServiceOptions } from "./service.ts";
+import { badConfig } from "./document-error.ts";
+import { OpenAPIService, type OpenAPIServiceOptions } from "./service.ts";
+
+const log = logger("from", "openapi");
 
 /**
  * Holds imported HTTP services and is one source of all their operations: follow it with `registry.follow(services)`, and
@@ -9,7 +14,9 @@ import { OpenAPIService, type OpenAPIServiceChange, type OpenAPIServiceOptions }
 export class OpenAPIServiceRegistry implements OperationSource {
   readonly name = "openapi";
   readonly #services = new Map<string, { service: OpenAPIService; unsubscribe: Unsubscribe }>();
-  readonly #listeners = new Set<(change: SourceChange) => void>();
+  readonly #changes = new Emitter<SourceChange>((error) =>
+    log.error("A listener to OpenAPI services failed: {error}", { error }),
+  );
 
   /** Adds a service and reads its document. Nothing is added when that fails, or when the namespace is taken. */
   async add(options: OpenAPIServiceOptions): Promise<OpenAPIService> {
@@ -17,25 +24,26 @@ export class OpenAPIServiceRegistry implements OperationSource {
     this.#assertFree(namespace);
     const service = new OpenAPIService(options);
     await service.load();
-    // Another one may have come in while this one was read.
+    // Another one may have been added while this one was read.
     this.#assertFree(namespace);
-    const unsubscribe = service.onChange((change) => this.#tell(change));
+    const unsubscribe = service.onChange((change) => this.#changes.emit(change));
     this.#services.set(namespace, { service, unsubscribe });
-    this.#tell({ added: service.operations(), changed: [], removed: [] });
+    this.#changes.emit({ added: service.operations(), changed: [], removed: [] });
     return service;
   }
 
-  /** Closes a service and takes its operations away. `false` when there is none of that namespace. */
+  /** Closes a service and removes its operations. `false` when there is no service with that namespace. */
   async remove(namespace: string): Promise<boolean> {
     const held = this.#services.get(namespace);
     if (held === undefined) return false;
     this.#services.delete(namespace);
     held.unsubscribe();
     await held.service.close();
-    this.#tell({ added: [], changed: [], removed: Object.keys(held.service.hashes()) });
+    this.#changes.emit({ added: [], changed: [], removed: Object.keys(held.service.hashes()) });
     return true;
   }
 
+  /** The service with a namespace. */
   get(namespace: string): OpenAPIService | undefined {
     return this.#services.get(namespace)?.service;
   }
@@ -45,28 +53,20 @@ export class OpenAPIServiceRegistry implements OperationSource {
     return [...this.#services.keys()];
   }
 
-  /** Tells every change from now on: services that come and go, and documents that change. */
-  follow(listener: (change: SourceChange) => void): Unsubscribe {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
-  }
-
   /** The operations of all services as they are known. */
   async load(): Promise<IOperationDefinition[]> {
     return [...this.#services.values()].flatMap(({ service }) => service.operations());
   }
 
+  /** Emits every change from now on: services that are added or removed, and documents that change. */
   onChange(listener: (change: SourceChange) => void): Unsubscribe {
-    return this.follow(listener);
+    return this.#changes.on(listener);
   }
 
   /** Closes every service. */
   async close(): Promise<void> {
     const held = [...this.#services.values()];
     this.#services.clear();
-    this.#listeners.clear();
     for (const { unsubscribe } of held) unsubscribe();
     await Promise.all(held.map(({ service }) => service.close()));
   }
@@ -76,13 +76,6 @@ export class OpenAPIServiceRegistry implements OperationSource {
   }
 
   #assertFree(namespace: string): void {
-    if (!this.#services.has(namespace)) return;
-    throw new CallError("VALIDATION_ERROR", `A service of the namespace "${namespace}" is there already.`, undefined, {
-      mayHaveRun: false,
-    });
-  }
-
-  #tell(change: SourceChange | OpenAPIServiceChange): void {
-    for (const listener of this.#listeners) listener(change);
+    if (this.#services.has(namespace)) throw badConfig(`There is already a service with the namespace "${namespace}".`);
   }
 }

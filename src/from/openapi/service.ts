@@ -1,55 +1,62 @@
+import { hashJSON } from "../../internal/canonical-json.ts";
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
-import { CallError, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
+import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
+import { type PinnableOperation, Pins } from "../pins.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../source.ts";
 import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { fingerprint } from "./fingerprint.ts";
+import { badConfig } from "./document-error.ts";
 import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, locate, type OpenAPIFS } from "./from-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
-import { logger } from "./report.ts";
 import type { OpenAPISpec } from "./spec.ts";
+
+const log = logger("from", "openapi");
 
 /** A service to follow: its configuration, and where its document is. */
 export interface OpenAPIServiceOptions extends HTTPServiceConfig {
-  /** The document itself, its URL, or its file. `spec` may be a function, which is asked at every load. */
+  /** The document itself; a function is called at every load. Pass one of `spec`, `url` and `file`. */
   spec?: OpenAPISpec | (() => OpenAPISpec | Promise<OpenAPISpec>);
+  /** URL of the document. */
   url?: string;
+  /** Path of the document. */
   file?: string;
   /** For `file`. @default Node's file system */
   fs?: OpenAPIFS;
-  /** Reads the document again this often, in ms, above 0, while there is a listener; `Infinity` never. @default never */
+  /** Interval in ms, above 0, at which the document is read again while there is a listener; `Infinity` never. @default never */
   refresh?: number;
   /**
-   * Switches off operations that are not what they were: those of the first load with `true`, else those whose hash
-   * (see {@link OpenAPIService.hashes}) stands here. They fail with `UNAVAILABLE` until they are approved.
+   * Switches off operations that are not what was approved: with `true` what the first load found, else what has the
+   * hash that is given here (see {@link OpenAPIService.hashes}). They fail with `UNAVAILABLE` until they are approved.
    */
   pinned?: boolean | Record<string, string>;
 }
 
-/** What became of a service's operations, with the hash of each before and after. */
+/** The changes of a service's operations, with the hash of each before and after. */
 export interface OpenAPIServiceChange extends SourceChange {
+  /** By operation id. `before` is absent for an added operation, `after` for a removed one. */
   hashes: Record<string, { before?: string; after?: string }>;
 }
 
-interface Known {
-  operation: ImportedOperation;
-  hash: string;
-}
+type KnownOperation = PinnableOperation<ImportedOperation>;
 
 /** One imported service as a source that can be read again. */
 export class OpenAPIService implements OperationSource {
   readonly name: string;
   readonly #options: OpenAPIServiceOptions;
-  // Kept, because operations of all loads share its limits on concurrency and retries.
+  // Kept, because the operations of all loads share its limits on concurrency and retries.
   readonly #config: HTTPServiceConfig;
-  readonly #listeners = new Set<(change: OpenAPIServiceChange) => void>();
-  #known = new Map<string, Known>();
-  #pins: Map<string, string> | undefined;
+  readonly #changes = new Emitter<OpenAPIServiceChange>((error) =>
+    log.error("{name}: a listener failed: {error}", { name: this.name, error }),
+  );
+  readonly #pins: Pins<ImportedOperation>;
   readonly #refresh: number;
+  #known = new Map<string, KnownOperation>();
   #timer: Timer | undefined;
   #reading: Promise<OpenAPIServiceChange> | undefined;
-  #loaded = false;
-  #closed = false;
+  #isLoaded = false;
+  #isClosed = false;
 
   constructor(options: OpenAPIServiceOptions) {
     const { spec, url, file, fs, refresh, pinned, ...config } = options;
@@ -57,29 +64,29 @@ export class OpenAPIService implements OperationSource {
     this.#refresh = resolveDuration("refresh", refresh, Number.POSITIVE_INFINITY, { infinite: true });
     this.#options = options;
     this.#config = locate(config, options);
+    this.#pins = new Pins(pinned);
     this.name = `openapi:${options.namespace}`;
-    if (typeof options.pinned === "object") this.#pins = new Map(Object.entries(options.pinned));
   }
 
-  /** Reads the document and returns its operations. What changed since an earlier load is also told to listeners. */
+  /** Reads the document and returns its operations. Listeners also receive what changed since an earlier load. */
   async load(options: { signal?: AbortSignal } = {}): Promise<IOperationDefinition[]> {
     await this.reload(options);
     return this.operations();
   }
 
-  /** The operations of the last load; pinned ones that changed are there, but fail. */
+  /** The operations of the last load. Pinned ones that are not approved are included, but fail. */
   operations(): ImportedOperation[] {
-    return [...this.#known].map(([id, known]) => this.#guarded(id, known));
+    return Array.from(this.#known, ([id, known]) => this.#offer(id, known));
   }
 
   /** Hash of each operation as it is now, for `pinned` in a later run. */
   hashes(): Record<string, string> {
-    return Object.fromEntries([...this.#known].map(([id, { hash }]) => [id, hash]));
+    return Object.fromEntries(Array.from(this.#known, ([id, { hash }]) => [id, hash]));
   }
 
-  /** Reads the document again and tells what changed. Rejects, changing nothing, when it cannot be read. */
+  /** Reads the document again and returns what changed. Rejects, changing nothing, when it cannot be read. */
   reload(options: { signal?: AbortSignal } = {}): Promise<OpenAPIServiceChange> {
-    if (this.#closed) return Promise.reject(new CallError("UNAVAILABLE", `${this.name} is closed.`));
+    if (this.#isClosed) return Promise.reject(new CallError("UNAVAILABLE", `${this.name} is closed.`));
     this.#reading ??= this.#reload(options).finally(() => {
       this.#reading = undefined;
       this.#schedule();
@@ -87,27 +94,29 @@ export class OpenAPIService implements OperationSource {
     return this.#reading;
   }
 
-  /** Accepts operations as they are now, all or by id, and switches them on again. */
+  /** Approves operations as they are now, all or by id, and switches them on again. */
   approve(...ids: string[]): void {
-    const approved = ids.length > 0 ? ids : [...this.#known.keys()];
-    const before = new Set(approved.filter((id) => this.#isBlocked(id)));
-    for (const id of approved) if (this.#known.has(id)) this.#pins?.set(id, this.#known.get(id)!.hash);
-    const changed = this.operations().filter(({ namespace, name }) => before.has(`${namespace}.${name}`));
-    if (changed.length > 0) this.#tell({ added: [], changed, removed: [], hashes: {} });
+    const changed: ImportedOperation[] = [];
+    for (const id of ids.length > 0 ? ids : this.#known.keys()) {
+      const known = this.#known.get(id);
+      if (known === undefined || this.#pins.isApproved(id, known.hash)) continue;
+      this.#pins.approve(id, known.hash);
+      changed.push(this.#offer(id, known));
+    }
+    if (changed.length > 0 && !this.#isClosed) this.#changes.emit({ added: [], changed, removed: [], hashes: {} });
   }
 
   onChange(listener: (change: OpenAPIServiceChange) => void): Unsubscribe {
-    this.#listeners.add(listener);
+    const stop = this.#changes.on(listener);
     this.#schedule();
     return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.#timer?.stop();
+      stop();
+      if (!this.#changes.hasListeners) this.#timer?.stop();
     };
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#listeners.clear();
+    this.#isClosed = true;
     this.#timer?.stop();
   }
 
@@ -117,40 +126,41 @@ export class OpenAPIService implements OperationSource {
 
   async #reload(options: { signal?: AbortSignal }): Promise<OpenAPIServiceChange> {
     const before = this.#known;
-    const read = new Map<string, Known>();
+    const after = new Map<string, KnownOperation>();
     for (const operation of await this.#read(options)) {
-      read.set(`${operation.namespace}.${operation.name}`, { operation, hash: await fingerprint(operation) });
+      const id = formatOperationId(operation.namespace, operation.name);
+      after.set(id, { operation, hash: await hashOperation(operation) });
     }
-    const isFirst = !this.#loaded;
-    this.#known = read;
-    this.#loaded = true;
-    if (this.#options.pinned === true && this.#pins === undefined) {
-      this.#pins = new Map([...read].map(([id, { hash }]) => [id, hash]));
-    }
-    const change = this.#compare(before, read);
-    if (!isFirst && change.added.length + change.changed.length + change.removed.length > 0) this.#tell(change);
+    const isFirst = !this.#isLoaded;
+    this.#known = after;
+    this.#isLoaded = true;
+    this.#pins.approveFirst(after);
+    const change = this.#compare(before, after);
+    const hasChanged = change.added.length + change.changed.length + change.removed.length > 0;
+    if (!isFirst && hasChanged && !this.#isClosed) this.#changes.emit(change);
     return change;
   }
 
-  #read(options: { signal?: AbortSignal }): Promise<ImportedOperation[]> | ImportedOperation[] {
+  async #read(options: { signal?: AbortSignal }): Promise<ImportedOperation[]> {
     const { spec, url, file, fs } = this.#options;
     const config = this.#config;
     if (url !== undefined) return FromOpenAPIUrl(url, config, options);
     if (file !== undefined) return FromOpenAPIFile(file, config, fs);
-    if (typeof spec === "function") return Promise.resolve(spec()).then((document) => FromOpenAPI(document, config));
-    if (spec !== undefined) return FromOpenAPI(spec, config);
-    throw new CallError("VALIDATION_ERROR", `${this.name} needs one of spec, url and file.`, undefined, {
-      mayHaveRun: false,
-    });
+    if (spec === undefined) throw badConfig(`${this.name} needs one of spec, url and file.`);
+    return FromOpenAPI(typeof spec === "function" ? await spec() : spec, config);
   }
 
-  #compare(before: Map<string, Known>, after: Map<string, Known>): OpenAPIServiceChange {
+  #compare(
+    before: ReadonlyMap<string, KnownOperation>,
+    after: ReadonlyMap<string, KnownOperation>,
+  ): OpenAPIServiceChange {
     const change: OpenAPIServiceChange = { added: [], changed: [], removed: [], hashes: {} };
     for (const [id, known] of after) {
       const old = before.get(id);
-      if (old === undefined) change.added.push(this.#guarded(id, known));
+      const operation = this.#offer(id, known);
+      if (old === undefined) change.added.push(operation);
       else if (old.hash !== known.hash || old.operation.version !== known.operation.version) {
-        change.changed.push(this.#guarded(id, known));
+        change.changed.push(operation);
       } else continue;
       change.hashes[id] = { before: old?.hash, after: known.hash };
     }
@@ -162,40 +172,29 @@ export class OpenAPIService implements OperationSource {
     return change;
   }
 
-  #isBlocked(id: string): boolean {
-    return this.#pins !== undefined && this.#pins.get(id) !== this.#known.get(id)?.hash;
-  }
-
-  #guarded(id: string, { operation }: Known): ImportedOperation {
-    if (!this.#isBlocked(id)) return operation;
-    const message = `"${id}" is new or changed in the document of ${this.name}. Look at it, then approve("${id}") to use it again.`;
-    const refuse = () => {
-      throw new CallError("UNAVAILABLE", message, undefined, { mayHaveRun: false });
-    };
-    const guarded = { handler: refuse, nextPage: undefined };
-    // Copied with its getters: schemas stay unconverted until they are read.
-    return Object.defineProperties(
-      { ...guarded },
-      {
-        ...Object.getOwnPropertyDescriptors(operation),
-        ...Object.getOwnPropertyDescriptors(guarded),
-      },
-    ) as unknown as ImportedOperation;
-  }
-
-  #tell(change: OpenAPIServiceChange): void {
-    for (const listener of this.#listeners) listener(change);
+  /** Operations that were never approved are listed as well, so that an operator can see what waits for approval. */
+  #offer(id: string, known: KnownOperation): ImportedOperation {
+    return this.#pins.offer(id, known) ?? this.#pins.refuse(known.operation);
   }
 
   #schedule(): void {
     this.#timer?.stop();
-    if (this.#closed || this.#listeners.size === 0) return;
+    if (this.#isClosed || !this.#changes.hasListeners) return;
     const reload = () => {
       this.reload().catch((error: unknown) => {
-        logger.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
+        log.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
       });
     };
-    // Waiting for the next look must not keep the process alive.
+    // A pending refresh must not keep the process alive.
     this.#timer = startTimer(reload, this.#refresh, { keepsAlive: false });
   }
+}
+
+/**
+ * A SHA-256 over everything about an operation that a caller or reviewer relies on: its address, method, schemas and
+ * descriptions. The version of the document is not part of it. Converts the operation's schemas.
+ */
+function hashOperation(operation: ImportedOperation): Promise<string> {
+  const { type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta } = operation;
+  return hashJSON({ type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta });
 }

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { Pins } from "./pins.ts";
+
+type Described = ReturnType<typeof version>["operation"];
+
+function version(hash: string, description = hash) {
+  return { hash, operation: { namespace: "ns", name: "op", description, handler: () => description } };
+}
+
+test("without pins everything is offered as it is", () => {
+  const pins = new Pins<Described>();
+  const found = version("1");
+  pins.approveFirst(new Map([["op", found]]));
+
+  expect(pins.offer("op", version("2"))?.description).toBe("2");
+  expect(pins.held(new Map([["op", version("2")]]))).toEqual([]);
+});
+
+test("a changed operation is offered as it was approved, and refuses until it is approved", () => {
+  const pins = new Pins<Described>(true);
+  pins.approveFirst(new Map([["op", version("1")]]));
+  pins.offer("op", version("1"));
+
+  const offered = pins.offer("op", version("2"));
+
+  expect(offered?.description).toBe("1");
+  expect(() => offered?.handler()).toThrow(
+    expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false, details: { operationId: "ns.op" } }),
+  );
+  expect(pins.offer("op", version("2"))).toBe(offered);
+  expect(pins.held(new Map([["op", version("2")]]))).toEqual([{ key: "op", before: "1", after: "2" }]);
+  pins.approve("op", "2");
+  expect(pins.offer("op", version("2"))?.handler()).toBe("2");
+});
+
+test("an operation that was never approved is not offered", () => {
+  const pins = new Pins<Described>({ other: "1" });
+  pins.approveFirst(new Map([["op", version("1")]]));
+
+  expect(pins.offer("op", version("1"))).toBeUndefined();
+  expect(pins.held(new Map([["op", version("1")]]))).toEqual([{ key: "op", after: "1" }]);
+});
+
+test("refusing reads no getter", () => {
+  const pins = new Pins<Described>(true);
+  const { operation } = version("1");
+  const lazy = Object.defineProperty(operation, "inputSchema", {
+    enumerable: true,
+    get: () => {
+      throw new Error("read");
+    },
+  });
+
+  expect(() => pins.refuse(lazy)).not.toThrow();
+});

@@ -1,0 +1,67 @@
+import { type Logger, warnVisibly } from "../internal/log.ts";
+import { truncate } from "../internal/text.ts";
+import type { SourceReport } from "./source.ts";
+
+/** One foreign document can contain a long invalid value in every place. In characters. */
+const maxReasonLength = 500;
+
+/** Who receives a report. */
+export interface ReportReceiver {
+  /** Label of the source in log messages, such as its namespace. */
+  source: string;
+  /** Receives the report instead of the log. */
+  onReport?: ((report: SourceReport) => void) | undefined;
+  /** Where skipped items and warnings go without `onReport`. */
+  log: Logger;
+  /** Also writes them to the console until the application configures LogTape. @default false */
+  visible?: boolean;
+}
+
+/** Collects what a source imported, skipped and warned about. Each warning is kept once per place and reason. */
+export class ReportBuilder {
+  readonly report: SourceReport;
+  readonly #known: Set<string>;
+  /** Items that the configuration excludes: they are reported, but are not worth a warning in the log. */
+  readonly #requested: Set<object>;
+
+  /** @param earlier - Its skipped items and warnings are copied. */
+  constructor(earlier?: ReportBuilder) {
+    const { skipped = [], warnings = [] } = earlier?.report ?? {};
+    this.report = { imported: [], skipped: [...skipped], warnings: [...warnings] };
+    this.#known = new Set(earlier === undefined ? [] : earlier.#known);
+    this.#requested = new Set(earlier === undefined ? [] : earlier.#requested);
+  }
+
+  /** Adds an imported operation by its id. */
+  imported(id: string): void {
+    this.report.imported.push(id);
+  }
+
+  /** Adds an item that was not imported. `requested`: the configuration excludes it. */
+  skipped(where: string, reason: string, options: { requested?: boolean } = {}): void {
+    const item = { where, reason: truncate(reason, maxReasonLength) };
+    this.report.skipped.push(item);
+    if (options.requested) this.#requested.add(item);
+  }
+
+  /** Adds a problem that was repaired or ignored. Bound, so that it can be passed on as a function. */
+  readonly warn = (where: string, reason: string): void => {
+    const key = `${where}\n${reason}`;
+    if (this.#known.has(key)) return;
+    this.#known.add(key);
+    this.report.warnings.push({ where, reason: truncate(reason, maxReasonLength) });
+  };
+
+  /** Passes the report to `onReport`, or logs one warning per item. */
+  deliver({ source, onReport, log, visible = false }: ReportReceiver): void {
+    if (onReport !== undefined) return onReport(this.report);
+    const write = (message: string, item: object) => {
+      if (visible) warnVisibly(log, message, { source, ...item });
+      else log.warn(message, { source, ...item });
+    };
+    for (const item of this.report.skipped) {
+      if (!this.#requested.has(item)) write("{source}: {where} was skipped: {reason}", item);
+    }
+    for (const item of this.report.warnings) write("{source}: {where}: {reason}", item);
+  }
+}
