@@ -140,25 +140,4 @@ export {
   type EventTargetLike,
   InProcessBus,
 } from "./transport/in-process/index.ts";
-export type {
-  CallAborted,
-  CallCompleted,
-  CallCredited,
-  CallFailed,
-  CallProgressed,
-  CallRequested,
-  CallResponded,
-  FollowUp,
-  Frame,
-  OnRequest,
-  PeerAnnounced,
-  PeerEvent,
-  PeerLeft,
-  Reply,
-  ReplyFrame,
-  SendFollowUp,
-  StopServing,
-  Transport,
-  TransportCapabilities,
-} from "./transport/transport.ts";
-export { isLastReply, toFailedFrame, transportClosed } from "./transport/transport.ts";
+export type { Transport } from "./transport/transport.ts";

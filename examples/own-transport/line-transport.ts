@@ -1,10 +1,10 @@
 // #region transport
+import type { OperationSpec } from "@alkdev/operations";
 import {
   type CallRequested,
   type Frame,
   isLastReply,
   type OnRequest,
-  type OperationSpec,
   type PeerEvent,
   type ReplyFrame,
   type SendFollowUp,
@@ -12,7 +12,7 @@ import {
   type Transport,
   toFailedFrame,
   transportClosed,
-} from "@alkdev/operations";
+} from "@alkdev/operations/transport";
 
 /** What travels: a frame, and the peer that it is for. */
 interface Letter {

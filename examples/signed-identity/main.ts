@@ -54,7 +54,7 @@ console.log(data);
 assert.equal(data, "ada raised Grace by 10 %");
 
 // #region stranger
-import type { CallRequested, ReplyFrame } from "@alkdev/operations";
+import type { CallRequested, ReplyFrame } from "@alkdev/operations/transport";
 
 /** Somebody who reads what others send, and sends what it likes. */
 async function send(frame: CallRequested): Promise<ReplyFrame> {

@@ -31,6 +31,7 @@ export const layers: Record<string, Layer> = {
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/transport.ts": { ours: ["operation"], packages: [] },
+  "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/link": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/bus": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },

@@ -7,16 +7,14 @@ import { generateKeyPair } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   buildCallHandler,
-  type CallFailed,
-  type CallRequested,
   type Identity,
   type IOperationDefinition,
   importPeers,
   OperationRegistry,
   PendingRequestMap,
-  type ReplyFrame,
 } from "../../src/index.ts";
 import { createJWTAuthenticator, createJWTSigner, type JWTSigner } from "../../src/jwt/index.ts";
+import type { CallFailed, CallRequested, ReplyFrame } from "../../src/transport/index.ts";
 import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { createWebSocketServer, createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 import { operation, subscription, until } from "../conformance/transport-helpers.ts";
