@@ -13,7 +13,7 @@ const config: KnipConfig = {
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // The package tests start these as programs.
   ignoreDependencies: ["@arethetypeswrong/cli"],
-  ignoreBinaries: ["apt-get", "dpkg"],
+  ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,
 };
 

@@ -24,6 +24,7 @@ export default defineConfig({
           name: "unit",
           include: ["{src,test,docs,scripts}/**/*.test.ts"],
           exclude: ["test/package/**", "test/fixtures/**"],
+          globalSetup: "./test/global-setup.ts",
         },
       },
       {

@@ -10,7 +10,7 @@ import { launchChromium, openPage } from "./launch-chromium.ts";
 import { expectedReport } from "./program.ts";
 
 const consumer = inject("consumer");
-const executablePath = inject("chromium");
+const chromium = inject("chromium");
 
 /** Code that is injected from outside is free of the page's policy, so the page itself tries what it may do. */
 const entry = `import { runProgram } from "./browser-program.ts";
@@ -51,7 +51,7 @@ test("the bundled root asks for no module of Node", () => {
   expect(nodeModules).toEqual([]);
 });
 
-describe.skipIf(executablePath === "")("in Chromium", () => {
+describe.skipIf(chromium === null)("in Chromium", () => {
   let server: Server;
   let browser: Browser;
 
@@ -65,7 +65,7 @@ describe.skipIf(executablePath === "")("in Chromium", () => {
       response.end(code ?? '<!doctype html><script type="module" src="/browser.js"></script>');
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    browser = await launchChromium(executablePath);
+    browser = await launchChromium(chromium!);
   });
 
   afterAll(async () => {

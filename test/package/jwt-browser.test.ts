@@ -13,7 +13,7 @@ import type { CallRequested } from "../../src/transport/transport.ts";
 import { launchChromium, openPage } from "./launch-chromium.ts";
 
 const consumer = inject("consumer");
-const executablePath = inject("chromium");
+const chromium = inject("chromium");
 
 /** What a page does with the packed package. */
 const program = `import { createJWTAuthenticator, createJWTSigner } from "@alkdev/operations/jwt";
@@ -56,7 +56,7 @@ test("signed identities ask for no module of Node", () => {
   expect(nodeModules).toEqual([]);
 });
 
-describe.skipIf(executablePath === "")("signed identities in Chromium", () => {
+describe.skipIf(chromium === null)("signed identities in Chromium", () => {
   const options = { key: new Uint8Array(32).fill(7), audience: "workers" };
   const ada = { id: "ada", scopes: ["admin"] };
   const request: CallRequested = {
@@ -72,7 +72,7 @@ describe.skipIf(executablePath === "")("signed identities in Chromium", () => {
     server = createServer((_request, response) => response.end("<!doctype html><title>page</title>"));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    browser = await launchChromium(executablePath);
+    browser = await launchChromium(chromium!);
   });
 
   afterAll(async () => {

@@ -1,13 +1,15 @@
 import { type Browser, chromium, type Page } from "playwright-core";
+import type { Program } from "../../scripts/ensure-program.ts";
 
-/** How long, in ms, a browser may take for anything on a busy machine. */
-const patience = 180_000;
+/** Time limit in ms for starting a browser and for each step in it. A test with a browser has the same limit. */
+export const browserTimeout = 120_000;
 
-/** Starts a browser that talks to nobody unasked. Playwright gives each a user data folder of its own and removes it. */
-export function launchChromium(executablePath: string): Promise<Browser> {
+/** Starts a browser that contacts no server on its own. Playwright creates and removes its user data folder. */
+export function launchChromium({ path, env }: Program): Promise<Browser> {
   return chromium.launch({
-    executablePath,
-    timeout: patience,
+    executablePath: path,
+    env,
+    timeout: browserTimeout,
     args: [
       "--headless",
       "--no-sandbox",
@@ -24,7 +26,7 @@ export function launchChromium(executablePath: string): Promise<Browser> {
 /** Opens a page at an address. */
 export async function openPage(browser: Browser, url: string): Promise<Page> {
   const page = await browser.newPage();
-  page.setDefaultTimeout(patience);
+  page.setDefaultTimeout(browserTimeout);
   await page.goto(url);
   return page;
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
-import { ensureChromium } from "../../scripts/ensure-chromium.ts";
+import { ensureProgram, type Program } from "../../scripts/ensure-program.ts";
 import { root } from "../../scripts/subpaths.ts";
 
 declare module "vitest" {
@@ -12,13 +12,13 @@ declare module "vitest" {
     tarball: string;
     /** A folder with the package installed and nothing else but its declared dependencies. */
     consumer: string;
-    /** Path of a Chromium to run, empty where there is none. */
-    chromium: string;
+    /** The Chromium to run, `null` where none is available. */
+    chromium: Program | null;
   }
 }
 
 /** Builds and packs the package once for all package tests, and installs it the way a user would get it. */
-export default function setup(project: TestProject): () => void {
+export default async function setup(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), "operations-package-"));
   execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" });
   const packed = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], {
@@ -28,7 +28,7 @@ export default function setup(project: TestProject): () => void {
   const tarball = join(folder, JSON.parse(packed)[0].filename);
   project.provide("tarball", tarball);
   project.provide("consumer", install(tarball, join(folder, "consumer")));
-  project.provide("chromium", ensureChromium() ?? "");
+  project.provide("chromium", (await ensureProgram("chromium")) ?? null);
   return () => rmSync(folder, { recursive: true });
 }
 

@@ -7,7 +7,7 @@ import { startServer, type TestServer } from "../../src/transport/websocket/test
 import { launchChromium, openPage } from "./launch-chromium.ts";
 
 const consumer = inject("consumer");
-const executablePath = inject("chromium");
+const chromium = inject("chromium");
 
 /** What a page does with the packed package. */
 const program = `import { PendingRequestMap } from "@alkdev/operations";
@@ -49,7 +49,7 @@ async function bundleProgram(): Promise<string> {
   return output[0].code;
 }
 
-describe.skipIf(executablePath === "")("WebSockets in Chromium", () => {
+describe.skipIf(chromium === null)("WebSockets in Chromium", () => {
   let server: TestServer;
   let browser: Browser;
 
@@ -57,7 +57,7 @@ describe.skipIf(executablePath === "")("WebSockets in Chromium", () => {
     server = await startServer({
       authenticate: (token) => (token === "sesame-ä" ? { id: "ali", scopes: [] } : undefined),
     });
-    browser = await launchChromium(executablePath);
+    browser = await launchChromium(chromium!);
   });
 
   afterAll(async () => {

@@ -5,7 +5,7 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ensureServer, type ServerName } from "../../scripts/ensure-servers.ts";
+import { ensureProgram, type ProgramName } from "../../scripts/ensure-program.ts";
 import { findFreePort } from "./free-port.ts";
 
 /** A server of our own on loopback, which can be killed and started again at the same place. */
@@ -23,7 +23,7 @@ export interface Service extends AsyncDisposable {
 
 /** How one kind of server is run. */
 export interface ServiceRecipe {
-  name: ServerName;
+  name: ProgramName;
   args(port: number, folder: string): string[];
   /** What makes it end with exit code 0. */
   stopSignal: NodeJS.Signals;
@@ -33,7 +33,7 @@ export interface ServiceRecipe {
 const startTimeout = 60_000;
 /** Starts a server on a free port, or gives `undefined` where there is none to start. */
 export async function startService(recipe: ServiceRecipe): Promise<Service | undefined> {
-  const program = ensureServer(recipe.name);
+  const program = await ensureProgram(recipe.name);
   if (program === undefined) return undefined;
   const folder = await mkdtemp(join(tmpdir(), `${recipe.name}-`));
   const port = await findFreePort();
