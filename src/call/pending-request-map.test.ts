@@ -49,7 +49,7 @@ test("requests carry the time that is left and ids that nobody guesses", async (
   expect(first!.timeout).toBeGreaterThan(59_000);
   expect(second!.timeout).toBe(30_000);
   expect(first!.requestId).not.toBe(second!.requestId);
-  expect(first!.requestId).toMatch(/^[\w-]{25}$/); // six bits each
+  expect(first!.requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   expect(Object.getPrototypeOf(first)).toBe(Object.prototype);
   await calls.close();
 });

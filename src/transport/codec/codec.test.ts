@@ -363,6 +363,40 @@ describe("hostile frames", () => {
     });
   });
 
+  test.each([
+    ["a set of numbers", (keys: number[]) => new Set(keys), (keys: number[]) => `["~set",${keys}]`],
+    [
+      "a set of bigints",
+      (keys: number[]) => new Set(keys.map(BigInt)),
+      (keys: number[]) => `["~set",${keys.map((key) => `["~bigint","${key}"]`)}]`,
+    ],
+    [
+      "a map",
+      (keys: number[]) => new Map(keys.map((key) => [key, null])),
+      (keys: number[]) => `["~map",${keys.map((key) => `[${key},null]`)}]`,
+    ],
+  ])("%s may hold 10,000 numbers and no more, because keys can be chosen to be slow", (_, make, write) => {
+    const keys = Array.from({ length: 10_001 }, (_, index) => index);
+
+    expect(travel(make(keys.slice(1)))).toEqual(make(keys.slice(1)));
+    expect(failure(() => decode(`~{"type":"x","v":${write(keys)}}`, limits))).toMatchObject({
+      code: "BAD_RESPONSE",
+      details: { reason: "more than 10000 keys of its maps and sets are numbers" },
+    });
+    expect(failure(() => encode(request({ ids: make(keys) }), limits))).toMatchObject({
+      code: "EXECUTION_ERROR",
+      details: { path: "/input/ids" },
+    });
+  });
+
+  test("many small sets of numbers count together, and strings do not count", () => {
+    const small = Array.from({ length: 101 }, () => new Set(Array.from({ length: 100 }, (_, index) => index)));
+    const strings = new Set(Array.from({ length: 20_000 }, (_, index) => `${index}`));
+
+    expect(failure(() => encode(request(small), limits))).toMatchObject({ code: "EXECUTION_ERROR" });
+    expect(travel(strings)).toEqual(strings);
+  });
+
   test("bytes that are not UTF-8 are refused", () => {
     expect(failure(() => decode(new Uint8Array([0xff, 0xfe]), limits))).toMatchObject({ code: "BAD_RESPONSE" });
   });

@@ -1,12 +1,12 @@
 import { fromBase64 } from "../../internal/base64.ts";
 import { CallError, type CallErrorJSON, isCallError } from "../../operation/index.ts";
 import { makeBinary } from "./binary.ts";
-import { isCrowded } from "./crowded.ts";
 import { badFrame, tooDeep } from "./errors.ts";
-import { maxCollections, maxDigits, maxErrors, tag } from "./tags.ts";
+import { maxCollections, maxDigits, maxErrors, maxNumericKeys, tag } from "./tags.ts";
 
 let errorsLeft = 0;
 let collectionsLeft = 0;
+let numericKeysLeft = 0;
 
 /**
  * Gives parsed JSON the values back that its tagged lists stand for. Changes what it is given. The levels of the values
@@ -15,6 +15,7 @@ let collectionsLeft = 0;
 export function fromTagged(value: unknown, depth: number): unknown {
   errorsLeft = maxErrors;
   collectionsLeft = maxCollections;
+  numericKeysLeft = maxNumericKeys;
   return read(value, depth);
 }
 
@@ -58,11 +59,9 @@ function readTagged(name: string, list: unknown[], depth: number): unknown {
     case tag.bytes:
       return readBytes(list[1], list[2]);
     case tag.map:
-      countCollection();
       return readMap(list, depth);
     case tag.set:
-      countCollection();
-      return readSet(readItems(list, 1, depth).slice(1));
+      return new Set(countKeys(readItems(list, 1, depth).slice(1)));
     case tag.error:
       return readError(list[1], depth);
     default:
@@ -70,8 +69,11 @@ function readTagged(name: string, list: unknown[], depth: number): unknown {
   }
 }
 
-function countCollection(): void {
+function countKeys(keys: unknown[]): unknown[] {
   if (--collectionsLeft < 0) throw badFrame(`it has more than ${maxCollections} maps and sets`);
+  for (const key of keys) if (typeof key === "number" || typeof key === "bigint") numericKeysLeft -= 1;
+  if (numericKeysLeft < 0) throw badFrame(`more than ${maxNumericKeys} keys of its maps and sets are numbers`);
+  return keys;
 }
 
 const numbers: ReadonlyMap<unknown, number> = new Map([
@@ -106,19 +108,12 @@ function readBytes(kind: unknown, text: unknown): unknown {
   return value;
 }
 
-function readSet(items: unknown[]): Set<unknown> {
-  if (isCrowded(items)) throw badFrame("the items of a tagged set are chosen to be slow");
-  return new Set(items);
-}
-
 function readMap(list: unknown[], depth: number): Map<unknown, unknown> {
   const entries = list.slice(1).map((entry): [unknown, unknown] => {
     if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is no pair");
     return [read(entry[0], depth), read(entry[1], depth)];
   });
-  if (isCrowded(entries.map(([key]) => key))) {
-    throw badFrame("the keys of a tagged map are chosen to be slow");
-  }
+  countKeys(entries.map(([key]) => key));
   return new Map(entries);
 }
 

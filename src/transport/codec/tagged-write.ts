@@ -3,9 +3,8 @@ import { classNameOf, hidesState, readJSONForm } from "../../internal/instances.
 import { escapeToken } from "../../internal/json-pointer.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
 import { readBinary } from "./binary.ts";
-import { isCrowded } from "./crowded.ts";
 import { notSendable, payloadTooLarge } from "./errors.ts";
-import { maxCollections, maxDigits, maxErrors, tag, toMaxParts } from "./tags.ts";
+import { maxCollections, maxDigits, maxErrors, maxNumericKeys, tag, toMaxParts } from "./tags.ts";
 
 /** What the copy of a frame may cost, and what its errors say. */
 interface WriteOptions {
@@ -30,6 +29,7 @@ class TaggedWriter {
   #partsLeft: number;
   #errorsLeft = maxErrors;
   #collectionsLeft = maxCollections;
+  #numericKeysLeft = maxNumericKeys;
   /** What this writer itself has thrown; anything else was thrown by a value. */
   #failure: CallError | undefined;
 
@@ -77,7 +77,7 @@ class TaggedWriter {
     if (Array.isArray(object)) return this.#copyList(object);
     if (object instanceof Date) return [tag.date, Number.isNaN(object.getTime()) ? null : object.getTime()];
     if (object instanceof Map) return this.#copyEntries(object);
-    if (object instanceof Set) return [tag.set, ...this.#copyItems(this.#spread([...object]))];
+    if (object instanceof Set) return [tag.set, ...this.#copyItems(this.#countKeys([...object]))];
     if (object instanceof Error) return this.#copyError(object);
     const binary = readBinary(object);
     if (binary !== undefined) return [tag.bytes, binary.kind, toBase64(binary.bytes)];
@@ -112,7 +112,7 @@ class TaggedWriter {
 
   #copyEntries(map: Map<unknown, unknown>): unknown[] {
     const entries: unknown[] = [tag.map];
-    this.#spread([...map.keys()]);
+    this.#countKeys([...map.keys()]);
     for (const [key, value] of map) {
       this.#count(1);
       const step = typeof key === "string" ? key : entries.length - 1;
@@ -121,10 +121,12 @@ class TaggedWriter {
     return entries;
   }
 
-  /** The reader would take such keys for an attack. */
-  #spread(keys: unknown[]): unknown[] {
+  #countKeys(keys: unknown[]): unknown[] {
     if (--this.#collectionsLeft < 0) throw this.#fail(`a message carries at most ${maxCollections} maps and sets`);
-    if (isCrowded(keys)) throw this.#fail("its keys all fall into the same places of a hash table");
+    for (const key of keys) if (typeof key === "number" || typeof key === "bigint") this.#numericKeysLeft -= 1;
+    if (this.#numericKeysLeft < 0) {
+      throw this.#fail(`a message carries at most ${maxNumericKeys} numbers as keys of maps and sets; send an array`);
+    }
     return keys;
   }
 
