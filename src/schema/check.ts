@@ -2,23 +2,20 @@ import type { TSchema } from "typebox";
 import { Build, Check } from "typebox/schema";
 import { atCost, type StepMeter, stepCosts, TooManySteps } from "./step-meter.ts";
 
-/** A schema in the form that TypeBox's compiler takes: references lead to the names in `context`. */
+/** A schema in the form that TypeBox's compiler takes: references are the names in `context`. */
 export interface Executable {
   context: Record<string, TSchema>;
   schema: TSchema;
-  /** For schemas that could take a check for ever. Its checks throw {@link TooManySteps} then. */
+  /** Present for schemas whose checks may need unbounded time. These checks throw {@link TooManySteps}. */
   meter?: StepMeter;
-  /** Whether generated code keeps track of what was evaluated, which takes much longer. */
+  /** Whether generated code tracks evaluated properties and items, which is much slower. */
   isTracked?: boolean;
 }
 
-/** Tells whether a value fits. */
+/** Whether a value is valid. */
 export type CheckFunction = (value: unknown) => boolean;
 
-/**
- * Compiles a check. It answers `false` for values that are nested too deeply to be checked, and throws
- * {@link TooManySteps}.
- */
+/** Compiles a check. It returns `false` for values that are nested too deeply, and throws {@link TooManySteps}. */
 export function compileCheck(executable: Executable): CheckFunction {
   const run = generateCheck(executable) ?? interpretCheck(executable);
   return (value) => {
@@ -36,11 +33,11 @@ export function interpretCheck({ context, schema, meter }: Executable): CheckFun
   return atCost(stepCosts.interpreted, (value) => Check(context, schema, value));
 }
 
-/** Answers after `error` was thrown by a check: `false` for values that are nested too deeply. */
+/** Repeats a check that threw `error`. Returns `false` for values that are nested too deeply. */
 export function checkInDepth(executable: Executable, value: unknown, error: unknown): boolean {
   if (!isStackOverflow(error) || error instanceof TooManySteps) throw error;
   try {
-    // Either the value is nested too deeply or the generated code is; only the latter can be interpreted.
+    // Either the value or the generated code is nested too deeply. Interpreting helps in the second case.
     return interpretCheck(executable)(value);
   } catch (another) {
     if (isStackOverflow(another) && !(another instanceof TooManySteps)) return false;
@@ -49,15 +46,15 @@ export function checkInDepth(executable: Executable, value: unknown, error: unkn
 }
 
 /**
- * The generated check, as the engine made it: it throws a stack overflow for values that are nested too deeply.
- * `undefined` where code cannot be generated: forbidden by the environment, or the schema is too deep for it.
+ * The generated check. It throws a stack overflow for values that are nested too deeply. `undefined` where code cannot
+ * be generated because the environment forbids it or the schema is nested too deeply.
  */
 export function generateCheck({ context, schema, meter, isTracked }: Executable): CheckFunction | undefined {
   try {
     const result = Build(context, schema).Evaluate();
     // Without generated code TypeBox would share one evaluation context between all checks.
     if (!result.IsAccelerated()) return undefined;
-    // The function itself where it can be had: a thousand schemas are called faster without a method in between.
+    // Prefer the function itself: with a thousand schemas, calls are faster without a method in between.
     const generated: unknown = result["check"];
     const run =
       typeof generated === "function" ? (generated as CheckFunction) : (value: unknown) => result.Check(value);
@@ -68,7 +65,7 @@ export function generateCheck({ context, schema, meter, isTracked }: Executable)
   }
 }
 
-/** Engines disagree about the class; V8 and JavaScriptCore say RangeError, SpiderMonkey InternalError. */
+/** Whether an error is a stack overflow: RangeError in V8 and JavaScriptCore, InternalError in SpiderMonkey. */
 export function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof Error && error.name === "InternalError");
 }

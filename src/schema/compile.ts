@@ -1,48 +1,50 @@
 import type { TSchema } from "typebox";
+import { validationError } from "../operation/index.ts";
 import { type CheckFunction, checkInDepth, type Executable, generateCheck, interpretCheck } from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { type FoundError, findErrors } from "./find-errors.ts";
 import { FromSchema } from "./from-schema.ts";
-import { isRecord } from "./keywords.ts";
-import { assertsNothing, isMarked } from "./marks.ts";
+import { assertsNothing, isRecord } from "./keywords.ts";
+import { isMarked } from "./marks.ts";
 import { TooManySteps, withinBound } from "./step-meter.ts";
 import { isStandardSchema, toSchema } from "./to-schema.ts";
 
-/** One thing that is wrong with a value. */
+/** One problem of a value. */
 export interface ValueError {
   /** JSON pointer into the value; `""` is the value itself. */
   path: string;
+  /** What the value must be, such as "must be string". */
   message: string;
 }
 
-/** What is wrong with a value: the first problems, and how many there are. Counting stops at 1,000. */
+/** The problems of a value. */
 export interface ValueErrors {
+  /** The first problems. */
   errors: ValueError[];
+  /** The number of problems. Counting stops at 1,000. */
   total: number;
 }
 
-/** A schema made ready for checking values. */
+/** A schema that is ready for checking values. */
 export interface CompiledSchema {
   readonly schema: TSchema;
-  /** Whether every value is accepted, because the schema asserts nothing. */
+  /** Whether the schema accepts every value because it contains no assertion. */
   readonly isUnknown: boolean;
-  /** Tells whether a value fits. Compiles on the first call. Values that are nested too deeply, or take too many steps, do not fit. */
+  /** Whether a value is valid. Values that are nested too deeply or need too many steps are not. */
   check(value: unknown): boolean;
   /**
-   * The check as the engine made it, which throws for values that are nested too deeply or take too many steps. For those who call it often
-   * and ask {@link check} when it throws.
+   * The fastest check. It throws for values that are nested too deeply or need too many steps; call {@link check} then.
    */
   readonly unguarded: CheckFunction;
-  /** Says what is wrong with a value. @param limit - how many problems are listed, 20 unless told otherwise */
+  /** Returns the problems of a value. @param limit - how many problems are listed, 20 by default */
   errors(value: unknown, limit?: number): ValueErrors;
 }
 
 const cache = new WeakMap<object, CompiledSchema>();
 
 /**
- * Gives the compiled form of a TypeBox type, JSON Schema or Standard Schema (its input side), always the same one for
- * the same object. Cheap: nothing is read or compiled before the first use. A schema that turns out to be unusable
- * throws `SchemaError` then.
+ * Returns the compiled form of a TypeBox type, JSON Schema or Standard Schema (its input side), the same one for the same
+ * object. Nothing is read or compiled before the first use, which throws `SchemaError` for an unusable schema.
  */
 export function compileSchema(schema: TSchema): CompiledSchema {
   if (Object(schema) !== schema) return new LazySchema(schema);
@@ -54,9 +56,8 @@ export function compileSchema(schema: TSchema): CompiledSchema {
   return compiled;
 }
 
-const tooManySteps = "takes too many steps to be checked to the end";
-const longestPath = 300;
-const longestMessage = 400;
+const maxPathLength = 300;
+const maxMessageLength = 400;
 
 class LazySchema implements CompiledSchema {
   readonly schema: TSchema;
@@ -87,10 +88,10 @@ class LazySchema implements CompiledSchema {
   }
 
   errors(value: unknown, limit = 20): ValueErrors {
-    const found = withoutEchoes(withinBound(value, 1, (it) => this.#find(it)));
+    const found = withoutDuplicates(withinBound(value, 1, (it) => this.#find(it)));
     const errors = found.slice(0, limit).map((error) => ({
-      path: shorten(error.instancePath, longestPath),
-      message: shorten(messageOf(error), longestMessage),
+      path: shorten(error.instancePath, maxPathLength),
+      message: shorten(messageOf(error), maxMessageLength),
     }));
     return { errors, total: found.length };
   }
@@ -108,7 +109,8 @@ class LazySchema implements CompiledSchema {
     try {
       return this.#check(value) ? [] : findErrors(this.#prepare(), value);
     } catch (error) {
-      if (error instanceof TooManySteps) return [{ instancePath: "", message: tooManySteps }];
+      if (error instanceof TooManySteps)
+        return [{ instancePath: "", message: "could not be validated: the check takes too many steps" }];
       throw error;
     }
   }
@@ -128,7 +130,7 @@ class LazySchema implements CompiledSchema {
   }
 }
 
-/** A Standard Schema would pass for JSON Schema: Zod's have a `type` and a `format` too. */
+/** A Standard Schema must not be read as JSON Schema: those of Zod have a `type` and a `format` too. */
 function toJSONForm(schema: TSchema): TSchema {
   return isStandardSchema(schema) ? toSchema(schema, "input", "Schema").schema : schema;
 }
@@ -137,14 +139,13 @@ function isUnknown(schema: unknown): boolean {
   return schema === true || (isRecord(schema) && assertsNothing(schema));
 }
 
-/** A property that is not expected is told where it stands, and not once more at the object that has it. */
-function withoutEchoes(found: FoundError[]): FoundError[] {
-  const isEcho = ({ keyword }: FoundError) => keyword === "additionalProperties" || keyword === "unevaluatedProperties";
+/** An unexpected property is reported at its own path; this removes the second report at the object that contains it. */
+function withoutDuplicates(found: FoundError[]): FoundError[] {
   if (!found.some(({ keyword }) => keyword === "boolean")) return found;
-  return found.filter((error) => !isEcho(error));
+  return found.filter(({ keyword }) => keyword !== "additionalProperties" && keyword !== "unevaluatedProperties");
 }
 
-/** A pattern reads as it was written, also where a RegExp took its place. */
+/** The message shows a pattern as it was written, also where a RegExp replaced it. */
 function messageOf({ keyword, message, params = {} }: FoundError): string {
   if (keyword === "boolean") return "is not expected";
   const pattern = "pattern" in params ? params.pattern : undefined;
@@ -154,4 +155,25 @@ function messageOf({ keyword, message, params = {} }: FoundError): string {
 
 function shorten(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 3)}...` : text;
+}
+
+/**
+ * Throws `CallError` `VALIDATION_ERROR` for an invalid value, with `details: { errors: [{ path, message }], total }`.
+ * `label` names the value in the message.
+ */
+export function validateOrThrow(schema: TSchema, value: unknown, label = "value"): void {
+  const compiled = compileSchema(schema);
+  if (compiled.check(value)) return;
+  const { errors, total } = compiled.errors(value);
+  throw validationError(label, errors, total);
+}
+
+/** Returns the problems of a value, at most 20; an empty array for a valid value. */
+export function collectErrors(schema: TSchema, value: unknown): ValueError[] {
+  return compileSchema(schema).errors(value).errors;
+}
+
+/** Formats errors as lines, each with `prefix` before it. */
+export function formatValueErrors(errors: Iterable<ValueError>, prefix = ""): string {
+  return Array.from(errors, ({ path, message }) => `${prefix}${path === "" ? "(root)" : path}: ${message}`).join("\n");
 }

@@ -1,33 +1,33 @@
 import type { TSchema } from "typebox";
 import { logger } from "../internal/log.ts";
-import { compileCheck, type Executable } from "./check.ts";
-import { addPattern, addPatternProperties } from "./foreign-patterns.ts";
+import { type CheckFunction, compileCheck, type Executable } from "./check.ts";
 import { foreignOf, type SchemaReport } from "./from-schema.ts";
-import { copySubschemas, isRecord, type SchemaObject, schemasIn } from "./keywords.ts";
-import { assertions, hide } from "./marks.ts";
-import { createResolver, type ResolvedReference, type Resolver } from "./references.ts";
-import { guardInheritedNames, type Refinement } from "./refinements.ts";
+import { assertions, copySubschemas, isRecord, type SchemaObject, schemasIn } from "./keywords.ts";
+import { addPattern, addPatternProperties, type PatternContext } from "./linear-pattern.ts";
+import { type Refinement, refine, refinementsOf } from "./marks.ts";
+import { Resolver } from "./references.ts";
 import { describe, joinPointer, pointerTo, SchemaError } from "./schema-error.ts";
 import { needsMeter, StepMeter } from "./step-meter.ts";
-import { toVerbatim } from "./verbatim.ts";
 
 /**
- * Makes the form of a type that TypeBox's compiler gets. Only what asserts something is in it; references are resolved
- * here, because TypeBox searches the whole document for each; foreign patterns run in linear time.
+ * Converts a type into the form for TypeBox's compiler. It contains only assertions; its references are resolved,
+ * because TypeBox searches the whole document for each; and its foreign patterns run in linear time.
  */
 export function toExecutable(schema: TSchema): Executable {
   const report = foreignOf(schema)?.onReport ?? warn;
   const builder = new ExecutableBuilder(schema as SchemaObject, report);
-  return builder.build() ?? toVerbatim(schema, builder.opened, report);
+  return builder.build() ?? copyDocument(schema, builder.opened, report);
 }
 
 /**
- * The same for a part of a document, with the references of the whole. `undefined` where the way to a reference
- * decides where it leads. Reports nothing: that is done when the document itself is used.
+ * Converts a part of a document, with the references of the whole document. Returns `undefined` if the target of a
+ * reference depends on the evaluation path. Reports nothing: converting the document itself does.
  */
 export function toPartExecutable(part: object, root: TSchema): Executable | undefined {
   return new ExecutableBuilder(root as SchemaObject, () => {}).build(part as SchemaObject);
 }
+
+type Report = (report: SchemaReport) => void;
 
 function warn({ pointer, reason }: SchemaReport): void {
   logger("schema").warn("{reason} (in the schema, at {pointer})", { pointer, reason });
@@ -35,38 +35,38 @@ function warn({ pointer, reason }: SchemaReport): void {
 
 class ExecutableBuilder {
   readonly #root: SchemaObject;
-  readonly #report: (report: SchemaReport) => void;
+  readonly #report: Report;
   readonly #resolver: Resolver;
   readonly #context: Record<string, unknown> = {};
   readonly #names = new Map<unknown, string>();
   readonly #pending: Array<{ name: string; schema: unknown; pointer: string }> = [];
-  #dependsOnTheWay = false;
+  #dependsOnPath = false;
   #hidesParts = false;
   #schemas: ReadonlySet<SchemaObject> | undefined;
 
-  constructor(root: SchemaObject, report: (report: SchemaReport) => void) {
+  constructor(root: SchemaObject, report: Report) {
     this.#root = root;
     this.#report = report;
-    this.#resolver = createResolver(root, { documents: foreignOf(root)?.documents });
+    this.#resolver = new Resolver(root, { documents: foreignOf(root)?.documents });
   }
 
-  /** The other documents that references lead to, by absolute URI. */
+  /** The other documents that references resolve to, by absolute URI. */
   get opened(): ReadonlyMap<string, unknown> {
     return this.#resolver.opened;
   }
 
-  /** `undefined` where the way to a `$dynamicRef` decides where it leads. */
+  /** Returns `undefined` if the target of a `$dynamicRef` depends on the evaluation path. */
   build(start = this.#root): Executable | undefined {
     const isForeign = foreignOf(this.#root) !== undefined;
     const schema = this.#node(start, "", isForeign) as SchemaObject;
     for (let next = this.#pending.pop(); next; next = this.#pending.pop()) {
       this.#context[next.name] = this.#node(next.schema, next.pointer, isForeign);
     }
-    if (this.#dependsOnTheWay) return undefined;
-    // With `$schema` TypeBox does not look for changes of the base, which have no meaning any more.
+    if (this.#dependsOnPath) return undefined;
+    // With `$schema` TypeBox does not look for changes of the base, which no longer have a meaning.
     schema["$schema"] = "";
     const executable = { context: this.#context as Executable["context"], schema: schema as TSchema };
-    // What a refinement checks is not seen from outside.
+    // The schemas that a refinement checks are not visible to `needsMeter`.
     const isMetered = this.#hidesParts || needsMeter(schema, this.#context);
     return isMetered && this.#names.size > 0 ? this.#metered(executable) : executable;
   }
@@ -74,13 +74,12 @@ class ExecutableBuilder {
   #metered(executable: Executable): Executable {
     const meter = new StepMeter(this.#names.size);
     for (const name of Object.keys(this.#context)) this.#context[name] = meter.count(this.#context[name]);
-    return { ...executable, meter, isTracked: this.#mentions("unevaluatedProperties", "unevaluatedItems") };
+    return { ...executable, meter, isTracked: this.#uses("unevaluatedProperties", "unevaluatedItems") };
   }
 
-  #mentions(...keywords: string[]): boolean {
+  #uses(...keywords: string[]): boolean {
     this.#schemas ??= schemasIn([this.#root, ...this.opened.values()]);
-    for (const schema of this.#schemas) if (keywords.some((keyword) => Object.hasOwn(schema, keyword))) return true;
-    return false;
+    return usesKeyword(this.#schemas, keywords);
   }
 
   #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
@@ -91,35 +90,26 @@ class ExecutableBuilder {
       (subschema, keyword, key) => this.#node(subschema, pointerTo(pointer, keyword, key), isForeign),
       (keyword) => assertions.has(keyword),
     );
-    const refinements = Array.isArray(schema["~refine"]) ? [...(schema["~refine"] as Refinement[])] : [];
+    const refinements = refinementsOf(schema);
     this.#addReferences(node, schema, pointer);
-    if (isForeign) this.#replacePatterns(node, pointer, refinements);
-    guardInheritedNames(node, refinements);
-    if (refinements.length > 0) hide(node, "~refine", refinements);
-    return node;
-  }
-
-  #replacePatterns(node: SchemaObject, pointer: string, refinements: Refinement[]): void {
-    const { pattern, patternProperties } = node;
-    if (typeof pattern === "string") {
-      delete node["pattern"];
-      addPattern(node, pattern, pointer, this.#report);
+    if (isForeign) {
+      const refinement = replacePatterns(node, {
+        pointer,
+        report: this.#report,
+        isTracked: () => this.#uses("unevaluatedProperties"),
+        toCheck: (part) => this.#toCheck(part),
+      });
+      if (refinement !== undefined) {
+        this.#hidesParts = true;
+        refinements.push(refinement);
+      }
     }
-    if (!isRecord(patternProperties)) return;
-    delete node["patternProperties"];
-    const refinement = addPatternProperties(node, patternProperties, {
-      pointer,
-      report: this.#report,
-      isTracked: this.#mentions("unevaluatedProperties"),
-      toCheck: (schema) => this.#toCheck(schema),
-    });
-    if (refinement === undefined) return;
-    this.#hidesParts = true;
-    refinements.push(refinement);
+    guardInheritedNames(node, refinements);
+    return refinements.length > 0 ? refine(refinements, node) : node;
   }
 
-  #toCheck(schema: unknown): (value: unknown) => boolean {
-    let check: ((value: unknown) => boolean) | undefined;
+  #toCheck(schema: unknown): CheckFunction {
+    let check: CheckFunction | undefined;
     return (value) => {
       check ??= compileCheck({ context: this.#context as Executable["context"], schema: schema as TSchema });
       return check(value);
@@ -137,7 +127,7 @@ class ExecutableBuilder {
         ? this.#resolver.resolve(reference, schema)
         : this.#resolver.resolveDynamic(reference, schema);
       if (target !== undefined || isStatic) names.push(this.#nameOf(target, reference, joinPointer(pointer, keyword)));
-      else this.#dependsOnTheWay = true;
+      else this.#dependsOnPath = true;
     }
     if (names.length > 0) node["$ref"] = names[0];
     if (names.length > 1) {
@@ -145,7 +135,7 @@ class ExecutableBuilder {
     }
   }
 
-  #nameOf(found: ResolvedReference | undefined, reference: string, pointer: string): string {
+  #nameOf(found: unknown, reference: string, pointer: string): string {
     const target = this.#followChain(found, reference, pointer);
     let name = this.#names.get(target);
     if (name === undefined) {
@@ -156,19 +146,16 @@ class ExecutableBuilder {
     return name;
   }
 
-  /** A long chain of schemas that only refer on would overflow the stack; one that leads back never ends. */
-  #followChain(found: ResolvedReference | undefined, reference: string, pointer: string): unknown {
+  /** Follows schemas that are only a `$ref`: a long chain of these would overflow the stack, and a cycle never ends. */
+  #followChain(found: unknown, reference: string, pointer: string): unknown {
     const seen = new Set<unknown>();
-    let target = found;
-    for (;;) {
+    for (let target = found; ; target = this.#resolver.resolve(target["$ref"] as string, target)) {
       if (target === undefined) {
-        throw new SchemaError(pointer, `${describe(reference)} leads to nothing in this schema.`);
+        throw new SchemaError(pointer, `${describe(reference)} does not resolve to a schema in this document.`);
       }
-      const { schema } = target;
-      if (!isRecord(schema) || !isOnlyReference(schema)) return schema;
-      if (seen.has(schema)) throw new SchemaError(pointer, `${describe(reference)} only leads back to itself.`);
-      seen.add(schema);
-      target = this.#resolver.resolve(schema["$ref"] as string, schema);
+      if (!isRecord(target) || !isOnlyReference(target)) return target;
+      if (seen.has(target)) throw new SchemaError(pointer, `${describe(reference)} only refers to itself.`);
+      seen.add(target);
     }
   }
 }
@@ -176,4 +163,75 @@ class ExecutableBuilder {
 function isOnlyReference(schema: SchemaObject): boolean {
   if (typeof schema["$ref"] !== "string" || "~refine" in schema) return false;
   return Object.keys(schema).every((keyword) => keyword === "$ref" || !assertions.has(keyword));
+}
+
+function usesKeyword(schemas: Iterable<SchemaObject>, keywords: readonly string[]): boolean {
+  for (const schema of schemas) if (keywords.some((keyword) => Object.hasOwn(schema, keyword))) return true;
+  return false;
+}
+
+/** Makes the foreign patterns of a node safe. Returns the refinement that replaces `patternProperties`, if any does. */
+function replacePatterns(node: SchemaObject, context: PatternContext): Refinement | undefined {
+  const { pattern, patternProperties } = node;
+  if (typeof pattern === "string") {
+    delete node["pattern"];
+    addPattern(node, pattern, context);
+  }
+  if (!isRecord(patternProperties)) return undefined;
+  delete node["patternProperties"];
+  return addPatternProperties(node, patternProperties, context);
+}
+
+// TypeBox tests `"toString" in value` for all names but these, and so finds what every object inherits.
+const testedAsOwn = new Set(["__proto__", "constructor"]);
+const isInheritedName = (name: string) => name in Object.prototype && !testedAsOwn.has(name);
+
+/** Prevents properties named like methods of `Object.prototype` from counting as present when they are inherited. */
+function guardInheritedNames(node: SchemaObject, refinements: Refinement[]): void {
+  const { properties, required } = node;
+  if (isRecord(properties)) {
+    for (const name of Object.keys(properties).filter(isInheritedName)) {
+      const inherited = (Object.prototype as unknown as SchemaObject)[name];
+      const absent = refine([{ check: (value) => value === inherited, error: () => "must be absent" }]);
+      properties[name] = { anyOf: [absent, properties[name]] };
+    }
+  }
+  const names = Array.isArray(required) ? (required as string[]).filter(isInheritedName) : [];
+  if (names.length === 0) return;
+  refinements.push({
+    check: (value) => !isRecord(value) || names.every((name) => Object.hasOwn(value, name)),
+    error: () => `must have required properties ${names.join(", ")}`,
+  });
+}
+
+/**
+ * Copies a document for TypeBox's compiler and changes only its patterns. For documents in which the target of a
+ * `$dynamicRef` depends on the evaluation path: TypeBox then resolves all references.
+ */
+function copyDocument(root: TSchema, opened: ReadonlyMap<string, unknown>, report: Report): Executable {
+  const schemas = schemasIn([root, ...opened.values()]);
+  const meter = new StepMeter(schemas.size);
+  const context: Record<string, TSchema> = {};
+  for (const [uri, document] of opened) context[uri] = copyMetered(document, "", true, meter, () => {}) as TSchema;
+  const schema = copyMetered(root, "", foreignOf(root) !== undefined, meter, report) as TSchema;
+  return { context, schema, meter, isTracked: usesKeyword(schemas, ["unevaluatedProperties", "unevaluatedItems"]) };
+}
+
+function copyMetered(schema: unknown, pointer: string, isForeign: boolean, meter: StepMeter, report: Report): unknown {
+  if (!isRecord(schema)) return schema;
+  const node = copySubschemas(schema, (subschema, keyword, key) =>
+    copyMetered(subschema, pointerTo(pointer, keyword, key), isForeign, meter, report),
+  );
+  // TypeBox does not find a document by a reference with an empty fragment.
+  if (typeof node["$ref"] === "string") node["$ref"] = node["$ref"].replace(/(?<=.)#$/, "");
+  // Schemas keep their location for pointers. Schemas that accept are counted last, others by an additional branch.
+  refine([...refinementsOf(schema), meter.refinement(true)], node);
+  for (const keyword of ["anyOf", "oneOf", "allOf"]) {
+    if (Array.isArray(node[keyword])) node[keyword] = [...node[keyword], meter.counter(keyword === "allOf")];
+  }
+  if (isForeign) {
+    // With `isTracked` a pattern that would need a check is a SchemaError.
+    replacePatterns(node, { pointer, report, isTracked: () => true, toCheck: () => () => true });
+  }
+  return node;
 }

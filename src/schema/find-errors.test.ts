@@ -44,7 +44,7 @@ describe("what is wrong with a large value", () => {
       { path: "/rows", message: "is not expected" },
     ]);
     expect(compile({ not: { type: "array" } }).errors(rows)).toEqual({
-      errors: [{ path: "", message: "is not valid" }],
+      errors: [{ path: "", message: "is invalid" }],
       total: 1,
     });
   });

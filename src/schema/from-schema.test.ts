@@ -228,7 +228,7 @@ describe("references", () => {
     const error = errorOf({ properties: { a: { $ref } } });
 
     expect(error.pointer).toBe("/properties/a/$ref");
-    expect(error.message).toContain("leads to nothing in this schema, and nothing is fetched");
+    expect(error.message).toContain("does not resolve to a schema in this document. Nothing is fetched");
   });
 
   test("lead to documents that were given", () => {
@@ -314,7 +314,7 @@ describe("what is refused", () => {
     [
       { properties: { "a/b": { items: { minLength: -1 } } } },
       "/properties/a~1b/items/minLength",
-      'Schema, at "/properties/a~1b/items/minLength": "minLength" must be a whole number from 0, not -1.',
+      'Schema, at "/properties/a~1b/items/minLength": "minLength" must be an integer of at least 0, not -1.',
     ],
     [{ anyOf: [{}, "x"] }, "/anyOf/1", 'Schema, at "/anyOf/1": a schema must be an object, true or false, not "x".'],
   ])("%j", (schema, pointer, message) => {

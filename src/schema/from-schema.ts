@@ -2,38 +2,36 @@ import type { TSchema } from "typebox";
 import { unescapeToken } from "../internal/json-pointer.ts";
 import { defaultLimits, type Limits, resolveLimits } from "../operation/index.ts";
 import { isStackOverflow } from "./check.ts";
-import { type Dialect, dialectOf, uriOf } from "./dialect.ts";
-import { isRecord, type SchemaObject, setOwn } from "./keywords.ts";
+import { type Dialect, dialectOf, dialectURI, isRecord, type SchemaObject, setOwn } from "./keywords.ts";
 import { hide, isMarked } from "./marks.ts";
-import { createResolver, type ResolverOptions } from "./references.ts";
-import { publishedDocuments, RemoteDocuments } from "./remote-documents.ts";
+import { publishedDocuments, RemoteDocuments, Resolver, type ResolverOptions } from "./references.ts";
 import { SchemaCopier } from "./schema-copier.ts";
-import { describe, joinPointer, SchemaError } from "./schema-error.ts";
-import { assertShape } from "./shape.ts";
+import { assertShape, describe, joinPointer, SchemaError } from "./schema-error.ts";
 
 /** A part of a schema that is kept but cannot be enforced. */
 export interface SchemaReport {
   /** JSON pointer into the schema. */
   pointer: string;
+  /** Why the part is not enforced, as a sentence. */
   reason: string;
 }
 
-/** How a foreign schema is read. */
+/** Options of {@link FromSchema}. */
 export interface FromSchemaOptions {
-  /** Dialect of a schema that has no `$schema`. @default "2020-12" */
+  /** Dialect of a schema without `$schema`. @default "2020-12" */
   dialect?: Dialect;
   /** `schemaDepth`, `subschemas` and `patternLength` apply. */
   limits?: Limits;
   /**
-   * Documents that a `$ref` may lead to, by absolute URI. Nothing is ever fetched. The published meta-schemas (draft-04
-   * to 2020-12) need not be given. @default none
+   * Documents that a `$ref` may resolve to, by absolute URI. Nothing is fetched. The published meta-schemas (draft-04 to
+   * 2020-12) are built in. @default none
    */
   remotes?: Readonly<Record<string, unknown>>;
-  /** Hears what cannot be enforced, when the schema is first used. @default one warning each in the log */
+  /** Receives what cannot be enforced, when the schema is first used. @default one warning each in the log */
   onReport?: (report: SchemaReport) => void;
 }
 
-/** What is remembered about a schema that came from outside. */
+/** The options that a foreign schema was read with. */
 export interface Foreign {
   readonly documents: RemoteDocuments;
   readonly onReport?: (report: SchemaReport) => void;
@@ -41,15 +39,15 @@ export interface Foreign {
 
 const foreignMark = "~foreign";
 
-/** Tells how a schema was read by {@link FromSchema}; `undefined` for types made with `Type`. */
+/** Returns the options that {@link FromSchema} read a schema with; `undefined` for types made with `Type`. */
 export function foreignOf(schema: object): Foreign | undefined {
   return (schema as Record<string, Foreign | undefined>)[foreignMark];
 }
 
 /**
- * Turns a JSON Schema (draft-04 to 2020-12, OpenAPI 3.0's `nullable`, `true` and `false`) into a TypeBox type that
- * accepts the same values. It is a copy with hidden marks: annotations and references stay, and as JSON it reads as
- * before. Patterns run in linear time. Throws `SchemaError` for what is not a schema or leads outside.
+ * Converts a JSON Schema (draft-04 to 2020-12, OpenAPI 3.0's `nullable`, `true` and `false`) into a TypeBox type that
+ * accepts the same values. The type is a copy with hidden marks: it keeps annotations and references, and its JSON is
+ * the original. Patterns run in linear time. Throws `SchemaError` for malformed schemas and unresolved references.
  */
 export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TSchema {
   const limits = resolveLimits(options.limits);
@@ -59,26 +57,26 @@ export function FromSchema(schema: unknown, options: FromSchemaOptions = {}): TS
   return type;
 }
 
-/** {@link FromSchema} for schemas of the program itself: their patterns run on the native engine. */
+/** {@link FromSchema} for the program's own schemas: their patterns run on the native engine. */
 export function convertSchema(schema: unknown): TSchema {
   return convert(schema, {}, defaultLimits, publishedDocuments);
 }
 
 function convert(
   schema: unknown,
-  options: FromSchemaOptions,
+  { dialect }: FromSchemaOptions,
   limits: Required<Limits>,
   documents: RemoteDocuments,
 ): TSchema {
   const copier = new SchemaCopier(limits);
-  const copy = copyOrRefuse(() => copier.copy(schema, "", 0, dialectOf(schema, options.dialect)));
+  const copy = copyOrRefuse(() => copier.copy(schema, "", 0, dialectOf(schema, dialect)));
   const root = typeof copy === "boolean" ? fromBoolean(copy) : copy;
-  assertReferences(root, copier, { dialect: options.dialect, documents });
-  if (options.dialect !== undefined && !Object.hasOwn(root, "$schema")) root["$schema"] = uriOf(options.dialect);
+  assertReferences(root, copier, { dialect, documents });
+  if (dialect !== undefined && !Object.hasOwn(root, "$schema")) root["$schema"] = dialectURI(dialect);
   return root as TSchema;
 }
 
-/** Limits can be lifted so far that the stack ends first. */
+/** Reports a stack overflow as a `SchemaError`: a caller can raise the limits above what the stack allows. */
 function copyOrRefuse<T>(copy: () => T): T {
   try {
     return copy();
@@ -94,34 +92,34 @@ function fromBoolean(accepts: boolean): SchemaObject {
   return schema;
 }
 
-/** Makes sure that every reference leads to a schema inside, and converts those that no keyword leads to. */
+/** Checks that every reference resolves to a schema, and converts the targets below unknown keywords. */
 function assertReferences(root: SchemaObject, copier: SchemaCopier, options: ResolverOptions): void {
   if (copier.references.length === 0) return;
-  const { resolve } = createResolver(root, options);
+  const resolver = new Resolver(root, options);
   const owned = new Set<unknown>();
-  // Converting finds more references; they are appended to the array that is being read.
+  // Converting a target appends its references to the array that this loop reads.
   for (const { holder, pointer } of copier.references) {
     const reference = holder["$ref"] as string;
     const at = joinPointer(pointer, "$ref");
-    const target = resolve(reference, holder);
+    const target = resolver.resolve(reference, holder);
     if (target === undefined) {
       throw new SchemaError(
         at,
-        `${describe(reference)} leads to nothing in this schema, and nothing is fetched. Put what it means into "$defs".`,
+        `${describe(reference)} does not resolve to a schema in this document. Nothing is fetched: add it to "$defs".`,
       );
     }
-    assertShape(target.schema, at);
-    if (isRecord(target.schema) && !isMarked(target.schema) && reference.startsWith("#/")) {
+    assertShape(target, at);
+    if (isRecord(target) && !isMarked(target) && reference.startsWith("#/")) {
       const path = decodeURIComponent(reference.slice(2)).split("/").map(unescapeToken);
-      adopt(resolve("#", holder)!.schema as SchemaObject, path, owned, (schema) =>
+      replaceAt(resolver.resolve("#", holder) as SchemaObject, path, owned, (schema) =>
         copier.copy(schema, at, 1, dialectOf(root)),
       );
     }
   }
 }
 
-/** Replaces what stands at a path by its copy. Whatever is on the way still belongs to the caller and is copied too. */
-function adopt(root: SchemaObject, path: string[], owned: Set<unknown>, copy: (schema: unknown) => unknown): void {
+/** Replaces the schema at a path by its copy. Objects on the path that still belong to the caller are copied first. */
+function replaceAt(root: SchemaObject, path: string[], owned: Set<unknown>, copy: (schema: unknown) => unknown): void {
   let parent = root;
   for (const key of path.slice(0, -1)) {
     let child = parent[key] as SchemaObject;

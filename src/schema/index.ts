@@ -1,6 +1,13 @@
-export { type CompiledSchema, compileSchema, type ValueError } from "./compile.ts";
-export type { Dialect } from "./dialect.ts";
+export {
+  type CompiledSchema,
+  collectErrors,
+  compileSchema,
+  formatValueErrors,
+  type ValueError,
+  validateOrThrow,
+} from "./compile.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
+export type { Dialect } from "./keywords.ts";
 export {
   createDefaultFiller,
   createNormaliser,
@@ -13,4 +20,3 @@ export {
 } from "./normalise/index.ts";
 export { SchemaError } from "./schema-error.ts";
 export { assertIsSchema, type StandardValidate, toSchema } from "./to-schema.ts";
-export { collectErrors, formatValueErrors, validateOrThrow } from "./validate.ts";

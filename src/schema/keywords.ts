@@ -1,12 +1,12 @@
-/** A schema that is an object, not `true` or `false`. */
+/** A schema that is an object, as opposed to `true` or `false`. */
 export type SchemaObject = Record<string, unknown>;
 
-/** Tells objects from everything else that can stand where a schema is expected. Arrays are not records. */
+/** Whether a value is an object other than an array. */
 export function isRecord(value: unknown): value is SchemaObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** How a keyword holds sub-schemas: one, a list, or by name. `items` and `dependencies` hold either of two. */
+/** How a keyword holds sub-schemas: one, a list, or a map by name. `items` and `dependencies` have two forms each. */
 export type Holding = "one" | "list" | "oneOrList" | "map" | "mapOrNames";
 
 /** Every keyword of draft-04 to 2020-12 that holds sub-schemas. */
@@ -35,7 +35,46 @@ export const applicators: ReadonlyMap<string, Holding> = new Map<string, Holding
   ["unevaluatedProperties", "one"],
 ]);
 
-/** Calls `visit` for every direct sub-schema, with the way to it. Values that are no schema are visited too. */
+/** The keywords that constrain values. All others annotate. */
+export const assertions: ReadonlySet<string> = new Set(
+  (
+    "$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if then else const enum type " +
+    "properties patternProperties additionalProperties unevaluatedProperties propertyNames " +
+    "required minProperties maxProperties dependencies dependentRequired dependentSchemas " +
+    "items prefixItems additionalItems unevaluatedItems contains minItems maxItems uniqueItems minContains maxContains " +
+    "minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"
+  ).split(" "),
+);
+
+/** Whether a schema accepts every value because it contains no assertion. */
+export function assertsNothing(schema: SchemaObject): boolean {
+  return !Object.getOwnPropertyNames(schema).some((key) => assertions.has(key) || key === "~refine");
+}
+
+/** A published version of JSON Schema. */
+export type Dialect = "draft-04" | "draft-06" | "draft-07" | "2019-09" | "2020-12";
+
+/** Reads the dialect from `$schema`. Returns `inherited` when `$schema` is missing or unknown. */
+export function dialectOf(schema: unknown, inherited: Dialect = "2020-12"): Dialect {
+  if (!isRecord(schema) || !Object.hasOwn(schema, "$schema") || typeof schema["$schema"] !== "string") return inherited;
+  const match = /^https?:\/\/json-schema\.org\/(?:draft\/)?(draft-0[3-7]|2019-09|2020-12)\//.exec(schema["$schema"]);
+  if (match === null) return inherited;
+  return match[1] === "draft-03" || match[1] === "draft-05" ? "draft-04" : (match[1] as Dialect);
+}
+
+/** Whether a `$ref` makes all keywords beside it void, as up to draft 7. */
+export function ignoresRefSiblings(dialect: Dialect): boolean {
+  return dialect === "draft-04" || dialect === "draft-06" || dialect === "draft-07";
+}
+
+/** Returns the value of `$schema` for a dialect. */
+export function dialectURI(dialect: Dialect): string {
+  return dialect.startsWith("draft-")
+    ? `http://json-schema.org/${dialect}/schema#`
+    : `https://json-schema.org/draft/${dialect}/schema`;
+}
+
+/** Calls `visit` for every direct sub-schema with its location. Visits invalid sub-schemas too. */
 export function forEachSubschema(
   schema: SchemaObject,
   visit: (subschema: unknown, keyword: string, key?: string | number) => void,
@@ -57,7 +96,7 @@ export function forEachSubschema(
   }
 }
 
-/** Every schema in these documents, once each. */
+/** Returns every schema object in these documents, each once. */
 export function schemasIn(documents: readonly unknown[]): ReadonlySet<SchemaObject> {
   const found = new Set<SchemaObject>();
   const pending = [...documents];
@@ -70,10 +109,10 @@ export function schemasIn(documents: readonly unknown[]): ReadonlySet<SchemaObje
   return found;
 }
 
-/** Makes the copy of a direct sub-schema, given the way to it. */
+/** Copies a direct sub-schema at the given location. */
 type CopySubschema = (subschema: unknown, keyword: string, key?: string | number) => unknown;
 
-/** Copies a schema, with `copy` called for every direct sub-schema and everything else taken over as it is. */
+/** Copies a schema: direct sub-schemas by `copy`, all other values by reference. `isKept` chooses the keywords. */
 export function copySubschemas(
   schema: SchemaObject,
   copy: CopySubschema,
@@ -100,7 +139,7 @@ function copyHeld(value: unknown, keyword: string, copy: CopySubschema): unknown
   return copies;
 }
 
-/** Sets a property that may be called `__proto__`: assigning to that would set the prototype, and here it is data. */
+/** Sets an own property. Assigning to `__proto__` would set the prototype, and here that name is data. */
 export function setOwn(target: SchemaObject, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });

@@ -1,45 +1,70 @@
 import { RE2JS } from "re2js";
-import { toConjunctions } from "./lookaround.ts";
+import type { CheckFunction } from "./check.ts";
+import type { SchemaReport } from "./from-schema.ts";
+import { isRecord, type SchemaObject } from "./keywords.ts";
+import type { Refinement } from "./marks.ts";
 import { toRE2Syntax, UnsupportedPattern } from "./pattern-syntax.ts";
-import { hasLookaround, parsePattern, sizeOf } from "./pattern-terms.ts";
+import { hasLookaround, parsePattern, sizeOf, toConjunctions } from "./pattern-terms.ts";
+import { joinPointer, SchemaError } from "./schema-error.ts";
 import { TooManySteps } from "./step-meter.ts";
 
-/** A pattern that is safe to run, or why there is none. */
+/** A pattern that is safe to run, or the reason why it cannot be made safe. */
 export type LinearPattern = { test: RegExp; isNative: boolean } | { unsupported: string };
 
 /**
- * Makes a foreign pattern safe to run: the time it takes grows with the length of the text and not faster. Plain
- * patterns stay native, because there they are safe and 20 times as fast.
+ * Makes a foreign pattern safe to run: in a time that is linear in the length of the string. Patterns that cannot
+ * backtrack stay native, where they are 20 times as fast.
  */
 export function toLinearPattern(pattern: string): LinearPattern {
   const native = toNative(pattern);
   if (native === undefined) return { unsupported: "it is not a regular expression of ECMA-262" };
-  if (isPlain(pattern) && native.unicode) return { test: native, isNative: true };
+  if (native.unicode && isBacktrackFree(pattern)) return { test: native, isNative: true };
   try {
     return { test: new LinearRegExp(pattern, compile(pattern, 0)), isNative: false };
   } catch (error) {
-    const reason = error instanceof UnsupportedPattern ? error.message : "the linear-time engine does not take it";
+    const reason = error instanceof UnsupportedPattern ? error.message : "the linear-time engine does not support it";
     return { unsupported: reason };
   }
 }
 
-/** Compiling takes some 4 µs for each instruction. What is written out counts less: a long list of words is harmless. */
+function toNative(pattern: string): RegExp | undefined {
+  for (const flags of ["u", ""]) {
+    try {
+      return new RegExp(pattern, flags);
+    } catch {
+      // Many patterns in use escape more than the `u` flag allows; these are valid without it.
+    }
+  }
+  return undefined;
+}
+
+/** Whether the native engine runs a pattern without backtracking into more than one choice. */
+function isBacktrackFree(pattern: string): boolean {
+  const outsideClasses = pattern.replace(/\\./g, "x").replace(/\[[^\]]*\]/g, "x");
+  if (/[(|]/.test(outsideClasses) || /\\[1-9k]/.test(pattern)) return false;
+  const choices = outsideClasses.match(/[*+?{]/g)?.length ?? 0;
+  return choices === 0 || (choices === 1 && pattern.startsWith("^"));
+}
+
+/** A pattern may be larger if it is longer. Compiling takes about 4 µs per instruction. */
 const maxInstructions = 20_000;
-/** A lookaround may hold another; each level is written out with what stands around it. */
-const maxLookarounds = 4;
+/** Each nested lookaround repeats the pattern around it. */
+const maxLookaroundDepth = 4;
 
 type Matcher = (value: string) => boolean;
 
-function compile(pattern: string, lookarounds: number): Matcher {
+function compile(pattern: string, depth: number): Matcher {
   const alternatives = parsePattern(pattern);
-  if (sizeOf(alternatives) > Math.max(maxInstructions, 2 * pattern.length))
+  // A long list of words is harmless: only repetitions make a pattern much larger than its source.
+  if (sizeOf(alternatives) > Math.max(maxInstructions, 2 * pattern.length)) {
     throw new UnsupportedPattern("it repeats too much to be compiled");
+  }
   if (!hasLookaround(alternatives)) return bounded(RE2JS.compile(toRE2Syntax(pattern)));
-  if (lookarounds === maxLookarounds) throw new UnsupportedPattern("its lookarounds are nested too deeply");
+  if (depth === maxLookaroundDepth) throw new UnsupportedPattern("its lookarounds are nested too deeply");
   const conjunctions = toConjunctions(alternatives).map((conjunction) => ({
-    matches: compile(conjunction.pattern, lookarounds + 1),
+    matches: compile(conjunction.pattern, depth + 1),
     conditions: conjunction.conditions.map((condition) => ({
-      matches: compile(condition.pattern, lookarounds + 1),
+      matches: compile(condition.pattern, depth + 1),
       expected: !condition.negative,
     })),
   }));
@@ -50,47 +75,28 @@ function compile(pattern: string, lookarounds: number): Matcher {
     );
 }
 
-/** The engine takes up to 5 ns for each character and instruction; these many for each value, and for each character. */
-const stepsPerValue = 20_000_000;
-const stepsPerCharacter = 200;
+/** The engine takes up to 5 ns per character and instruction. */
+const maxStepsPerValue = 20_000_000;
+const maxStepsPerCharacter = 200;
 
 function bounded(engine: RE2JS): Matcher {
   const size = engine.programSize();
-  if (size <= stepsPerCharacter) return (value) => engine.test(value);
-  const maxLength = stepsPerValue / (size - stepsPerCharacter);
+  if (size <= maxStepsPerCharacter) return (value) => engine.test(value);
+  const maxLength = maxStepsPerValue / (size - maxStepsPerCharacter);
   return (value) => {
     if (value.length > maxLength) throw new TooManySteps();
     return engine.test(value);
   };
 }
 
-/** Whether the native engine runs a pattern without backtracking into more than one choice. */
-function isPlain(pattern: string): boolean {
-  const outsideClasses = pattern.replace(/\\./g, "x").replace(/\[[^\]]*\]/g, "x");
-  if (/[(|]/.test(outsideClasses) || /\\[1-9k]/.test(pattern)) return false;
-  const choices = outsideClasses.match(/[*+?{]/g)?.length ?? 0;
-  return choices === 0 || (choices === 1 && pattern.startsWith("^"));
-}
-
-function toNative(pattern: string): RegExp | undefined {
-  for (const flags of ["u", ""]) {
-    try {
-      return new RegExp(pattern, flags);
-    } catch {
-      // Many patterns in the wild escape more than the `u` flag allows; they are understood without it.
-    }
-  }
-  return undefined;
-}
-
-/** Looks like a RegExp, because TypeBox takes nothing else for a pattern, and runs on RE2. */
+/** Runs on RE2, and extends RegExp because TypeBox accepts nothing else as a pattern. */
 class LinearRegExp extends RegExp {
-  readonly #text: string;
+  readonly #source: string;
   readonly #matches: Matcher;
 
-  constructor(text: string, matches: Matcher) {
+  constructor(source: string, matches: Matcher) {
     super("");
-    this.#text = text;
+    this.#source = source;
     this.#matches = matches;
   }
 
@@ -98,8 +104,96 @@ class LinearRegExp extends RegExp {
     return this.#matches(value);
   }
 
-  /** What TypeBox puts into its messages. */
+  /** TypeBox writes this into its messages. */
   override toString(): string {
-    return this.#text;
+    return this.#source;
   }
+}
+
+/** The surroundings of a node whose patterns are replaced. */
+export interface PatternContext {
+  /** JSON pointer to the node. */
+  pointer: string;
+  /** Receives the patterns that cannot be enforced. */
+  report(report: SchemaReport): void;
+  /** Whether TypeBox must see the patterns: to know which names they match, or to resolve their references. */
+  isTracked(): boolean;
+  /** Returns the check of a sub-schema. */
+  toCheck(schema: unknown): CheckFunction;
+}
+
+/** Adds a foreign `pattern` to a node so that it runs in linear time, or reports that it cannot be enforced. */
+export function addPattern(node: SchemaObject, pattern: string, { pointer, report }: PatternContext): void {
+  const linear = toLinearPattern(pattern);
+  if ("test" in linear) node["pattern"] = linear.test;
+  else report({ pointer: joinPointer(pointer, "pattern"), reason: notEnforced(linear.unsupported) });
+}
+
+/**
+ * Adds foreign `patternProperties` to a node. TypeBox runs these, and with them `additionalProperties`, on the native
+ * engine. Patterns that are not safe there become a refinement, which is returned.
+ */
+export function addPatternProperties(
+  node: SchemaObject,
+  schemas: SchemaObject,
+  { pointer, report, isTracked, toCheck }: PatternContext,
+): Refinement | undefined {
+  const entries = Object.keys(schemas).map((pattern) => ({
+    pointer: joinPointer(joinPointer(pointer, "patternProperties"), pattern),
+    schema: schemas[pattern],
+    linear: toLinearPattern(pattern),
+  }));
+  if (entries.every(({ linear }) => "test" in linear && linear.isNative)) {
+    node["patternProperties"] = schemas;
+    return undefined;
+  }
+  if (isTracked()) {
+    throw new SchemaError(
+      entries[0]!.pointer,
+      "this pattern cannot be combined with unevaluatedProperties or $dynamicRef. Use a simpler one.",
+    );
+  }
+  const patterns: PropertyRules["patterns"] = [];
+  let additional = node["additionalProperties"];
+  for (const { linear, schema, pointer } of entries) {
+    if ("test" in linear) {
+      patterns.push({ test: linear.test, check: toCheck(schema) });
+    } else {
+      report({ pointer, reason: notEnforced(linear.unsupported) });
+      // It is no longer known which names are additional.
+      additional = undefined;
+    }
+  }
+  delete node["additionalProperties"];
+  return checkPropertyRules({
+    patterns,
+    named: new Set(Object.keys(node["properties"] ?? {})),
+    additional: additional === undefined ? undefined : toCheck(additional),
+  });
+}
+
+function notEnforced(reason: string): string {
+  return `The pattern is not enforced: ${reason}.`;
+}
+
+/** The checks of an object's properties, by pattern and for all others. */
+interface PropertyRules {
+  patterns: Array<{ test: RegExp; check: CheckFunction }>;
+  /** Names in `properties`, which TypeBox checks. */
+  named: ReadonlySet<string>;
+  /** For names without a pattern that are not in `named`. `undefined` when these may have any value. */
+  additional: CheckFunction | undefined;
+}
+
+function checkPropertyRules({ patterns, named, additional }: PropertyRules): Refinement {
+  const findInvalid = (value: SchemaObject) =>
+    Object.keys(value).find((name) => {
+      const matching = patterns.filter(({ test }) => test.test(name));
+      if (!matching.every(({ check }) => check(value[name]))) return true;
+      return additional !== undefined && matching.length === 0 && !named.has(name) && !additional(value[name]);
+    });
+  return {
+    check: (value) => !isRecord(value) || findInvalid(value) === undefined,
+    error: (value) => `property ${JSON.stringify(isRecord(value) ? findInvalid(value) : undefined)} is invalid`,
+  };
 }

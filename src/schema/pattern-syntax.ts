@@ -1,7 +1,7 @@
-/** What the linear-time engine cannot express, or what is no pattern at all. */
+/** A pattern that the linear-time engine cannot express. The message completes "The pattern is not enforced: …". */
 export class UnsupportedPattern extends Error {}
 
-// RE2 knows `\s` and `.` for ASCII only; ECMA-262 defines them over Unicode.
+// RE2 defines `\s` and `.` for ASCII only, ECMA-262 for Unicode.
 const space = "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
 const notSpace =
   "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}" +
@@ -44,7 +44,7 @@ const categories: Readonly<Record<string, string>> = {
   Format: "Cf",
 };
 
-/** Rewrites an ECMA-262 pattern in the syntax of RE2, with the same meaning. Captures are dropped. */
+/** Rewrites an ECMA-262 pattern in the syntax of RE2 with the same meaning. Captures become non-capturing groups. */
 export function toRE2Syntax(pattern: string): string {
   let result = "";
   let inClass = false;
@@ -58,7 +58,7 @@ export function toRE2Syntax(pattern: string): string {
   return result;
 }
 
-/** What stands in for the part of the pattern that begins at `at`, and how long that part is. */
+/** The replacement of one element of the pattern, and the length of that element. */
 type Translation = [text: string, length: number];
 
 function translate(pattern: string, at: number): Translation {
@@ -96,7 +96,7 @@ function translateGroup(pattern: string, at: number): Translation {
   if (pattern[at + 2] === ":") return ["(?:", 3];
   const named = /^\(\?<[^=!>][^>]*>/.exec(pattern.slice(at));
   if (named) return ["(?:", named[0].length];
-  throw new UnsupportedPattern("it looks ahead or behind, or uses flags");
+  throw new UnsupportedPattern("it uses lookarounds that cannot run in linear time, or flags");
 }
 
 function translateEscape(pattern: string, at: number, inClass: boolean): Translation {
@@ -111,9 +111,9 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Transla
   if (point) return [`\\x{${point[0].toString(16)}}`, 1 + point[1]];
   const property = /^([pP])\{([^}]*)\}/.exec(rest);
   if (property) return [toUnicodeClass(property[1]!, property[2]!), 1 + property[0].length];
-  if (/[1-9k]/.test(character)) throw new UnsupportedPattern("it refers back to what it matched");
+  if (/[1-9k]/.test(character)) throw new UnsupportedPattern("it uses a back reference");
   if (/[0-9A-Za-z]/.test(character) || character === "")
-    throw new UnsupportedPattern(`it has the escape \\${character}`);
+    throw new UnsupportedPattern(`it uses the escape \\${character}`);
   return [/[!-~]/.test(character) ? `\\${character}` : character, 2];
 }
 

@@ -1,36 +1,36 @@
 import { UnsupportedPattern } from "./pattern-syntax.ts";
 
-/** One piece of a pattern, with its quantifier. */
+/** One element of a pattern, with its quantifier. */
 export interface Term {
   kind: "start" | "end" | "look" | "group" | "atom";
-  /** As it is written, without the quantifier. */
+  /** The source without the quantifier. */
   text: string;
-  /** Empty when there is none. */
+  /** Empty for a term without a quantifier. */
   quantifier: string;
-  /** The alternatives inside of a group or lookaround. */
+  /** The alternatives inside a group or lookaround. */
   body: Term[][];
-  /** Of a lookaround. */
+  /** Present for a lookaround. */
   look?: { ahead: boolean; negative: boolean; text: string };
-  /** How many characters it takes; `undefined` when that depends on the string. */
+  /** The number of characters it matches; `undefined` when that depends on the string. */
   length: number | undefined;
-  /** About how many instructions it compiles to. */
+  /** The approximate number of instructions it compiles to. */
   size: number;
 }
 
-// The linear-time engine refuses deeper ones as well.
-const maxDepth = 200;
+// The linear-time engine has the same limit.
+const maxGroupDepth = 200;
 
-/** Takes an ECMA-262 pattern apart into its alternatives and their terms. The pattern must be valid. */
+/** Parses an ECMA-262 pattern into its alternatives and their terms. The pattern must be valid. */
 export function parsePattern(pattern: string): Term[][] {
   return new PatternParser(pattern).parse(0);
 }
 
-/** Whether a lookaround is anywhere among the terms. */
+/** Whether the terms contain a lookaround at any depth. */
 export function hasLookaround(alternatives: Term[][]): boolean {
   return alternatives.some((terms) => terms.some((term) => term.kind === "look" || hasLookaround(term.body)));
 }
 
-/** About how many instructions a pattern compiles to: counted repetitions are written out. */
+/** Returns the approximate number of instructions a pattern compiles to: counted repetitions are expanded. */
 export function sizeOf(alternatives: Term[][]): number {
   return alternatives.reduce((sum, terms) => sum + 1 + terms.reduce((inner, { size }) => inner + size, 0), 0);
 }
@@ -44,7 +44,7 @@ class PatternParser {
   }
 
   parse(depth: number): Term[][] {
-    if (depth > maxDepth) throw new UnsupportedPattern("it is nested too deeply");
+    if (depth > maxGroupDepth) throw new UnsupportedPattern("it is nested too deeply");
     const alternatives: Term[][] = [[]];
     for (;;) {
       const character = this.#pattern[this.#at];
@@ -64,9 +64,9 @@ class PatternParser {
     const term = character === "(" ? this.#group(depth) : this.#atom(character);
     const quantifier = this.#match(/(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})\??/y);
     if (quantifier === null) return term;
-    const [text, least, comma, most] = quantifier;
-    const isExact = least !== undefined && comma === undefined;
-    const count = least === undefined ? 1 : Number(most || least);
+    const [text, min, comma, max] = quantifier;
+    const isExact = min !== undefined && comma === undefined;
+    const count = min === undefined ? 1 : Number(max || min);
     return {
       ...term,
       quantifier: text,
@@ -99,9 +99,9 @@ class PatternParser {
     return this.#simple("atom", text.length, /^\\[bB]/.test(text) ? 0 : 1, true);
   }
 
-  /** @param isTaken - whether the text was read already */
-  #simple(kind: Term["kind"], characters: number, length: number, isTaken = false): Term {
-    if (!isTaken) this.#at += characters;
+  /** @param isRead - whether the source was read already */
+  #simple(kind: Term["kind"], characters: number, length: number, isRead = false): Term {
+    if (!isRead) this.#at += characters;
     const text = this.#pattern.slice(this.#at - characters, this.#at);
     return { kind, text, quantifier: "", body: [], length, size: 1 };
   }
@@ -114,7 +114,7 @@ class PatternParser {
   }
 }
 
-/** The length of what alternatives take, when all take the same. */
+/** Returns the number of characters that the alternatives match, if all match the same number. */
 function lengthOf(alternatives: Term[][]): number | undefined {
   const lengths = alternatives.map((terms) =>
     terms.reduce<number | undefined>(
@@ -123,4 +123,96 @@ function lengthOf(alternatives: Term[][]): number | undefined {
     ),
   );
   return lengths.every((length) => length === lengths[0]) ? lengths[0] : undefined;
+}
+
+/** A pattern without lookarounds, and conditions: other patterns that must match, or must not. */
+export interface Conjunction {
+  pattern: string;
+  conditions: Array<{ pattern: string; negative: boolean }>;
+}
+
+const maxAlternatives = 64;
+
+/**
+ * Rewrites a pattern with lookarounds as alternatives of conjunctions with the same meaning. This is possible where the
+ * position of a lookaround is known: `^(?!A)B` matches what `^B` matches and `^A` does not, and `B(?<!A)$` what `B$`
+ * matches and `A$` does not.
+ * @throws UnsupportedPattern for all others
+ */
+export function toConjunctions(alternatives: Term[][]): Conjunction[] {
+  return alternatives.flatMap(distribute).map(toConjunction);
+}
+
+/** Expands groups that contain lookarounds, so that these are at the top level: `a(?:b|c)d` becomes `abd|acd`. */
+function distribute(terms: Term[]): Term[][] {
+  let results: Term[][] = [[]];
+  for (const term of terms) {
+    const isExpanded = term.kind === "group" && term.quantifier === "" && hasLookaround(term.body);
+    const choices = isExpanded ? term.body.flatMap(distribute) : [[term]];
+    if (results.length * choices.length > maxAlternatives) throw notExpressible();
+    results = results.flatMap((before) => choices.map((choice) => [...before, ...choice]));
+  }
+  return results;
+}
+
+function toConjunction(given: Term[]): Conjunction {
+  const conditions: Conjunction["conditions"] = [];
+  const joined = joinOuterLookarounds(given);
+  const terms = joined.map((term) => temper(term, joined, conditions));
+  for (const [index, term] of terms.entries()) {
+    if (term.kind !== "look") {
+      if (hasLookaround(term.body)) throw notExpressible();
+      continue;
+    }
+    const { ahead, negative, text } = term.look!;
+    const before = terms.slice(0, index).filter(isConsuming);
+    const after = terms.slice(index + 1).filter(isConsuming);
+    if (term.quantifier !== "") throw notExpressible();
+    if (ahead ? !isAnchored(before, after, "start") : !isAnchored(after.toReversed(), before.toReversed(), "end")) {
+      throw notExpressible();
+    }
+    conditions.push({ pattern: ahead ? `^${write(before)}(?:${text})` : `(?:${text})${write(after)}$`, negative });
+  }
+  return { pattern: write(terms.filter(isConsuming)), conditions };
+}
+
+/** Whether a position is known: at a fixed distance from an anchor. */
+function isAnchored(between: Term[], beyond: Term[], anchor: "start" | "end"): boolean {
+  if (between.length === 0) return beyond[0]?.kind === anchor;
+  return between[0]!.kind === anchor && between.every(({ length }) => length !== undefined);
+}
+
+/** Makes a lookbehind at the start and a lookahead at the end part of the pattern: the matched string is not used. */
+function joinOuterLookarounds(terms: Term[]): Term[] {
+  const toGroup = (term: Term): Term => ({ ...term, kind: "group", text: `(?:${term.look!.text})` });
+  return terms.map((term, index) => {
+    const isOuter = term.look?.ahead === true ? index === terms.length - 1 : index === 0;
+    return isOuter && term.look?.negative === false && term.quantifier === "" ? toGroup(term) : term;
+  });
+}
+
+/** Rewrites `^(?:(?!A).)*$`, which tests every position: it matches what `^.*$` matches unless `A` matches anywhere. */
+function temper(term: Term, all: Term[], conditions: Conjunction["conditions"]): Term {
+  const [look, next, ...others] = term.body.length === 1 ? term.body[0]! : [];
+  if (term.kind !== "group" || look?.kind !== "look" || next === undefined || others.length > 0) return term;
+  const { ahead, negative, text } = look.look!;
+  const isOnly = all.every((other) => other === term || (other.kind !== "group" && other.kind !== "atom"));
+  const isWhole = all.find(isConsuming)?.kind === "start" && all.findLast(isConsuming)?.kind === "end";
+  if (!ahead || !negative || !isOnly || !isWhole || next.length !== 1 || look.quantifier !== "") return term;
+  // The lookahead does not run at the end of the string, so `A` must not match there.
+  if (/\\[bB]/.test(text) || new RegExp(text).test("")) return term;
+  conditions.push({ pattern: `(?:${text})`, negative: true });
+  return { ...term, text: `(?:${next.text}${next.quantifier})`, body: [[next]] };
+}
+
+function isConsuming({ kind }: Term): boolean {
+  return kind !== "look";
+}
+
+function write(terms: Term[]): string {
+  return terms.map(({ text, quantifier }) => text + quantifier).join("");
+}
+
+function notExpressible(): UnsupportedPattern {
+  return new UnsupportedPattern("it uses lookarounds that cannot run in linear time, or flags");
 }

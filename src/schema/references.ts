@@ -1,77 +1,69 @@
-import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
-import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
-import { publishedDocuments, type RemoteDocuments } from "./remote-documents.ts";
+import { Meta } from "typebox/schema";
+import { readPointer } from "../internal/json-pointer.ts";
+import { defaultLimits, type Limits } from "../operation/index.ts";
+import {
+  type Dialect,
+  dialectOf,
+  forEachSubschema,
+  ignoresRefSiblings,
+  isRecord,
+  type SchemaObject,
+} from "./keywords.ts";
+import { SchemaCopier } from "./schema-copier.ts";
+import { describe, SchemaError } from "./schema-error.ts";
 
-/** What a reference leads to. Wrapped, because `false` is a schema too. */
-export interface ResolvedReference {
-  schema: unknown;
-}
-
-/** Finds what the references of one document lead to. Never fetches. */
-export interface Resolver {
-  /**
-   * Follows a `$ref`: `#`, a JSON pointer, an anchor or an `$id`. `holder` is the schema that the `$ref` stands in;
-   * it decides the base when the document has several `$id`s.
-   */
-  resolve(reference: string, holder?: object): ResolvedReference | undefined;
-  /**
-   * Follows a `$dynamicRef` or `$recursiveRef` as far as that is possible without knowing the way through the
-   * document: `undefined` where the way would decide.
-   */
-  resolveDynamic(reference: string, holder?: object): ResolvedReference | undefined;
-  /** The other documents that references lead to, by absolute URI. */
-  readonly opened: ReadonlyMap<string, unknown>;
-}
-
-/** What a resolver may be told besides the document. */
+/** Options of a {@link Resolver}. */
 export interface ResolverOptions {
   /** Dialect of a document without `$schema`. @default "2020-12" */
   dialect?: Dialect;
-  /** Other documents. @default the published meta-schemas */
+  /** Other documents that references may resolve to. @default the published meta-schemas */
   documents?: RemoteDocuments;
 }
 
-// Documents without `$id` need some absolute base for relative ids to be compared by.
-const anonymous = "schema:///";
+/** Resolves the references of one document. It reads the document on the first reference, once, and never fetches. */
+export class Resolver {
+  readonly #root: unknown;
+  readonly #options: ResolverOptions;
+  #documentIndex: DocumentIndex | undefined;
 
-/** Makes a resolver for a document. The document is read on the first reference that needs it, and only once. */
-export function createResolver(root: unknown, options: ResolverOptions = {}): Resolver {
-  let index: DocumentIndex | undefined;
-
-  function lookup(reference: string, holder?: object): ResolvedReference | undefined {
-    index ??= new DocumentIndex(root, options);
-    const uri = joinURI(reference, index.baseOf(holder));
-    return uri === undefined ? undefined : index.find(uri);
+  constructor(root: unknown, options: ResolverOptions = {}) {
+    this.#root = root;
+    this.#options = options;
   }
 
-  return {
-    resolve: lookup,
-    resolveDynamic(reference, holder) {
-      // Documents that were given may hold an anchor of the same name where only a pointer leads.
-      if (options.documents?.given !== undefined) return undefined;
-      const found = lookup(reference, holder);
-      return found === undefined || index!.dependsOnTheWay(found.schema) ? undefined : found;
-    },
-    get opened() {
-      index ??= new DocumentIndex(root, options);
-      return index.opened;
-    },
-  };
+  /** The other documents that references resolve to, by absolute URI. */
+  get opened(): ReadonlyMap<string, unknown> {
+    return this.#index.opened;
+  }
+
+  /**
+   * Returns the target of a `$ref`: `#`, a JSON pointer, an anchor or an `$id`. `holder` is the schema with the `$ref`;
+   * it decides the base when the document has several `$id`s. Returns `undefined` when the reference does not resolve.
+   */
+  resolve(reference: string, holder?: object): unknown {
+    const uri = joinURI(reference, this.#index.baseOf(holder));
+    return uri === undefined ? undefined : this.#index.find(uri);
+  }
+
+  /**
+   * Returns the target of a `$dynamicRef` or `$recursiveRef` if it is the same for every evaluation path through the
+   * document, else `undefined`.
+   */
+  resolveDynamic(reference: string, holder?: object): unknown {
+    // A given document may hold an anchor of the same name at a place that only a pointer reaches.
+    if (this.#options.documents?.given !== undefined) return undefined;
+    const target = this.resolve(reference, holder);
+    return this.#index.dependsOnPath(target) ? undefined : target;
+  }
+
+  get #index(): DocumentIndex {
+    this.#documentIndex ??= new DocumentIndex(this.#root, this.#options);
+    return this.#documentIndex;
+  }
 }
 
-/** Follows a JSON pointer (`/a/b~1c`, `""` is the value itself). Own properties only. */
-export function followPointer(value: unknown, pointer: string): ResolvedReference | undefined {
-  if (pointer === "") return { schema: value };
-  if (!pointer.startsWith("/")) return undefined;
-  let current = value;
-  for (const part of pointer.slice(1).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
-    if (Array.isArray(current) && !/^(0|[1-9]\d*)$/.test(key)) return undefined;
-    current = (current as SchemaObject)[key];
-  }
-  return { schema: current };
-}
+// The base of a document without `$id`: relative ids need an absolute base to be compared.
+const anonymousBase = "schema:///";
 
 class DocumentIndex {
   readonly opened = new Map<string, unknown>();
@@ -82,20 +74,20 @@ class DocumentIndex {
   readonly #rootBase: string;
   readonly #options: ResolverOptions;
   readonly #documents: RemoteDocuments;
-  /** References that may lead to other documents, with their bases. */
+  /** References that may resolve to other documents, with their bases. */
   readonly #outgoing: Array<[reference: string, base: string]> = [];
   #recursiveAnchors = 0;
 
   constructor(root: unknown, options: ResolverOptions) {
     this.#options = options;
     this.#documents = options.documents ?? publishedDocuments;
-    this.#resources.set(anonymous, root);
-    this.#read(root, anonymous, options.dialect, root);
-    this.#rootBase = (isRecord(root) && this.#bases.get(root)) || anonymous;
-    // All of them before the first lookup: another document may hold the same dynamic anchor. Reading one appends more.
+    this.#resources.set(anonymousBase, root);
+    this.#read(root, anonymousBase, options.dialect, root);
+    this.#rootBase = (isRecord(root) && this.#bases.get(root)) || anonymousBase;
+    // Open all documents before the first lookup: each may hold the same dynamic anchor. Reading one appends more.
     for (const [reference, base] of this.#outgoing) {
       const uri = joinURI(reference, base);
-      if (uri !== undefined) this.#has(uri.replace(/#.*$/, ""));
+      if (uri !== undefined) this.#open(uri.replace(/#.*$/, ""));
     }
   }
 
@@ -103,32 +95,28 @@ class DocumentIndex {
     return (holder && this.#bases.get(holder)) ?? this.#rootBase;
   }
 
-  find(uri: string): ResolvedReference | undefined {
+  find(uri: string): unknown {
     const hash = uri.indexOf("#");
     const resource = hash < 0 ? uri : uri.slice(0, hash);
     const fragment = hash < 0 ? "" : decodeFragment(uri.slice(hash + 1));
-    if (fragment === undefined || !this.#has(resource)) return undefined;
-    if (fragment !== "" && !fragment.startsWith("/")) {
-      const schema = this.#anchors.get(`${resource}#${fragment}`);
-      return schema && { schema };
-    }
-    const found = followPointer(this.#resources.get(resource), fragment);
-    // A pointer may lead to a place that no keyword leads to; what is there has its own references.
-    if (found && isRecord(found.schema) && !this.#bases.has(found.schema)) {
-      this.#read(found.schema, resource, this.#options.dialect);
-    }
-    return found;
+    if (fragment === undefined || !this.#open(resource)) return undefined;
+    if (fragment !== "" && !fragment.startsWith("/")) return this.#anchors.get(`${resource}#${fragment}`);
+    const target = readPointer(this.#resources.get(resource), fragment);
+    // A pointer may reach a place below an unknown keyword; the schema there has its own references.
+    if (isRecord(target) && !this.#bases.has(target)) this.#read(target, resource, this.#options.dialect);
+    return target;
   }
 
-  /** Whether the same dynamic anchor stands in several places, so that the evaluation path decides between them. */
-  dependsOnTheWay(target: unknown): boolean {
+  /** Whether several schemas have the dynamic anchor of the target, so that the evaluation path decides between them. */
+  dependsOnPath(target: unknown): boolean {
     if (!isRecord(target)) return false;
     const anchor = target["$dynamicAnchor"];
     if (typeof anchor === "string") return this.#dynamicAnchors.get(anchor)! > 1;
     return target["$recursiveAnchor"] === true && this.#recursiveAnchors > 1;
   }
 
-  #has(resource: string): boolean {
+  /** Returns whether the resource is known, after reading the document that contains it. */
+  #open(resource: string): boolean {
     if (this.#resources.has(resource)) return true;
     const found = this.#documents.find(resource);
     if (found === undefined) return false;
@@ -140,7 +128,7 @@ class DocumentIndex {
     return this.#resources.has(resource);
   }
 
-  /** `document` is the schema at the root of its document, where that is read. */
+  /** @param document - the schema at the root of the document, if that is read */
   #read(root: unknown, rootBase: string, rootDialect: Dialect | undefined, document?: unknown): void {
     const pending: Array<[schema: unknown, base: string, dialect: Dialect | undefined]> = [
       [root, rootBase, rootDialect],
@@ -159,23 +147,24 @@ class DocumentIndex {
   }
 
   #readNames(schema: SchemaObject, outerBase: string, dialect: Dialect, isDocument: boolean): string {
-    // At the root of a document `$id` names the document, which a `$ref` beside it does not change.
+    // At the root of a document `$id` names the document, also beside a `$ref`.
     if (!isDocument && ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string") return outerBase;
+    const { $anchor, $dynamicAnchor } = schema;
     let base = outerBase;
     const id = schema["$id"] ?? (dialect === "draft-04" ? schema["id"] : undefined);
     if (typeof id === "string") {
       if (id.startsWith("#")) {
-        // Before `$anchor` existed, an `$id` of only a fragment was one.
+        // Before `$anchor` existed, an `$id` that is only a fragment was an anchor.
         if (id.length > 1) this.#anchors.set(base + id, schema);
       } else {
         base = joinURI(id, outerBase)?.replace(/#.*$/, "") ?? outerBase;
         if (!this.#resources.has(base)) this.#resources.set(base, schema);
       }
     }
-    if (typeof schema["$anchor"] === "string") this.#anchors.set(`${base}#${schema["$anchor"]}`, schema);
-    if (typeof schema["$dynamicAnchor"] === "string") {
-      this.#anchors.set(`${base}#${schema["$dynamicAnchor"]}`, schema);
-      this.#dynamicAnchors.set(schema["$dynamicAnchor"], (this.#dynamicAnchors.get(schema["$dynamicAnchor"]) ?? 0) + 1);
+    if (typeof $anchor === "string") this.#anchors.set(`${base}#${$anchor}`, schema);
+    if (typeof $dynamicAnchor === "string") {
+      this.#anchors.set(`${base}#${$dynamicAnchor}`, schema);
+      this.#dynamicAnchors.set($dynamicAnchor, (this.#dynamicAnchors.get($dynamicAnchor) ?? 0) + 1);
     }
     if (schema["$recursiveAnchor"] === true) this.#recursiveAnchors += 1;
     return base;
@@ -192,4 +181,63 @@ function decodeFragment(fragment: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The documents that references may resolve to besides their own: the given ones, then the published meta-schemas. Each
+ * is converted once, on the first reference to it. Nothing is fetched.
+ */
+export class RemoteDocuments {
+  /** The given documents by absolute URI. */
+  readonly given: Readonly<Record<string, unknown>> | undefined;
+  readonly #limits: Required<Limits>;
+  readonly #converted = new Map<string, unknown>();
+
+  constructor(given: Readonly<Record<string, unknown>> | undefined, limits: Required<Limits> = defaultLimits) {
+    this.given = given;
+    this.#limits = limits;
+  }
+
+  /** Returns the document with this URI, or the one that contains it; `undefined` when the URI is unknown. */
+  find(uri: string): { uri: string; document: unknown } | undefined {
+    if (this.given !== undefined && Object.hasOwn(this.given, uri)) {
+      return { uri, document: this.#convert(uri, this.given[uri]) };
+    }
+    const published = metaSchemaOf(uri);
+    if (published === undefined) return undefined;
+    return { uri: published.uri, document: publishedDocuments.#convert(published.uri, published.schema) };
+  }
+
+  #convert(uri: string, document: unknown): unknown {
+    if (this.#converted.has(uri)) return this.#converted.get(uri);
+    try {
+      const converted = new SchemaCopier(this.#limits).copy(document, "", 0, dialectOf(document));
+      this.#converted.set(uri, converted);
+      return converted;
+    } catch (cause) {
+      if (!(cause instanceof SchemaError)) throw cause;
+      throw new SchemaError("", `the document ${describe(uri)} cannot be used. ${cause.message}`, { cause });
+    }
+  }
+}
+
+/** The published meta-schemas alone. */
+export const publishedDocuments: RemoteDocuments = new RemoteDocuments(undefined);
+
+/**
+ * Returns the published meta-schema of a URI, with `http` or `https`. A vocabulary of 2019-09 and 2020-12 is part of the
+ * document of its dialect.
+ */
+function metaSchemaOf(uri: string): { uri: string; schema: unknown } | undefined {
+  const known =
+    /^https?:\/\/json-schema\.org\/(?:(draft-0[467])\/schema|draft\/(2019-09|2020-12)\/(?:schema|meta\/[a-z-]+))$/.exec(
+      uri,
+    );
+  if (known === null) return undefined;
+  const [, draft, year] = known;
+  if (draft !== undefined) {
+    return { uri, schema: Meta[`http://json-schema.org/${draft}/schema#` as keyof typeof Meta] };
+  }
+  const base = `https://json-schema.org/draft/${year}/schema`;
+  return { uri: base, schema: Meta[base as keyof typeof Meta] };
 }

@@ -1,17 +1,25 @@
 import type { Limits } from "../operation/index.ts";
-import { type Dialect, dialectOf, ignoresRefSiblings } from "./dialect.ts";
-import { copySubschemas, isRecord, type SchemaObject } from "./keywords.ts";
-import { assertions, hide, mark } from "./marks.ts";
-import { pointerTo, SchemaError } from "./schema-error.ts";
-import { assertShape } from "./shape.ts";
+import {
+  assertions,
+  copySubschemas,
+  type Dialect,
+  dialectOf,
+  ignoresRefSiblings,
+  isRecord,
+  type SchemaObject,
+} from "./keywords.ts";
+import { hide, mark } from "./marks.ts";
+import { assertShape, pointerTo, SchemaError } from "./schema-error.ts";
 
-/** A `$ref` and where it stands. */
+/** A `$ref` and its location. */
 export interface FoundReference {
+  /** The copied schema that contains the `$ref`. */
   holder: SchemaObject;
+  /** JSON pointer to the holder. */
   pointer: string;
 }
 
-/** Copies schemas with everything below them, checking and marking as it goes. The limits hold for all of them. */
+/** Copies schemas deeply, checks their shape and marks them. The limits apply to all schemas of one copier together. */
 export class SchemaCopier {
   readonly references: FoundReference[] = [];
   readonly #limits: Required<Limits>;
@@ -41,15 +49,16 @@ export class SchemaCopier {
       throw new SchemaError(pointer, "the object contains itself. Use a $ref for recursion.");
     }
     if (depth > schemaDepth) throw new SchemaError(pointer, `nested deeper than ${schemaDepth} (limits.schemaDepth).`);
-    if (this.#count > subschemas)
+    if (this.#count > subschemas) {
       throw new SchemaError(pointer, `more than ${subschemas} schemas (limits.subschemas).`);
+    }
     const patterns = isRecord(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
     if (typeof schema["pattern"] === "string") patterns.push(schema["pattern"]);
     if (patterns.some((pattern) => pattern.length > patternLength)) {
       throw new SchemaError(pointer, `a pattern is longer than ${patternLength} characters (limits.patternLength).`);
     }
-    for (const key of ["~refine", "~codec"]) {
-      if (key in schema) throw new SchemaError(pointer, "a refinement or codec is code and has no JSON form.");
+    if ("~refine" in schema || "~codec" in schema) {
+      throw new SchemaError(pointer, "a refinement or codec is code and has no JSON form.");
     }
   }
 
@@ -66,15 +75,14 @@ export class SchemaCopier {
   }
 }
 
-// Definitions stay reachable for pointers, and `$id` names a document at its root; everything else beside `$ref` says
-// nothing up to draft 7.
+/** Definitions stay reachable for pointers, and `$id` names a document at its root. Other siblings have no effect. */
 function isIgnoredBesideRef(keyword: string, isRoot: boolean): boolean {
   if (keyword === "$ref") return false;
   if (keyword === "$id" || keyword === "id") return !isRoot;
   return assertions.has(keyword) || keyword === "nullable";
 }
 
-/** Says in today's keywords what draft 4 and OpenAPI 3.0 say in theirs. */
+/** Translates keywords of draft 4 and OpenAPI 3.0 into those of 2020-12. */
 function modernise(schema: SchemaObject, dialect: Dialect): void {
   if (dialect === "draft-04" && typeof schema["id"] === "string") schema["$id"] ??= schema["id"];
   moderniseBound(schema, "exclusiveMinimum", "minimum");

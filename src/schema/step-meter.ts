@@ -1,43 +1,42 @@
 import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
-import { hide } from "./marks.ts";
-import type { Refinement } from "./refinements.ts";
+import { type Refinement, refine } from "./marks.ts";
 
-/** A value takes more steps to check than anybody should wait for. A RangeError, as a stack that overflows gives. */
+/** Checking a value needs too many steps. A RangeError, like a stack overflow, because both are handled alike. */
 export class TooManySteps extends RangeError {
   constructor() {
     super("Too many steps are needed to check this value.");
   }
 }
 
-/** How many steps each part of a value may take, at least and at most: a union looks at all its alternatives. */
+/** Bounds of the steps per part of a value: a union checks all its branches. */
 const minStepsPerPart = 20;
 const maxStepsPerPart = 1_000;
 const maxParts = 5_000_000;
 
-/** What one operation on a value may cost, in units of about 40 ns, besides what its size allows. */
+/** The budget of one operation on a value, in units of about 40 ns. Large values get more. */
 const unitsPerOperation = 1_000_000;
 
-/** What one step costs in units, measured: how often a reference is followed does not say how long that takes. */
+/** The measured cost of one step in units: following a reference takes a different time in each mode. */
 export const stepCosts = {
   generated: 1,
-  /** Generated code that keeps track of what was evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
+  /** Generated code that tracks evaluated properties and items, for `unevaluatedProperties` and `unevaluatedItems`. */
   tracked: 40,
   interpreted: 200,
-  /** Saying what is wrong with a value. */
+  /** Listing the errors of a value. */
   explained: 250,
 } as const;
 
-// One operation at a time: checks are synchronous. Everything that an operation asks of a value is paid from here.
+// Checks are synchronous, so one operation runs at a time. All checks of an operation share its budget.
 let isOpen = false;
 let unitsLeft = 0;
 let unitsPerStep = 1;
 let repeats = 1;
-/** The value whose size allows more, until that was used. */
+/** Value whose size may buy extra units; cleared once they were granted. */
 let subject: unknown;
 
 /**
- * Runs an operation on a value, within a bound on the steps that all its checks take together; inside of another
- * operation within the bound of that one. @param mayRepeat - how often the operation looks at each part of the value
+ * Runs an operation on a value with a budget that all its checks share. A nested operation shares the outer budget.
+ * @param mayRepeat - how often the operation checks each part of the value
  * @throws TooManySteps
  */
 export function withinBound<T>(value: unknown, mayRepeat: number, operate: (value: unknown) => T): T {
@@ -54,7 +53,7 @@ export function withinBound<T>(value: unknown, mayRepeat: number, operate: (valu
   }
 }
 
-/** The same function, with each step that it takes at this cost. */
+/** Returns the function with its steps charged at this cost. */
 export function atCost<T>(cost: number, run: (value: unknown) => T): (value: unknown) => T {
   const operate = (value: unknown): T => {
     const outer = unitsPerStep;
@@ -69,30 +68,28 @@ export function atCost<T>(cost: number, run: (value: unknown) => T): (value: unk
 }
 
 /**
- * Counts how often a check follows a reference. In unions that hold themselves, alternatives that each fit in part can
- * double the work with every level of a value; small hostile values would keep a process busy for ever.
+ * Counts how often a check follows a reference. In recursive unions, branches that partly match can double the work with
+ * every level of a value, so that small hostile values would block a process for hours.
  */
 export class StepMeter {
   readonly #stepsPerPart: number;
 
-  /** @param definitions how many the schema has */
+  /** @param definitions - the number of definitions in the schema */
   constructor(definitions: number) {
     this.#stepsPerPart = Math.min(Math.max(2 * definitions, minStepsPerPart), maxStepsPerPart);
   }
 
-  /** The same definition, with each use of it counted first. */
+  /** Returns the definition with a counter in front of it. */
   count(definition: unknown): SchemaObject {
     return { allOf: [this.counter(true), definition] };
   }
 
-  /** A schema that accepts everything or nothing, and counts. */
+  /** Returns a schema that counts, and accepts every value or none. */
   counter(accepts: boolean): SchemaObject {
-    const counter = {};
-    hide(counter, "~refine", [this.refinement(accepts)]);
-    return counter;
+    return refine([this.refinement(accepts)]);
   }
 
-  /** The same as a refinement of another schema. */
+  /** Returns a refinement that counts. */
   refinement(accepts: boolean): Refinement {
     return { check: () => this.#step(accepts), error: () => "" };
   }
@@ -106,47 +103,47 @@ export class StepMeter {
   #extend(): void {
     const value = subject;
     subject = undefined;
-    // Most values are small; only those that need it are counted.
+    // Only values that exceed the budget are measured; most do not.
     const parts = value === undefined ? 0 : countParts(value, maxParts);
     unitsLeft += parts * this.#stepsPerPart * unitsPerStep * repeats;
     if (unitsLeft < 0) throw new TooManySteps();
   }
 }
 
-/** How many parts a value has, inside of one another too; counting ends at `most`. */
-export function countParts(value: unknown, most: number): number {
+/** Returns the number of parts of a value at all depths. Counting stops at `max`. */
+export function countParts(value: unknown, max: number): number {
   const pending: unknown[] = [value];
   let parts = 0;
-  while (pending.length > 0 && parts < most) {
+  while (pending.length > 0 && parts < max) {
     const next = pending.pop();
     const held = contentOf(next);
     parts += held.length;
-    for (let index = 0; index < held.length && pending.length < most; index++) pending.push(held[index]);
+    for (let index = 0; index < held.length && pending.length < max; index++) pending.push(held[index]);
   }
-  return Math.min(parts, most);
+  return Math.min(parts, max);
 }
 
-/** What is in a value, at the first level. Of bytes nobody looks at each. */
+/** Returns the direct parts of a value. Single bytes do not count. */
 function contentOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
   try {
     return Object.values(value);
   } catch {
-    return []; // a getter or a proxy; it is told where it is read for a reason
+    return []; // a getter or a proxy that throws; the check itself reports it
   }
 }
 
-/** Fewer sub-schemas than this, with all references written out, cannot keep anybody waiting. */
-const harmlessSize = 10_000;
+/** The number of sub-schemas, with all references expanded, up to which checks are fast in any case. */
+const maxUnmeteredSize = 10_000;
 
-/** Whether references lead back to where they stand, or so often to the same place that it adds up. */
+/** Whether a schema is recursive, or very large with all references expanded. */
 export function needsMeter(root: unknown, context: Readonly<Record<string, unknown>>): boolean {
   const sizes = new Map<string, number>();
   const sizeOf = (name: string): number => {
     const known = sizes.get(name);
     if (known !== undefined) return known;
-    sizes.set(name, Number.POSITIVE_INFINITY); // until it is known: who comes here meanwhile came in a circle
+    sizes.set(name, Number.POSITIVE_INFINITY); // until it is known: reading it meanwhile means a cycle
     const size = measure(context[name]);
     sizes.set(name, size);
     return size;
@@ -160,8 +157,8 @@ export function needsMeter(root: unknown, context: Readonly<Record<string, unkno
     return size;
   };
   try {
-    return measure(root) > harmlessSize;
+    return measure(root) > maxUnmeteredSize;
   } catch {
-    return true; // a chain of references that is too long to be followed
+    return true; // a chain of references that overflows the stack
   }
 }

@@ -49,7 +49,7 @@ describe("toSchema", () => {
       "a Standard Schema without JSON Schema",
       v.object({}),
       "",
-      'inputSchema of "a.b": a schema of valibot that cannot tell its JSON Schema. Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.',
+      'inputSchema of "a.b": the schema of valibot does not provide its JSON Schema. Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.',
     ],
     [
       "a Standard Schema that has no JSON form",

@@ -5,25 +5,25 @@ import { applicators, forEachSubschema, isRecord, type SchemaObject } from "./ke
 import { isMarked } from "./marks.ts";
 import { describe, pointerTo, SchemaError } from "./schema-error.ts";
 
-/** Validates with the library that a schema was written in. Its output may differ from its input. */
+/** The validation of the library that a schema was written in. Its output may differ from its input. */
 export type StandardValidate = (
   value: unknown,
 ) => StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>>;
 
-/** Which side of a Standard Schema counts: what callers send, or what comes out after its transformations. */
+/** The side of a Standard Schema: what callers send, or the result of its transformations. */
 export type Direction = "input" | "output";
 
-/** A schema that can be written as JSON, and the library's own validation where there is one. */
+/** A schema that can be written as JSON, and the validation of its library. */
 export interface UsableSchema {
   schema: TSchema;
-  /** Absent for TypeBox types and JSON Schema, which `schema` says everything about. */
+  /** Absent for TypeBox types and JSON Schema, which `schema` describes completely. */
   validate?: StandardValidate;
 }
 
 /**
- * Takes what users may give as a schema: a TypeBox type, JSON Schema, or a Standard Schema that can tell its JSON
- * Schema. Throws `SchemaError` for anything else, and for code (refinements, codecs) that would be lost in JSON.
- * Compiles nothing; JSON Schema is read when it is first used. `where` names the schema in errors.
+ * Accepts a TypeBox type, JSON Schema, or a Standard Schema that provides its JSON Schema. Throws `SchemaError` for
+ * anything else, and for code (refinements, codecs) that would be lost in JSON. Compiles nothing; JSON Schema is read
+ * on its first use. `where` names the schema in errors.
  */
 export function toSchema(value: unknown, direction: Direction, where: string): UsableSchema {
   if (isStandardSchema(value)) return fromStandardSchema(value["~standard"], direction, where);
@@ -37,14 +37,14 @@ export function toSchema(value: unknown, direction: Direction, where: string): U
   return { schema: value as TSchema };
 }
 
-/** Throws `SchemaError` unless a value is a TypeBox type, JSON Schema, or Standard Schema that can tell its JSON Schema. */
+/** Throws `SchemaError` unless a value is a TypeBox type, JSON Schema, or Standard Schema that provides its JSON Schema. */
 export function assertIsSchema(value: unknown, label = "Schema"): asserts value is TSchema {
   toSchema(value, "input", label);
 }
 
 type Standard = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
 
-/** Tells a Standard Schema. ArkType's are functions, so that both functions and objects are looked at. */
+/** Whether a value is a Standard Schema: an object, or a function as in ArkType. */
 export function isStandardSchema(value: unknown): value is { "~standard": Standard } {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
   const standard = (value as Record<string, unknown>)["~standard"];
@@ -57,7 +57,9 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
       standard.vendor === "valibot"
         ? "Wrap it in toStandardJsonSchema() of @valibot/to-json-schema."
         : "Use a version of the library that offers ~standard.jsonSchema.";
-    throw new SchemaError("", `a schema of ${standard.vendor} that cannot tell its JSON Schema. ${advice}`, { where });
+    throw new SchemaError("", `the schema of ${standard.vendor} does not provide its JSON Schema. ${advice}`, {
+      where,
+    });
   }
   let json: unknown;
   try {
@@ -73,7 +75,7 @@ function assertNoCode(schema: SchemaObject, where: string): void {
   if (hasCode(schema)) refuseCode(schema, "", where);
 }
 
-/** Registering thousands of operations must stay cheap, so that pointers are only made when there is something to say. */
+/** Registering thousands of operations must stay cheap, so pointers are only built to report an error. */
 function hasCode(schema: SchemaObject): boolean {
   if (codeIn(schema) !== undefined) return true;
   for (const keyword in schema) {

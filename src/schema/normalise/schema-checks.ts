@@ -4,7 +4,7 @@ import { compileSchema } from "../compile.ts";
 import { toPartExecutable } from "../executable.ts";
 import { FromSchema, foreignOf } from "../from-schema.ts";
 import { forEachSubschema, isRecord, type SchemaObject } from "../keywords.ts";
-import { createResolver, type Resolver } from "../references.ts";
+import { Resolver } from "../references.ts";
 
 /** A schema, or the booleans that stand for "anything" and "nothing". */
 export type Schema = SchemaObject | boolean;
@@ -32,7 +32,7 @@ export class SchemaChecks {
     const foreign = foreignOf(this.root);
     this.isForeign = foreign !== undefined;
     this.#given = schema;
-    this.#resolver = createResolver(this.root, { documents: foreign?.documents });
+    this.#resolver = new Resolver(this.root, { documents: foreign?.documents });
   }
 
   /** What the references of a schema lead to. */
@@ -89,7 +89,7 @@ export class SchemaChecks {
     if (typeof reference !== "string" || !Object.hasOwn(holder, keyword)) return undefined;
     const found =
       keyword === "$ref" ? this.#resolver.resolve(reference, holder) : this.#resolver.resolveDynamic(reference, holder);
-    return isRecord(found?.schema) || typeof found?.schema === "boolean" ? found.schema : undefined;
+    return isRecord(found) || typeof found === "boolean" ? found : undefined;
   }
 
   #findsAllReferences(): boolean {
