@@ -61,8 +61,23 @@ await client.account.withdraw({ amount: 10 }, { metadata });
 await client.account.withdraw({ amount: 10 }, { metadata });
 console.log(`two calls, ${ran} run`);
 remove();
-
 // #endregion middleware
+
+// #region selection
+const timed: string[] = [];
+registry.use(
+  async ({ operationId }, next) => {
+    const start = performance.now();
+    try {
+      return await next();
+    } finally {
+      timed.push(`${operationId} took ${(performance.now() - start).toFixed(1)} ms`);
+    }
+  },
+  { include: ["account.*", "tag:slow"], exclude: ["account.balance"] },
+);
+// #endregion selection
+await client.account.withdraw({ amount: 10 });
 
 import assert from "node:assert/strict";
 
@@ -71,4 +86,5 @@ assert.deepEqual(audit, [
   "ada failed at account.withdraw with NOT_ENOUGH",
   "somebody failed at account.withdraw with ACCESS_DENIED",
 ]);
-assert.equal(ran, 1);
+assert.equal(ran, 2);
+assert.match(timed.join(), /^account\.withdraw took [\d.]+ ms$/);

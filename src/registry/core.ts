@@ -14,17 +14,22 @@ import type { Entry } from "./entry.ts";
 import { createTrustedEnv } from "./env.ts";
 import { raise } from "./failures.ts";
 import { Guard } from "./guard.ts";
+import { MiddlewareList } from "./middleware.ts";
 import { describeCall } from "./observe.ts";
 import { Prepared } from "./prepared.ts";
 import { reportListener } from "./reports.ts";
-import type { CallEvent, ChangeEvent, CustomAuth, Middleware, RegistryOptions } from "./types.ts";
+import type { ChangeEvent, CustomAuth, RegistryCallEvent, RegistryOptions } from "./types.ts";
 
 /** What the steps of a call see of the registry that runs it. */
 export class RegistryCore implements ContextHost {
   readonly limits: Required<Limits>;
-  readonly calls = new Emitter<CallEvent>((error) => reportListener("call", error));
+  readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
-  middleware: readonly Middleware[] = [];
+  readonly middleware = new MiddlewareList(() => {
+    for (const entry of this.#entries.values()) {
+      if (entry.prepared !== undefined) entry.prepared.middleware = this.middleware.select(entry.id, entry.spec);
+    }
+  });
   isClosed = false;
   /** Whether a followed source may have an operation in a moment that is not here. */
   mayAppear: (id: string) => boolean = () => false;
@@ -101,6 +106,7 @@ export class RegistryCore implements ContextHost {
     const { handler, id } = entry;
     if (handler === undefined) throw raise(id, handlerMissing(id));
     entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
+    entry.prepared.middleware = this.middleware.select(id, entry.spec);
     return entry.prepared;
   }
 

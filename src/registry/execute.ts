@@ -89,7 +89,7 @@ function startOwned(
   call: Pick<OwnedCall, "onAnswer" | "onFailure">,
 ): void {
   const prepared = admit(core, context, id, "execute", false);
-  if (core.middleware.length > 0 || !prepared.isPlain) {
+  if (prepared.middleware.length > 0 || !prepared.isPlain) {
     CallContext.watch(context);
     runFully(core, prepared, context, input, false).then(
       (envelope) => call.onAnswer(envelope),
@@ -147,7 +147,7 @@ function start(
   const prepared = admit(core, context, id, "execute", trusted);
   const guard = createGuard(context, id, options, parent);
   const isPlain =
-    core.middleware.length === 0 &&
+    prepared.middleware.length === 0 &&
     (prepared.isPlain || (prepared.validate === undefined && (trusted || isExempt(prepared.entry, context))));
   if (guard !== undefined) return runGuarded(core, prepared, context, guard, input, trusted, isPlain);
   if (!isPlain) return runFully(core, prepared, context, input, trusted);
@@ -197,16 +197,17 @@ async function runFully(
   input: unknown,
   trusted: boolean,
 ): Promise<ResponseEnvelope> {
-  const accepted = await acceptAndAuthorise(core, prepared, context, input, trusted);
+  const { middleware } = prepared;
+  const accepted = await acceptAndAuthorise(core, prepared, middleware, context, input, trusted);
   let value: unknown;
   try {
-    value = await runHandler(core, prepared, context, accepted);
+    value = await runHandler(prepared, middleware, context, accepted);
   } catch (error) {
     return prepared.fail(error);
   } finally {
     CallContext.finish(context);
   }
-  return core.middleware.length === 0 ? prepared.toEnvelope(value) : prepared.toCheckedEnvelope(value);
+  return middleware.length === 0 ? prepared.toEnvelope(value) : prepared.toCheckedEnvelope(value);
 }
 
 /** Races a call against its signal and deadline. What comes after that is dropped, and noted in the log. */

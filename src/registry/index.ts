@@ -19,15 +19,16 @@ export { OperationRegistry } from "./operation-registry.ts";
 export { passOn } from "./passed-on.ts";
 export { subscribe } from "./subscribe.ts";
 export type {
-  CallEvent,
-  CallEventBase,
   ChangeEvent,
   CustomAuth,
   CustomAuthCall,
   Following,
   Middleware,
   MiddlewareCall,
+  OperationSelection,
   RegisteredOperation,
+  RegistryCallEvent,
+  RegistryCallEventBase,
   RegistryEvents,
   RegistryOptions,
   SearchQuery,

@@ -2,7 +2,7 @@ import { monotonicNow } from "../internal/deadlines.ts";
 import { mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
-import type { CallEventBase } from "./types.ts";
+import type { RegistryCallEventBase } from "./types.ts";
 
 /** Tells the registry's listeners when a call starts and how it ends. */
 export function observe(
@@ -44,9 +44,9 @@ export function beginObserving(core: RegistryCore, context: CallContext, operati
 }
 
 /** What every event of a call tells. */
-export function describeCall(context: CallContext, operationId: string): CallEventBase {
+export function describeCall(context: CallContext, operationId: string): RegistryCallEventBase {
   const { requestId, parentRequestId, identity } = context;
-  const base: CallEventBase = { requestId, operationId, timestamp: Date.now() };
+  const base: RegistryCallEventBase = { requestId, operationId, timestamp: Date.now() };
   if (parentRequestId !== undefined) base.parentRequestId = parentRequestId;
   if (identity !== undefined) base.identity = identity;
   return base;

@@ -22,6 +22,7 @@ import type { Entry } from "./entry.ts";
 import { raise, toFailure } from "./failures.ts";
 import { anything, createEnveloper, outputStep } from "./output.ts";
 import { passedOnOf } from "./passed-on.ts";
+import type { Middleware } from "./types.ts";
 
 /** The steps of one operation that depend on its schemas: made on the first call, kept as long as the operation. */
 export class Prepared {
@@ -31,6 +32,8 @@ export class Prepared {
   readonly isPlain: boolean;
   /** Whether another registry validates the input, so that it is only looked at here by what reads it. */
   readonly isPassedOn: boolean;
+  /** What wraps the handler, outermost first. Chosen when the operation is compiled and when middleware changes. */
+  middleware: readonly Middleware[] = [];
   #input: InputStep | undefined;
   readonly validate: StandardValidate | undefined;
   /** Turns what the handler gave into the envelope of the call. Throws `OUTPUT_INVALID` under `strict`. */

@@ -7,7 +7,7 @@ import { createRegistry } from "./create-registry.ts";
 import { OperationRegistry } from "./operation-registry.ts";
 import { subscribe } from "./subscribe.ts";
 import { deferred, operation, subscription } from "./testing.ts";
-import type { CallEvent, ChangeEvent } from "./types.ts";
+import type { ChangeEvent, OperationSelection, RegistryCallEvent } from "./types.ts";
 
 describe("registering", () => {
   test("an id can be taken once; replace puts another in its place", async () => {
@@ -228,7 +228,7 @@ describe("events", () => {
         operation({ name: "closed", accessControl: { requiredScopes: ["admin"] } }),
       ],
     });
-    const events: CallEvent[] = [];
+    const events: RegistryCallEvent[] = [];
     registry.on("call", (event) => events.push(event));
 
     await registry.execute("test.outer", {}, { identity: { id: "ada", scopes: [] }, requestId: "r1" });
@@ -256,7 +256,7 @@ describe("events", () => {
         yield "b";
       }),
     );
-    const events: CallEvent[] = [];
+    const events: RegistryCallEvent[] = [];
     registry.on("call", (event) => events.push(event));
 
     for await (const _ of subscribe(registry, "test.ticks", {}));
@@ -337,6 +337,83 @@ describe("middleware", () => {
     await expect(registry.execute("test.refused", {})).rejects.toMatchObject({ code: "CLOSED" });
     expect((await subscribe(registry, "test.ticks", {}).next()).value.data).toBe(10);
     expect(handler).not.toHaveBeenCalled();
+  });
+
+  describe("with a selection", () => {
+    const all = ["a.read", "a.write", "b.read", "b.write", "b.ticks"];
+
+    async function wrappedBy(selection: OperationSelection): Promise<string[]> {
+      const registry = new OperationRegistry();
+      const seen: string[] = [];
+      registry.registerAll([
+        operation({ namespace: "a", name: "read", tags: ["reads"] }),
+        operation({ namespace: "a", name: "write", tags: ["writes", "admin"] }),
+        operation({ namespace: "b", name: "read", tags: ["reads"] }),
+        operation({ namespace: "b", name: "write" }),
+        subscription(async function* () {}, { namespace: "b" }),
+      ]);
+      registry.use(({ operationId }, next) => {
+        seen.push(operationId);
+        return next();
+      }, selection);
+      for (const id of all.slice(0, 4)) await registry.execute(id, {});
+      await subscribe(registry, "b.ticks", {}).next();
+      return seen;
+    }
+
+    test.each<[OperationSelection, string[]]>([
+      [{}, all],
+      [{ include: undefined, exclude: undefined }, all],
+      [{ include: [] }, []],
+      [{ exclude: [] }, all],
+      [{ include: ["b.*"] }, ["b.read", "b.write", "b.ticks"]],
+      [{ include: ["a.read", "*.ticks"] }, ["a.read", "b.ticks"]],
+      [{ include: ["tag:reads"] }, ["a.read", "b.read"]],
+      [{ include: ["tag:*"] }, ["a.read", "a.write", "b.read"]],
+      [{ exclude: ["a.*", "tag:reads"] }, ["b.write", "b.ticks"]],
+      [{ include: ["a.*"], exclude: ["tag:admin"] }, ["a.read"]],
+      [{ include: ["reads", "a"] }, []],
+    ])("%j wraps %j", async (selection, expected) => {
+      expect(await wrappedBy(selection)).toEqual(expected);
+    });
+
+    test("applies to operations that were called before and to those that are registered later", async () => {
+      const registry = new OperationRegistry();
+      registry.register(operation({ name: "early", tags: ["x"] }));
+      await registry.execute("test.early", 1);
+
+      const remove = registry.use(() => "wrapped", { include: ["tag:x"] });
+      registry.register(operation({ name: "late", tags: ["x"] }));
+      registry.register(operation({ name: "other" }));
+
+      expect((await registry.execute("test.early", 1)).data).toBe("wrapped");
+      expect((await registry.execute("test.late", 1)).data).toBe("wrapped");
+      expect((await registry.execute("test.other", 1)).data).toBe(1);
+      registry.replace(operation({ name: "late" }));
+      expect((await registry.execute("test.late", 1)).data).toBe(1);
+      remove();
+      remove();
+      expect((await registry.execute("test.early", 1)).data).toBe(1);
+    });
+
+    test("keeps the order in which middleware was added", async () => {
+      const registry = new OperationRegistry();
+      registry.register(operation({ handler: () => "h" }));
+      const wrap = (name: string) => async (_call: unknown, next: () => Promise<unknown>) => `${name}(${await next()})`;
+      registry.use(wrap("a"), { include: ["test.*"] });
+      registry.use(wrap("b"), { exclude: ["test.*"] });
+      registry.use(wrap("c"));
+
+      expect((await registry.execute("test.echo", {})).data).toBe("a(c(h))");
+    });
+
+    test("refuses patterns that are not strings in an array", () => {
+      const registry = new OperationRegistry();
+      const pass = (_call: unknown, next: () => Promise<unknown>) => next();
+
+      expect(() => registry.use(pass, { include: "task.*" as never })).toThrow(/"include" must be an array of strings/);
+      expect(() => registry.use(pass, { exclude: [1] as never })).toThrow(/"exclude" must be an array of strings/);
+    });
   });
 });
 

@@ -22,11 +22,12 @@ import { executeChecked } from "./execute.ts";
 import { Follower } from "./follow.ts";
 import { searchSpecs } from "./search.ts";
 import type {
-  CallEvent,
   ChangeEvent,
   Following,
   Middleware,
+  OperationSelection,
   RegisteredOperation,
+  RegistryCallEvent,
   RegistryEvents,
   RegistryOptions,
   SearchQuery,
@@ -130,20 +131,14 @@ export class Registry {
     return executeChecked(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
   }
 
-  use(middleware: Middleware): Unsubscribe {
-    if (typeof middleware !== "function") throw new TypeError("use() takes a function: (call, next) => next()");
-    const core = this.#core;
-    const own: Middleware = (call, next) => middleware(call, next);
-    core.middleware = [...core.middleware, own];
-    return () => {
-      core.middleware = core.middleware.filter((other) => other !== own);
-    };
+  use(middleware: Middleware, selection: OperationSelection = {}): Unsubscribe {
+    return this.#core.middleware.add(middleware, selection);
   }
 
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
     switch (event) {
       case "call":
-        return this.#core.calls.on(listener as (event: CallEvent) => void);
+        return this.#core.calls.on(listener as (event: RegistryCallEvent) => void);
       case "change":
         return this.#core.changes.on(listener as (event: ChangeEvent) => void);
       default:

@@ -5,7 +5,7 @@ import { CallError, type IOperationDefinition, type OperationContext } from "../
 import { OperationRegistry } from "./operation-registry.ts";
 import { subscribe } from "./subscribe.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
-import type { CallEvent } from "./types.ts";
+import type { RegistryCallEvent } from "./types.ts";
 
 const unhandled: unknown[] = [];
 const noteUnhandled = (reason: unknown) => unhandled.push(reason);
@@ -60,7 +60,7 @@ const subscriptionSteps = fc.array(
 );
 
 /** Every call that started must have ended, once, and nothing may be told after that. */
-function expectPairs(events: CallEvent[]): void {
+function expectPairs(events: RegistryCallEvent[]): void {
   const byRequest = new Map<string, string[]>();
   for (const { requestId, kind } of events) {
     const kinds = byRequest.get(requestId) ?? [];
@@ -82,7 +82,7 @@ describe("every schedule", () => {
         const starts = vi.fn();
         const answer = settleable();
         const controller = new AbortController();
-        const events: CallEvent[] = [];
+        const events: RegistryCallEvent[] = [];
         const registry = registryOf(
           operation({
             name: "work",
@@ -139,7 +139,7 @@ describe("every schedule", () => {
       fc.asyncProperty(subscriptionSteps, fc.boolean(), fc.boolean(), async (steps, throwsAtEnd, isObserved) => {
         let answer = settleable();
         const controller = new AbortController();
-        const events: CallEvent[] = [];
+        const events: RegistryCallEvent[] = [];
         const registry = registryOf(
           subscription(async function* () {
             try {
@@ -649,7 +649,7 @@ test("middleware does not run for a call that was given up while its input was c
 
 describe("events", () => {
   test("come in pairs for calls that are denied, unknown, invalid, aborted or left, and while the registry closes", async () => {
-    const events: CallEvent[] = [];
+    const events: RegistryCallEvent[] = [];
     const gate = deferred();
     const registry = registryOf(
       operation({ name: "secret", accessControl: { requiredScopes: ["admin"] } }),

@@ -15,6 +15,7 @@ import type { RegistryCore } from "./core.ts";
 import type { Entry } from "./entry.ts";
 import { notStarted, raise } from "./failures.ts";
 import type { Prepared } from "./prepared.ts";
+import type { Middleware } from "./types.ts";
 
 /** Find and scopes, the steps before the input is looked at. Throws a `CallError`. */
 export function admit(
@@ -63,6 +64,7 @@ function cannotFind(core: RegistryCore, context: CallContext, id: string, isRefu
 export async function acceptAndAuthorise(
   core: RegistryCore,
   prepared: Prepared,
+  middleware: readonly Middleware[],
   context: CallContext,
   input: unknown,
   trusted: boolean,
@@ -72,7 +74,7 @@ export async function acceptAndAuthorise(
   try {
     if (prepared.isPassedOn) {
       // Validated where it runs, and here only for what reads it.
-      if (isAuthorised && core.middleware.length === 0) return input;
+      if (isAuthorised && middleware.length === 0) return input;
       const seen = await prepared.acceptFully(input);
       if (!isAuthorised) await authorise(core, entry, context, seen);
       return input;
@@ -105,8 +107,12 @@ async function authorise(core: RegistryCore, entry: Entry, context: CallContext,
 }
 
 /** The run step: middleware, outermost first, then the handler. Throws when the call has ended meanwhile. */
-export function runHandler(core: RegistryCore, prepared: Prepared, context: CallContext, input: unknown): unknown {
-  const { middleware } = core;
+export function runHandler(
+  prepared: Prepared,
+  middleware: readonly Middleware[],
+  context: CallContext,
+  input: unknown,
+): unknown {
   const { handler, entry } = prepared;
   const guard = CallContext.guardOf(context);
   if (guard?.ended !== undefined) throw guard.ended;

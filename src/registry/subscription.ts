@@ -157,16 +157,17 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     const context = this.#context;
     const prepared = admit(core, context, this.#operationId, "subscribe", false);
     this.#prepared = prepared;
-    this.#toEnvelope = core.middleware.length === 0 ? prepared.toEnvelope : prepared.toCheckedEnvelope;
+    const { middleware } = prepared;
+    this.#toEnvelope = middleware.length === 0 ? prepared.toEnvelope : prepared.toCheckedEnvelope;
     this.#guard = createGuard(context, this.#operationId, this.#options, this.#parent) ?? new Guard(this.#operationId);
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
     this.#watchSilence();
-    const input = await acceptAndAuthorise(core, prepared, context, this.#input, false);
+    const input = await acceptAndAuthorise(core, prepared, middleware, context, this.#input, false);
     this.#input = undefined;
     try {
-      return toIterator(this.#operationId, await runHandler(core, prepared, context, input));
+      return toIterator(this.#operationId, await runHandler(prepared, middleware, context, input));
     } catch (error) {
       if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
       return prepared.fail(error);

@@ -54,8 +54,19 @@ export interface MiddlewareCall {
  */
 export type Middleware = (call: MiddlewareCall, next: () => Promise<unknown>) => unknown;
 
+/**
+ * Chooses operations by id and by tag. A pattern is an id in which `*` stands for any characters, such as `"task.*"`, or
+ * `"tag:"` and a tag, in which `*` means the same. Ids are those of the registry, after any renaming.
+ */
+export interface OperationSelection {
+  /** Chooses the operations that match one of these. @default all */
+  include?: readonly string[];
+  /** Leaves out the operations that match one of these, also where `include` chooses them. @default none */
+  exclude?: readonly string[];
+}
+
 /** What all call events tell. */
-export interface CallEventBase {
+export interface RegistryCallEventBase {
   requestId: string;
   /** The call whose handler made this one. */
   parentRequestId?: string;
@@ -66,14 +77,14 @@ export interface CallEventBase {
 }
 
 /** Something that happened to a call. Inputs are not part of it. */
-export type CallEvent =
-  | (CallEventBase & { kind: "started" })
-  | (CallEventBase & { kind: "progressed"; progress: Progress })
+export type RegistryCallEvent =
+  | (RegistryCallEventBase & { kind: "started" })
+  | (RegistryCallEventBase & { kind: "progressed"; progress: Progress })
   /** One value of a subscription; `seq` counts from 0. */
-  | (CallEventBase & { kind: "yielded"; seq: number; envelope: ResponseEnvelope })
+  | (RegistryCallEventBase & { kind: "yielded"; seq: number; envelope: ResponseEnvelope })
   /** `duration` is in milliseconds. Subscriptions end without an envelope. */
-  | (CallEventBase & { kind: "succeeded"; duration: number; envelope?: ResponseEnvelope })
-  | (CallEventBase & { kind: "failed"; duration: number; error: CallError });
+  | (RegistryCallEventBase & { kind: "succeeded"; duration: number; envelope?: ResponseEnvelope })
+  | (RegistryCallEventBase & { kind: "failed"; duration: number; error: CallError });
 
 /** Something that happened to the set of operations. `spec` is the new one, or the last one when removed. */
 export interface ChangeEvent {
@@ -84,7 +95,7 @@ export interface ChangeEvent {
 
 /** The events of a registry by name. */
 export interface RegistryEvents {
-  call: CallEvent;
+  call: RegistryCallEvent;
   change: ChangeEvent;
 }
 
@@ -158,8 +169,11 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
     options?: CallOptions,
   ): Promise<ResponseEnvelope<DataOf<T, Known[Id]>>>;
 
-  /** Adds middleware around the run step, outermost first. */
-  use(middleware: Middleware): Unsubscribe;
+  /**
+   * Adds middleware around the run step, outermost first: of all operations, or of those that `selection` chooses, also
+   * when they are registered later. Returns a function that removes it; calls that run keep it.
+   */
+  use(middleware: Middleware, selection?: OperationSelection): Unsubscribe;
   /** Hears calls or changes. A listener that throws is logged and disturbs nobody. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
   /**
