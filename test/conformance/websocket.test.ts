@@ -46,7 +46,7 @@ async function createNetwork(): Promise<TransportNetwork> {
       const before = [...sockets];
       for (const socket of before) socket.resetAndDestroy();
       await until(() => before.every((socket) => !sockets.has(socket)));
-      await until(() => askers.every((asker) => asker.isClosed || asker.links.size === servers.length));
+      await until(() => askers.every((asker) => asker.isClosed || asker.peers.size === servers.length));
     },
     async close() {
       for (const { http } of servers) {

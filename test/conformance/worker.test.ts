@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
-import { LinkHub } from "../../src/transport/link/index.ts";
+import { ChannelTransport } from "../../src/transport/peer/index.ts";
 import { attachPipe, attachPort } from "../../src/transport/worker/worker-transport.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
@@ -12,26 +12,26 @@ import { describeTransport, type TransportNetwork } from "./transport.ts";
 const limits = { maxMessage: 64 * 1024 };
 
 /** Connects two ends. */
-type Connect = (one: LinkHub, other: LinkHub) => Promise<void>;
+type Connect = (one: ChannelTransport, other: ChannelTransport) => Promise<void>;
 
 /** A link between every asker and every server. */
 async function createNetwork(connect: Connect, close = async () => {}): Promise<TransportNetwork> {
-  const servers: LinkHub[] = [];
-  const askers: LinkHub[] = [];
-  const link = async (one: LinkHub, other: LinkHub) => {
+  const servers: ChannelTransport[] = [];
+  const askers: ChannelTransport[] = [];
+  const link = async (one: ChannelTransport, other: ChannelTransport) => {
     if (!one.isClosed && !other.isClosed) await connect(one, other);
   };
   return {
     maxMessage: limits.maxMessage,
     async asker() {
-      const asker = new LinkHub("worker");
+      const asker = new ChannelTransport("worker");
       askers.push(asker);
       for (const server of servers) await link(asker, server);
-      await Promise.all(Array.from(asker.links, (it) => it.sync()));
+      await Promise.all(Array.from(asker.peers, (it) => it.sync()));
       return asker;
     },
     async server() {
-      const server = new LinkHub("worker");
+      const server = new ChannelTransport("worker");
       servers.push(server);
       for (const asker of askers) await link(asker, server);
       return server;

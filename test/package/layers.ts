@@ -33,7 +33,7 @@ export const layers: Record<string, Layer> = {
   "transport/transport.ts": { ours: ["operation"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
-  "transport/link": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
+  "transport/peer": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/bus": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/nats": {
@@ -44,9 +44,9 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "transport/transport.ts", "transport/bus"],
     packages: ["@redis/client"],
   },
-  "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/link"], packages: [] },
+  "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/peer"], packages: [] },
   "transport/websocket": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/link"],
+    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
     packages: ["ws"],
   },
   call: {

@@ -1,6 +1,6 @@
 import { logger } from "../../internal/log.ts";
 import { type Limits, unavailable } from "../../operation/index.ts";
-import { type Link, type LinkHub, toLinkLimits } from "../link/index.ts";
+import { type ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
 import { type BackOff, delayOf } from "./back-off.ts";
 import { notIntroduced } from "./errors.ts";
 import { toMaxPayload } from "./max-payload.ts";
@@ -22,7 +22,7 @@ export interface ResolvedClientOptions extends Pick<WebSocketTransportOptions, "
 
 /** The connection of a client to one server, made again whenever it is lost, until it is closed. */
 export class ServerConnection {
-  readonly #hub: LinkHub;
+  readonly #hub: ChannelTransport;
   readonly #url: string;
   readonly #options: ResolvedClientOptions;
   readonly #closing = new AbortController();
@@ -33,7 +33,7 @@ export class ServerConnection {
   /** Whether the server has introduced itself on the present connection. */
   #isReady = false;
 
-  constructor(hub: LinkHub, url: string, options: ResolvedClientOptions) {
+  constructor(hub: ChannelTransport, url: string, options: ResolvedClientOptions) {
     this.#hub = hub;
     this.#url = url;
     this.#options = options;
@@ -66,7 +66,7 @@ export class ServerConnection {
     const options = {
       token: await this.#askForToken(connectTimeout),
       timeout: connectTimeout,
-      maxPayload: toMaxPayload(toLinkLimits(limits).maxMessage),
+      maxPayload: toMaxPayload(toConnectionLimits(limits).maxMessage),
       signal: this.#closing.signal,
       WebSocket,
     };
@@ -89,8 +89,8 @@ export class ServerConnection {
   /** A connection counts from when the server has said its first words, among them how much it takes. */
   #introduce(socket: Socket, wire: Wire | undefined, timeout: number): Promise<void> {
     const { heartbeat, limits, reconnect } = this.#options;
-    const link: Link = this.#hub.attach(toChannel(socket, wire), {
-      ...toLinkLimits(limits),
+    const link: Connection = this.#hub.attach(toChannel(socket, wire), {
+      ...toConnectionLimits(limits),
       heartbeat,
       acceptsOperations: true,
       passesIdentity: false,

@@ -1,6 +1,6 @@
 import { quote } from "../../internal/text.ts";
 import { isCallError } from "../../operation/index.ts";
-import type { Channel } from "../link/index.ts";
+import type { Channel } from "../peer/index.ts";
 
 /** What browsers' `WebSocket` and that of `ws` have in common. */
 export interface Socket {

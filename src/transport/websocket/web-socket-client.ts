@@ -1,5 +1,5 @@
 import { type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
-import { LinkHub } from "../link/index.ts";
+import { ChannelTransport } from "../peer/index.ts";
 import type { Transport, TransportCapabilities } from "../transport.ts";
 import { type BackOff, resolveBackOff } from "./back-off.ts";
 import type { SocketClass } from "./open-socket.ts";
@@ -59,7 +59,7 @@ function parseURL(url: string): URL | undefined {
 }
 
 /** A transport over connections to any number of servers. */
-export class WebSocketClient extends LinkHub {
+export class WebSocketClient extends ChannelTransport {
   /** The server has authenticated the connection, and every call on it counts for that identity. */
   override readonly capabilities: TransportCapabilities = { authenticatesReplies: true, carriesIdentity: true };
   readonly #options: ResolvedClientOptions;
@@ -86,7 +86,7 @@ export class WebSocketClient extends LinkHub {
   }
 
   /** A server whose connection is being restored may serve what no other does. */
-  protected override lacksLinks(): boolean {
+  protected override lacksConnections(): boolean {
     for (const connection of this.#connections) if (connection.isRestoring) return true;
     return false;
   }

@@ -14,7 +14,7 @@ import {
   resolveLimits,
   toIdentity,
 } from "../../operation/index.ts";
-import { type Link, LinkHub, toLinkLimits } from "../link/index.ts";
+import { ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { loadWS, type WSModule } from "./load-ws.ts";
 import { toMaxPayload } from "./max-payload.ts";
@@ -90,16 +90,16 @@ interface Known {
 /** Who is let in, or what the refusal says. */
 type Admission = { known?: Known } | { status: 401 | 403; reason: string };
 
-class WebSocketHub extends LinkHub implements WebSocketServerTransport {
+class WebSocketHub extends ChannelTransport implements WebSocketServerTransport {
   readonly #options: WebSocketServerOptions;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #heartbeat: number;
-  readonly #sockets = new Map<Link, Socket>();
+  readonly #sockets = new Map<Connection, Socket>();
   readonly #forKnown: WSServer;
   readonly #forAnonymous: WSServer;
 
   constructor(ws: WSModule, options: WebSocketServerOptions) {
-    super("websocket", { onLost: (link) => void this.#sockets.delete(link) });
+    super("websocket");
     this.#options = options;
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
@@ -110,7 +110,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
   }
 
   get connections(): number {
-    return this.links.size;
+    return this.peers.size;
   }
 
   readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
@@ -138,6 +138,11 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     const sockets = [...this.#sockets.values()];
     await super.close(reason);
     await Promise.all(sockets.map(whenClosed));
+  }
+
+  override onLost(connection: Connection, error: Error | undefined): void {
+    this.#sockets.delete(connection);
+    super.onLost(connection, error);
   }
 
   async #admit(request: UpgradeRequest): Promise<Admission> {
@@ -174,9 +179,9 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
     });
   }
 
-  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): Link {
+  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
-    const known = toLinkLimits(this.#limits);
+    const known = toConnectionLimits(this.#limits);
     const { maxAnonymousMessage } = this.#limits;
     const link = this.attach(toChannel(socket, wire), {
       ...known,
@@ -200,7 +205,7 @@ class WebSocketHub extends LinkHub implements WebSocketServerTransport {
 }
 
 /** The client may connect again with a new token, which its `token` function provides. */
-function closeWhenExpired(socket: Socket, link: Link, expiresAt: number): void {
+function closeWhenExpired(socket: Socket, link: Connection, expiresAt: number): void {
   const end = () => {
     link.endSubscriptions((operationId) => credentialExpired(operationId, true));
     link.close(new Error("The token of the connection has expired"));
@@ -210,7 +215,7 @@ function closeWhenExpired(socket: Socket, link: Link, expiresAt: number): void {
 }
 
 /** `ws` answers every ping, and keeps the answers of a client that does not read them. */
-function closeWhenFloodedWithPings(socket: Socket, link: Link, limit: number): void {
+function closeWhenFloodedWithPings(socket: Socket, link: Connection, limit: number): void {
   (socket as unknown as { on(event: "ping", listener: () => void): void }).on("ping", () => {
     if (socket.bufferedAmount > limit) link.close(new Error("The other side reads too slowly"));
   });

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Channel } from "../link/index.ts";
+import type { Channel } from "../peer/index.ts";
 import type { PortListener } from "./port.ts";
 
 /**

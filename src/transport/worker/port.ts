@@ -1,4 +1,4 @@
-import type { Channel } from "../link/index.ts";
+import type { Channel } from "../peer/index.ts";
 
 /** What a worker, or a port to one, has in Node. */
 interface NodePort {

@@ -1,7 +1,7 @@
 import type { ChildProcess, SpawnOptions } from "node:child_process";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../../operation/index.ts";
-import type { LinkHub } from "../link/index.ts";
+import type { ChannelTransport } from "../peer/index.ts";
 import { readBuiltin } from "./builtin.ts";
 import type { Member } from "./member.ts";
 import { pipeVariable } from "./parent-pipe.ts";
@@ -33,7 +33,7 @@ const lastWords = 1_000;
 
 /** Starts a process that runs the module at `url`. */
 export function startProcess(
-  hub: LinkHub,
+  hub: ChannelTransport,
   url: string | URL,
   options: WorkerProcessOptions = {},
   limits: Limits | undefined,

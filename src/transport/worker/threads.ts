@@ -1,13 +1,13 @@
 import type { WorkerOptions } from "node:worker_threads";
 import type { Limits } from "../../operation/index.ts";
-import type { LinkHub } from "../link/index.ts";
+import type { ChannelTransport } from "../peer/index.ts";
 import { readBuiltin } from "./builtin.ts";
 import type { Member } from "./member.ts";
 import { attachPort } from "./worker-transport.ts";
 
 /** Starts a thread that runs the module at `url`. */
 export function startThread(
-  hub: LinkHub,
+  hub: ChannelTransport,
   url: string | URL,
   options: WorkerOptions | undefined,
   limits: Limits | undefined,

@@ -8,7 +8,7 @@ import {
   resolveLimits,
   unavailable,
 } from "../../operation/index.ts";
-import { type Link, LinkHub } from "../link/index.ts";
+import { ChannelTransport, type Connection } from "../peer/index.ts";
 import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./builtin.ts";
 import type { Member } from "./member.ts";
@@ -90,10 +90,10 @@ interface Place {
   restart: { timer: ReturnType<typeof setTimeout>; dueAt: number } | undefined;
 }
 
-class Pool extends LinkHub implements WorkerPool {
+class Pool extends ChannelTransport implements WorkerPool {
   readonly #url: string | URL;
   readonly #options: WorkerPoolOptions;
-  readonly #places = new Map<Link, Place>();
+  readonly #places = new Map<Connection, Place>();
   /** Places that wait to be filled again. */
   readonly #restarting = new Set<Place>();
   /** Members that are on their way out. */
@@ -103,7 +103,7 @@ class Pool extends LinkHub implements WorkerPool {
   readonly #startTimeout: number;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
-    super("worker-pool", { onLost: (link, error) => this.#onLost(link, error) });
+    super("worker-pool");
     // What import.meta.resolve() gives; neither threads nor processes take it as it is.
     this.#url = typeof url === "string" && url.startsWith("file:") ? new URL(url) : url;
     this.#options = { ...options, limits: resolveLimits(options.limits) };
@@ -132,16 +132,16 @@ class Pool extends LinkHub implements WorkerPool {
     await Promise.all(this.#ending);
   }
 
-  protected override get replacesLinks(): boolean {
+  protected override get replacesConnections(): boolean {
     return true;
   }
 
-  protected override lacksLinks(): boolean {
+  protected override lacksConnections(): boolean {
     return this.size !== this.#wanted;
   }
 
   /** What is announced is served already: a worker is ready when a registry that follows the pool can know its operations. */
-  override onAnnounced(link: Link, event: PeerAnnounced): void {
+  override onAnnounced(link: Connection, event: PeerAnnounced): void {
     super.onAnnounced(link, event);
     const place = this.#places.get(link);
     if (place === undefined || event.specs.length === 0) return;
@@ -182,7 +182,8 @@ class Pool extends LinkHub implements WorkerPool {
     place.timer = setTimeout(giveUp, startTimeout);
   }
 
-  #onLost(link: Link, error: Error | undefined): void {
+  override onLost(link: Connection, error: Error | undefined): void {
+    super.onLost(link, error);
     const place = this.#places.get(link);
     if (place?.member === undefined) return;
     this.#places.delete(link);

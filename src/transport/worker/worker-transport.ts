@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
-import { type Channel, type Link, LinkHub, toLinkLimits } from "../link/index.ts";
+import { type Channel, ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { readBuiltin } from "./builtin.ts";
 import { takeParentPipe } from "./parent-pipe.ts";
@@ -19,7 +19,7 @@ export interface WorkerTransportOptions {
  */
 export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
   const resolved = resolveLimits(limits); // before the pipe is taken, which can be done once only
-  const hub = new LinkHub("worker");
+  const hub = new ChannelTransport("worker");
   const pipe = port === undefined ? takeParentPipe() : undefined;
   if (pipe === undefined) attachPort(hub, port ?? findParentPort(), resolved);
   else attachPipe(hub, pipe, resolved);
@@ -27,25 +27,29 @@ export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTrans
 }
 
 /** Makes a port one of the hub's links. */
-export function attachPort(hub: LinkHub, port: WorkerPort, limits: Limits | undefined): Link {
+export function attachPort(hub: ChannelTransport, port: WorkerPort, limits: Limits | undefined): Connection {
   return attach(hub, limits, (listener) => openPort(port, listener));
 }
 
 /** The same for a pipe to another process. `explain` may find a better reason for its end. */
 export function attachPipe(
-  hub: LinkHub,
+  hub: ChannelTransport,
   pipe: Duplex,
   limits: Limits | undefined,
   explain: (error: Error) => Promise<Error> = async (error) => error,
-): Link {
-  const { maxReceived } = toLinkLimits(limits);
+): Connection {
+  const { maxReceived } = toConnectionLimits(limits);
   return attach(hub, limits, ({ onMessage, onEnd }) =>
     openPipe(pipe, maxReceived, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
   );
 }
 
-function attach(hub: LinkHub, limits: Limits | undefined, open: (listener: PortListener) => Channel): Link {
-  let link: Link | undefined;
+function attach(
+  hub: ChannelTransport,
+  limits: Limits | undefined,
+  open: (listener: PortListener) => Channel,
+): Connection {
+  let link: Connection | undefined;
   const channel = open({
     onMessage: (message) => {
       // Others may use the same port for messages of their own.
@@ -54,7 +58,7 @@ function attach(hub: LinkHub, limits: Limits | undefined, open: (listener: PortL
     onEnd: (error) => link?.close(error),
   });
   link = hub.attach(channel, {
-    ...toLinkLimits(limits),
+    ...toConnectionLimits(limits),
     // A worker that computes for long says nothing meanwhile; that it has ended is told by the runtime.
     heartbeat: 0,
     acceptsOperations: true,

@@ -218,7 +218,7 @@ describe("a pool", () => {
 
     await expect(calls.call("test.block", {})).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringContaining("The other side has gone silent"),
+      message: expect.stringContaining("The peer has gone silent"),
       mayHaveRun: true,
     });
 

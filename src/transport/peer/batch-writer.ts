@@ -1,0 +1,168 @@
+import type { Channel } from "./connection.ts";
+
+/** In characters. Small enough for a remote peer to begin while more is written. */
+const maxChannelBatch = 4 * 1024;
+/** Above this many bytes a sender waits, so that little is lost and memory stays small when the reader is slow. */
+const highWaterBytes = 1024 * 1024;
+/** How often, in ms, a full channel is checked; no event common to all channels reports that it has emptied. */
+const drainCheckMs = 4;
+/** After this many characters a sender waits for the next turn, so that other work is done in between. */
+const maxShare = 256 * 1024;
+/** How long, in ms, a reader with a full backlog may make no progress. */
+const maxStuckMs = 1_000;
+
+/** Runs a function at the end of this turn: after all promises where the runtime allows that, else between them. */
+export const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
+
+/** Runs a function in another turn, after promises and I/O. */
+const deferTurn: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : setTimeout;
+
+/**
+ * Gathers the frames that go to one peer in one turn into one message, because a message costs many times what a frame
+ * does. Frames are separated by line feeds; the JSON of a frame does not contain any.
+ */
+export class BatchWriter {
+  readonly #send: (message: string) => void;
+  readonly #maxBatch: () => number;
+  #batch = "";
+  #isDeferred = false;
+
+  /** @param maxBatch maximum length of a message of several frames, in characters */
+  constructor(send: (message: string) => void, maxBatch: () => number) {
+    this.#send = send;
+    this.#maxBatch = maxBatch;
+  }
+
+  /** How many characters wait for the end of the turn. */
+  get waiting(): number {
+    return this.#batch.length;
+  }
+
+  push(line: string): void {
+    const maxBatch = this.#maxBatch();
+    if (this.#batch === "") this.#batch = line;
+    else if (this.#batch.length + line.length < maxBatch) this.#batch += `\n${line}`;
+    else {
+      this.flush();
+      this.#batch = line;
+    }
+    if (this.#batch.length >= maxBatch) this.flush();
+    else if (!this.#isDeferred) {
+      this.#isDeferred = true;
+      defer(this.#flushDeferred);
+    }
+  }
+
+  /** Sends what waits. */
+  flush(): void {
+    if (this.#batch === "") return;
+    const message = this.#batch;
+    this.#batch = "";
+    this.#send(message);
+  }
+
+  readonly #flushDeferred = (): void => {
+    this.#isDeferred = false;
+    this.flush();
+  };
+}
+
+/** How a {@link ChannelWriter} behaves. */
+export interface ChannelWriterOptions {
+  /** Maximum number of bytes that may wait for the reader. Above twice as many the reader counts as stuck immediately. */
+  bufferedBytes: number;
+  /** The channel failed, or its reader made no progress for a second with a full backlog. */
+  onFailure(error: Error): void;
+}
+
+/** Writes to a channel in batches, and watches how much of it waits: memory stays bounded, and a burst breaks nothing. */
+export class ChannelWriter extends BatchWriter {
+  readonly #channel: Channel;
+  readonly #options: ChannelWriterOptions;
+  #isClosed = false;
+  /** Characters that were sent since a sender last waited. */
+  #share = 0;
+  #drained: Promise<void> | undefined;
+  #stuckTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(channel: Channel, options: ChannelWriterOptions) {
+    super(
+      (message) => this.#write(message),
+      () => maxChannelBatch,
+    );
+    this.#channel = channel;
+    this.#options = options;
+  }
+
+  /** How many bytes, roughly, have not left yet. */
+  get bufferedAmount(): number {
+    return this.waiting + this.#channel.bufferedAmount;
+  }
+
+  get isFull(): boolean {
+    return this.bufferedAmount > this.#options.bufferedBytes;
+  }
+
+  override push(line: string): void {
+    this.#share += line.length;
+    super.push(line);
+    if (this.isFull) this.#checkProgress();
+  }
+
+  /** A promise that resolves when the sender may go on, or `undefined` when it may do so now. */
+  whenWritable(): Promise<void> | undefined {
+    if (this.#share <= maxShare && this.#channel.bufferedAmount <= highWaterBytes) return undefined;
+    if (this.#isClosed) return undefined;
+    this.#drained ??= new Promise((resolve) => {
+      const check = () => {
+        this.#share = 0;
+        if (!this.#isClosed && this.#channel.bufferedAmount > highWaterBytes) setTimeout(check, drainCheckMs);
+        else {
+          this.#drained = undefined;
+          resolve();
+        }
+      };
+      deferTurn(check);
+    });
+    return this.#drained;
+  }
+
+  /** Sends what waits, and nothing after that. */
+  close(): void {
+    this.flush();
+    this.#isClosed = true;
+    clearTimeout(this.#stuckTimer);
+  }
+
+  #write(message: string): void {
+    if (this.#isClosed) return;
+    try {
+      this.#channel.send(message);
+    } catch (error) {
+      this.#options.onFailure(error as Error);
+    }
+  }
+
+  #checkProgress(): void {
+    const { bufferedBytes, onFailure } = this.#options;
+    const fail = () => onFailure(new Error("The peer reads too slowly"));
+    const before = this.bufferedAmount;
+    if (before > 2 * bufferedBytes) return fail();
+    this.#stuckTimer ??= setTimeout(() => {
+      this.#stuckTimer = undefined;
+      if (!this.isFull) return;
+      if (this.bufferedAmount < before) this.#checkProgress();
+      else fail();
+    }, maxStuckMs);
+  }
+}
+
+/** Splits a message into its frames. Stops when `read` returns false; `start` is where the first frame begins. */
+export function readLines(message: string, start: number, read: (line: string) => boolean): void {
+  let from = start;
+  for (let end = message.indexOf("\n", from); end !== -1; end = message.indexOf("\n", from)) {
+    if (!read(message.slice(from, end))) return;
+    from = end + 1;
+  }
+  read(from === 0 ? message : message.slice(from));
+}

@@ -1,0 +1,210 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
+import { logger } from "../../internal/log.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import { settlesWithin } from "../../internal/wait.ts";
+import {
+  type CallError,
+  nearestOperation,
+  notServedNow,
+  type OperationSpec,
+  operationNotFound,
+  unavailable,
+} from "../../operation/index.ts";
+import { type WireFrame, wireVersion } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type OnRequest,
+  type PeerAnnounced,
+  type PeerEvent,
+  type ReplyFrame,
+  type SendFollowUp,
+  type StopServing,
+  type Transport,
+  type TransportCapabilities,
+  transportClosed,
+  type Unsubscribe,
+} from "../transport.ts";
+import { type Channel, Connection, type ConnectionOptions, type ConnectionOwner } from "./connection.ts";
+import { PeerDirectory } from "./peer-directory.ts";
+
+const log = logger("transport", "peer");
+
+/** How long, in ms, to wait until peers have noted what this one serves. */
+const maxSyncMs = 1_000;
+/** How long, in ms, a peer whose connection was lost may take to come back. */
+const restartMs = 15_000;
+
+/**
+ * A transport over any number of connections that come and go: the one of a port, those of a pool of workers, those of a
+ * server. A request goes to a peer that serves it, the one with the fewest pending calls.
+ */
+export class ChannelTransport implements Transport, ConnectionOwner {
+  readonly name: string;
+  /** A reply is accepted only on the connection that its request left on. */
+  readonly capabilities: TransportCapabilities = { authenticatesReplies: true };
+  readonly servers = new Map<string, OnRequest>();
+  readonly #peerId = nextRequestId();
+  readonly #connections = new Set<Connection>();
+  readonly #directory = new PeerDirectory<Connection>({ now: monotonicNow, duration: restartMs });
+  #specs: readonly OperationSpec[] = [];
+  #hasServed = false;
+  #isClosed = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The connections that are open. */
+  get peers(): ReadonlySet<Connection> {
+    return this.#connections;
+  }
+
+  /** Adds a channel and introduces this peer. The caller passes the channel's messages to `receive` of the result. */
+  attach(channel: Channel, options: ConnectionOptions): Connection {
+    const connection = new Connection(this, channel, options);
+    this.#connections.add(connection);
+    const { maxReceived: maxMessage } = options;
+    connection.send({ type: "link.opened", version: wireVersion, peerId: this.#peerId, maxMessage });
+    connection.ping();
+    if (this.servers.size > 0) this.#send(connection, { type: "link.serves", operationIds: [...this.servers.keys()] });
+    if (this.#specs.length > 0) this.#send(connection, this.#announcement(connection));
+    return connection;
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    return this.#pick(operationId).request(frame, onReply);
+  }
+
+  async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    this.#assertOpen();
+    for (const id of operationIds) this.servers.set(id, onRequest);
+    this.#hasServed = true;
+    await this.#sendAll(() => ({ type: "link.serves", operationIds }));
+    return async (ids = operationIds) => {
+      const stopped = ids.filter((id) => this.servers.get(id) === onRequest);
+      for (const id of stopped) this.servers.delete(id);
+      await this.#sendAll(() => ({ type: "link.stopped", operationIds: stopped }));
+    };
+  }
+
+  async announce(specs: readonly OperationSpec[]): Promise<void> {
+    this.#assertOpen();
+    this.#specs = specs;
+    await this.#sendAll((connection) => this.#announcement(connection));
+  }
+
+  watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
+    return this.#directory.watch(listener);
+  }
+
+  async close(reason?: Error): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const connection of [...this.#connections]) connection.close(reason);
+    for (const connection of this.#directory.keys()) this.#directory.delete(connection);
+    this.servers.clear();
+  }
+
+  isIncomplete(operationId: string): boolean {
+    return this.lacksConnections() || this.#directory.mayReturn(operationId);
+  }
+
+  notServed(operationId: string, connection: Connection): CallError {
+    // A peer that has stopped serving everything is about to end, and may be replaced.
+    if (this.#hasServed && this.servers.size === 0) return notServedNow(operationId);
+    const { identity } = connection;
+    return operationNotFound(operationId, nearestOperation(operationId, connection.shown(this.#specs), identity));
+  }
+
+  /** Returns whether a connection is missing that should be there. */
+  protected lacksConnections(): boolean {
+    return false;
+  }
+
+  /** Whether a lost connection will be replaced; until then what its peer announced stays. */
+  protected get replacesConnections(): boolean {
+    return false;
+  }
+
+  /** Replaces a lost connection: the peer counts as the same. */
+  protected replace(lost: Connection, connection: Connection): void {
+    this.#directory.move(lost, connection);
+  }
+
+  onAnnounced(connection: Connection, { specs }: PeerAnnounced): void {
+    const peerId = this.#directory.get(connection)?.peerId ?? this.#toUniqueId(connection.peerId);
+    this.#directory.set(connection, { type: "peer.announced", peerId, specs });
+  }
+
+  /** Called once for every connection, also while closing. `error` is absent when this peer closed it. */
+  onLost(connection: Connection, _error: Error | undefined): void {
+    this.#connections.delete(connection);
+    for (const id of connection.operationIds) this.#directory.noteServed(id);
+    if (this.#isClosed || !this.replacesConnections) this.#directory.delete(connection);
+  }
+
+  #pick(operationId: string): Connection {
+    this.#assertOpen();
+    let best: Connection | undefined;
+    for (const connection of this.#connections) {
+      if (!connection.operationIds.has(operationId) && !this.#isOnlyServer(connection)) continue;
+      if (best === undefined || connection.pending < best.pending) best = connection;
+    }
+    if (best === undefined) throw this.#notFound(operationId);
+    if (this.#connections.size > 1) {
+      // Of peers with equally many calls the first is chosen, so the chosen one becomes the last.
+      this.#connections.delete(best);
+      this.#connections.add(best);
+    }
+    return best;
+  }
+
+  /** With one peer there is no choice; it replies itself when it does not serve an operation. */
+  #isOnlyServer(connection: Connection): boolean {
+    return this.#connections.size === 1 && connection.acceptsOperations && !this.lacksConnections();
+  }
+
+  #notFound(operationId: string): CallError {
+    if (this.#connections.size === 0 || this.lacksConnections()) {
+      return unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+    }
+    if (this.#directory.mayReturn(operationId)) return notServedNow(operationId);
+    // Peers announce to this one only what it may see.
+    return operationNotFound(operationId, this.#directory.nearestId(operationId, "all"));
+  }
+
+  /** Sends a frame to every peer and waits until they have handled it, unless they are starting or paused. */
+  async #sendAll(toFrame: (connection: Connection) => WireFrame): Promise<void> {
+    for (const connection of this.#connections) this.#send(connection, toFrame(connection));
+    if (this.#connections.size === 0) return;
+    await settlesWithin(maxSyncMs, Promise.all(Array.from(this.#connections, (connection) => connection.sync())));
+  }
+
+  /** A frame that one peer cannot receive must not keep others from receiving it. */
+  #send(connection: Connection, frame: WireFrame): void {
+    try {
+      connection.send(frame);
+    } catch (error) {
+      const { name: transport } = this;
+      log.error("{transport}: {type} cannot be sent to a peer: {error}", { transport, type: frame.type, error });
+    }
+  }
+
+  #announcement(connection: Connection): PeerAnnounced {
+    return { type: "peer.announced", peerId: this.#peerId, specs: connection.shown(this.#specs) };
+  }
+
+  /** Two peers that use the same name must not become one. */
+  #toUniqueId(peerId: string): string {
+    const isTaken = peerId === "" || peerId === this.#peerId || this.#directory.hasPeerId(peerId);
+    return isTaken ? nextRequestId() : peerId;
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+  }
+}

@@ -1,0 +1,363 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
+import { notify } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import {
+  type CallError,
+  type Identity,
+  type Limits,
+  limitExceeded,
+  type OperationSpec,
+  resolveLimits,
+} from "../../operation/index.ts";
+import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type FollowUp,
+  type OnRequest,
+  type PeerAnnounced,
+  type ReplyFrame,
+  type SendFollowUp,
+  toFailedFrame,
+} from "../transport.ts";
+import { ChannelWriter, readLines } from "./batch-writer.ts";
+import { ClockSync, PeerClock, stamp } from "./clock-sync.ts";
+import { linkLost } from "./errors.ts";
+import { type Pulse, startHeartbeat } from "./heartbeat.ts";
+import { type IncomingCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
+import { OutgoingCall, OutgoingCalls, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
+
+const log = logger("transport", "peer");
+
+/** In bytes. A peer that accepts less could not even receive an error. */
+const minMaxMessage = 1024;
+/** A peer that claims to serve more operations is disconnected, because it fills this peer's memory. */
+const maxOperations = 100_000;
+
+/** Carries whole messages, in order, between two peers: a socket, a port, a pipe. Implemented by each wire. */
+export interface Channel {
+  /** Throws when the channel has failed. */
+  send(message: string): void;
+  /** How many bytes were passed to `send` and have not left yet; 0 where that is unknown. */
+  readonly bufferedAmount: number;
+  /** How many bytes have arrived, where that is known: a long message is a sign of life before it is complete. */
+  readonly receivedBytes?: number;
+  /** Releases the socket or port. `reason` is present when the connection failed. */
+  close(reason?: Error): void;
+}
+
+/** The limits of a connection and what the remote peer may do. */
+export interface ConnectionOptions extends FrameLimits {
+  /** Largest message that is accepted, in bytes; `maxMessage` is the largest that is sent. */
+  maxReceived: number;
+  callsPerConnection: number;
+  subscriptionsPerConnection: number;
+  bufferedBytes: number;
+  /** Milliseconds between signs of life. 0 disables them. */
+  heartbeat: number;
+  /** Whom the channel has authenticated. */
+  identity?: Identity | undefined;
+  /** Whether the remote peer may serve operations to this one. */
+  acceptsOperations: boolean;
+  /** Whether the `identity` field of a request reaches the handler; otherwise it is removed. */
+  passesIdentity: boolean;
+  /** Whether an operation is announced to the remote peer. @default every operation is */
+  shows?: (spec: OperationSpec) => boolean;
+}
+
+/** The limits of a connection as a user has set them, with defaults for the rest. */
+export function toConnectionLimits(
+  limits: Limits | undefined,
+): Omit<ConnectionOptions, "heartbeat" | "identity" | "acceptsOperations" | "passesIdentity" | "shows"> {
+  const { maxMessage, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes } =
+    resolveLimits(limits);
+  const maxReceived = maxMessage;
+  return { maxMessage, maxReceived, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes };
+}
+
+/** The transport that a connection belongs to. */
+export interface ConnectionOwner {
+  /** Names the transport in errors. */
+  readonly name: string;
+  /** The operations that this peer serves. */
+  readonly servers: ReadonlyMap<string, OnRequest>;
+  /** The error of a request for an operation that is not served here. */
+  notServed(operationId: string, connection: Connection): CallError;
+  onAnnounced(connection: Connection, event: PeerAnnounced): void;
+  onLost(connection: Connection, error: Error | undefined): void;
+}
+
+/** One peer at the other end of a channel: the calls in both directions, its clock, and whether it is alive. */
+export class Connection implements RemotePeer, Pulse {
+  /** The operations that the remote peer serves. */
+  readonly operationIds = new Set<string>();
+  readonly clock = new PeerClock();
+  /** The remote peer's own name; empty until it has introduced itself. */
+  peerId = "";
+  readonly #owner: ConnectionOwner;
+  readonly #channel: Channel;
+  readonly #options: ConnectionOptions;
+  readonly #writer: ChannelWriter;
+  readonly #outgoing: OutgoingCalls;
+  readonly #incoming: IncomingCalls;
+  readonly #sync: ClockSync;
+  readonly #receiveLimits: FrameLimits;
+  /** The remote peer's limit may be the smaller one. */
+  #sendLimits: FrameLimits;
+  #stopHeartbeat: () => void = () => {};
+  #received = 0;
+  /** Calls that were aborted, of which the remote peer may not know yet. */
+  #unconfirmedAborts = 0;
+  #isClosed = false;
+
+  constructor(owner: ConnectionOwner, channel: Channel, options: ConnectionOptions) {
+    this.#owner = owner;
+    this.#channel = channel;
+    this.#options = options;
+    this.#sendLimits = options;
+    this.#receiveLimits = { maxMessage: options.maxReceived, jsonDepth: options.jsonDepth };
+    const { bufferedBytes } = options;
+    this.#writer = new ChannelWriter(channel, { bufferedBytes, onFailure: (error) => this.close(error) });
+    this.#outgoing = new OutgoingCalls(options.callsPerConnection);
+    this.#sync = new ClockSync({
+      ask: (_clock, question, held) => {
+        const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
+        this.send({ type: "link.pinged", question, calls });
+      },
+      split: (held) => splitRefs(held, this.#sendLimits.maxMessage),
+    });
+    this.#incoming = new IncomingCalls(this, this.#sync, options);
+    this.watch(options.heartbeat);
+  }
+
+  /** How many calls the remote peer may work on for this one. A peer that is paused has not noticed aborts. */
+  get pending(): number {
+    return this.#outgoing.size + this.#unconfirmedAborts;
+  }
+
+  get identity(): Identity | undefined {
+    return this.#options.identity;
+  }
+
+  get acceptsOperations(): boolean {
+    return this.#options.acceptsOperations;
+  }
+
+  get receivedCount(): number {
+    return this.#received + (this.#channel.receivedBytes ?? 0);
+  }
+
+  get bufferedAmount(): number {
+    return this.#writer.bufferedAmount;
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed;
+  }
+
+  /** Sends one request. Throws a `CallError` when it cannot be sent or a limit is reached. */
+  request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    const { requestId } = frame;
+    if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
+    if (this.#writer.isFull) {
+      const { bufferedBytes } = this.#options;
+      throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
+    }
+    const line = encode(stamp(frame), this.#sendLimits);
+    const call = new OutgoingCall(frame.operationId, onReply);
+    // Before it is sent, because sending may show that the connection is lost.
+    this.#outgoing.add(requestId, call);
+    this.#writer.push(line);
+    return (followUp) => {
+      if (this.#outgoing.get(requestId) !== call) return;
+      if (followUp.type !== "call.aborted") return this.send(followUp);
+      this.#outgoing.delete(requestId);
+      this.send(followUp);
+      this.#noteAborted();
+    };
+  }
+
+  /** Sends any frame. Throws a `CallError` when it cannot be sent; a lost connection drops it. */
+  send(frame: WireFrame): void {
+    if (!this.#isClosed) this.#writer.push(encode(frame, this.#sendLimits));
+  }
+
+  reply(_call: IncomingCall, frame: ReplyFrame): Promise<void> | undefined {
+    this.send(frame);
+    return this.#writer.whenWritable();
+  }
+
+  /** Those of some operations that the remote peer may see. */
+  shown(specs: readonly OperationSpec[]): readonly OperationSpec[] {
+    const { shows } = this.#options;
+    return shows === undefined ? specs : specs.filter(shows);
+  }
+
+  /** Resolves when the remote peer has handled everything that was sent before, or is gone. */
+  sync(): Promise<void> {
+    return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#sync.ask(this.clock, resolve));
+  }
+
+  /** Asks for a sign of life and for the remote clock, from which the age of requests follows. */
+  ping(): void {
+    this.#sync.ask(this.clock);
+  }
+
+  /** Ends the connection when the remote peer is silent for twice `interval`, in ms; 0 never does. */
+  watch(interval: number): void {
+    this.#stopHeartbeat();
+    if (interval > 0 && !this.#isClosed) this.#stopHeartbeat = startHeartbeat(this, interval);
+  }
+
+  onSilence(): void {
+    log.warn("{transport}: no sign of life from a peer", { transport: this.#owner.name });
+    this.close(new Error("The peer has gone silent"));
+  }
+
+  /** Accepts a message from the channel. A malformed frame ends the connection, because calls may be lost with it. */
+  receive(message: string | Uint8Array): void {
+    if (this.#isClosed) return;
+    this.#received++;
+    if (typeof message === "string") readLines(message, 0, this.#read);
+    else this.#read(message);
+  }
+
+  /** Ends the subscriptions that are served here, each with the error that its consumer receives. */
+  endSubscriptions(toError: (operationId: string) => CallError): void {
+    for (const call of this.#incoming.list()) {
+      if (!call.isSubscription) continue;
+      this.#incoming.abort(call, "the server ended the subscription");
+      this.send(toFailedFrame(call.requestId, toError(call.operationId)));
+    }
+  }
+
+  /** Ends the connection. Outgoing calls fail with `UNAVAILABLE`, incoming ones are aborted. Does not throw. */
+  close(error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopHeartbeat();
+    if (error === undefined) this.#writer.push(encode({ type: "link.closed" }, this.#sendLimits));
+    this.#writer.close();
+    notify(() => this.#channel.close(error), this.#report("closing the channel"));
+    this.#owner.onLost(this, error);
+    const failure = linkLost(this.#owner.name, error, true);
+    for (const [requestId] of this.#outgoing.entries()) {
+      notify(() => this.#outgoing.fail(requestId, failure), this.#report("failing a call"));
+    }
+    const reason = error?.message ?? "the connection was closed";
+    for (const call of this.#incoming.list()) this.#incoming.abort(call, reason);
+    this.#sync.close();
+  }
+
+  #noteAborted(): void {
+    this.#unconfirmedAborts += 1;
+    if (this.#unconfirmedAborts > 1) return;
+    this.#sync.ask(this.clock, () => {
+      this.#unconfirmedAborts = 0;
+    });
+  }
+
+  /** Returns whether the rest of the message may be read. */
+  readonly #read = (line: string | Uint8Array): boolean => {
+    if (this.#isClosed) return false;
+    let frame: WireFrame;
+    try {
+      frame = decode(line, this.#receiveLimits);
+    } catch (error) {
+      this.close(error as Error);
+      return false;
+    }
+    try {
+      this.#take(frame);
+    } catch (error) {
+      this.#report(`handling ${frame.type}`)(error);
+    }
+    return true;
+  };
+
+  #report(what: string): (error: unknown) => void {
+    return (error) => log.error("{transport}: {what} failed: {error}", { transport: this.#owner.name, what, error });
+  }
+
+  #take(frame: WireFrame): void {
+    switch (frame.type) {
+      case "call.requested":
+        return this.#serve(frame as CallRequested);
+      case "call.credited":
+      case "call.aborted":
+        return this.#follow(frame as FollowUp);
+      case "call.responded":
+      case "call.progressed":
+      case "call.completed":
+      case "call.error":
+        return this.#outgoing.deliver(frame as ReplyFrame);
+      case "peer.announced":
+        if (this.#options.acceptsOperations) this.#owner.onAnnounced(this, frame as PeerAnnounced);
+        return;
+      case "link.opened":
+        return this.#open(frame as OtherFrame);
+      case "link.serves":
+      case "link.stopped":
+        return this.#noteOperations(frame as OtherFrame);
+      case "link.pinged":
+        return this.#reportClock(frame as OtherFrame);
+      case "link.ponged":
+        return this.#takeClock(frame as OtherFrame);
+      case "link.closed":
+        return this.close(new Error("The peer closed the connection"));
+    }
+  }
+
+  #open({ version, peerId, maxMessage }: OtherFrame): void {
+    if (version !== wireVersion) {
+      return this.close(new Error(`The peer uses another version of the wire format than ${wireVersion}`));
+    }
+    if (typeof maxMessage === "number" && maxMessage < this.#options.maxMessage) {
+      if (maxMessage < minMaxMessage) {
+        return this.close(new Error(`The peer's maxMessage is below ${minMaxMessage} bytes`));
+      }
+      this.#sendLimits = { ...this.#options, maxMessage };
+    }
+    this.peerId = typeof peerId === "string" ? peerId.slice(0, 256) : "";
+  }
+
+  #noteOperations({ type, operationIds }: OtherFrame): void {
+    if (!this.#options.acceptsOperations || !Array.isArray(operationIds)) return;
+    for (const id of operationIds) {
+      if (type === "link.stopped") this.operationIds.delete(id);
+      else if (typeof id === "string") this.operationIds.add(id);
+    }
+    if (this.operationIds.size <= maxOperations) return;
+    this.close(new Error(`The peer serves more than ${maxOperations} operations`));
+  }
+
+  /** The remote peer asks for this clock, and which of its delayed requests this peer no longer waits for. */
+  #reportClock({ question, calls }: OtherFrame): void {
+    const withdrawn = (readCallRefs(calls) ?? []).filter((ref) => !this.#outgoing.isWaitingFor(ref));
+    this.send({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });
+  }
+
+  #takeClock({ question, clock, withdrawn }: OtherFrame): void {
+    if (typeof question !== "string" || !Number.isFinite(clock)) return;
+    this.#sync.answer(question, clock as number, readCallRefs(withdrawn) ?? []);
+  }
+
+  #serve(frame: CallRequested): void {
+    const { requestId, operationId } = frame;
+    if (this.#incoming.get(requestId) !== undefined) return;
+    const onRequest = this.#owner.servers.get(operationId);
+    if (onRequest === undefined) {
+      return this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
+    }
+    const refusal = this.#incoming.refusal(frame);
+    if (refusal !== undefined) return this.send(toFailedFrame(requestId, refusal));
+    if (!this.#options.passesIdentity) delete frame.identity;
+    this.#incoming.run(this.#incoming.add(frame), frame, onRequest);
+  }
+
+  #follow(frame: FollowUp): void {
+    const call = this.#incoming.get(frame.requestId);
+    if (call === undefined) return;
+    if (frame.type === "call.aborted") this.#incoming.end(call);
+    call.deliver(frame);
+  }
+}

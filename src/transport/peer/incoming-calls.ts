@@ -1,0 +1,199 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
+import { TurnoverMap } from "../../internal/turnover-map.ts";
+import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import {
+  type CallRequested,
+  type FollowUp,
+  isLastReply,
+  type OnRequest,
+  type ReplyFrame,
+  type SendFollowUp,
+  toFailedFrame,
+} from "../transport.ts";
+import type { ClockSync, PeerClock, StampedRequest } from "./clock-sync.ts";
+import { attemptOf } from "./outgoing-calls.ts";
+
+/** A peer that calls this one: at the other end of a channel, or at an address on a broker. */
+export interface RemotePeer {
+  readonly clock: PeerClock;
+  /** Whom the channel has authenticated. */
+  readonly identity?: Identity | undefined;
+  /** Sends a reply to one of its calls. A promise means: wait for it before the next reply. Throws a `CallError`. */
+  reply(call: IncomingCall, frame: ReplyFrame): void | Promise<void>;
+}
+
+/** How many calls of one remote peer may run, and how old requests may be. */
+export interface IncomingLimits {
+  callsPerConnection: number;
+  subscriptionsPerConnection: number;
+}
+
+/** Counts the calls of all remote peers of a transport, because callers on a broker can invent any number of addresses. */
+export interface SharedCount {
+  pending: number;
+  /** Maximum of `pending`. */
+  readonly pendingCalls: number;
+}
+
+/** In ms. On a broker, older requests without a timeout of their own are not run, nor those whose caller is silent for so long. */
+const maxHeldMs = 60_000;
+
+/** A call that runs here for a remote peer. */
+export class IncomingCall {
+  readonly requestId: string;
+  readonly operationId: string;
+  readonly isSubscription: boolean;
+  /** Above 0 when other workers were lost with this call before. */
+  readonly attempt: number;
+  /** The tick of the broker transport at which it arrived. */
+  readonly takenAt: number;
+  /** No frame is sent or accepted any more. */
+  hasEnded = false;
+  /** Whether its caller knows that it is here. */
+  isAcknowledged = false;
+  #send: SendFollowUp | undefined = undefined;
+  #earlyCredit = 0;
+  #earlyAbort: FollowUp | undefined = undefined;
+
+  constructor(frame: CallRequested, takenAt: number) {
+    this.requestId = frame.requestId;
+    this.operationId = frame.operationId;
+    this.isSubscription = frame.credit !== undefined;
+    this.attempt = attemptOf(frame);
+    this.takenAt = takenAt;
+  }
+
+  /** Connects the call with its handler, which first receives what has arrived in the meantime. */
+  follow(send: SendFollowUp): void {
+    this.#send = send;
+    if (this.#earlyCredit > 0) send({ type: "call.credited", requestId: this.requestId, count: this.#earlyCredit });
+    if (this.#earlyAbort !== undefined) send(this.#earlyAbort);
+  }
+
+  /** Passes a later frame of the caller to the handler. */
+  deliver(frame: FollowUp): void {
+    if (this.#send !== undefined) this.#send(frame);
+    else if (frame.type === "call.aborted") this.#earlyAbort = frame;
+    else this.#earlyCredit = Math.min(this.#earlyCredit + frame.count, Number.MAX_SAFE_INTEGER);
+  }
+}
+
+/** The calls that run here for one remote peer. Each remote peer has its own, so that no peer can reach calls of another. */
+export class IncomingCalls {
+  readonly #peer: RemotePeer;
+  readonly #sync: ClockSync;
+  readonly #limits: IncomingLimits;
+  readonly #shared: SharedCount | undefined;
+  readonly #calls = new TurnoverMap<string, IncomingCall>();
+  #subscriptions = 0;
+
+  /** @param shared present on brokers, where requests also have a maximum age */
+  constructor(peer: RemotePeer, sync: ClockSync, limits: IncomingLimits, shared?: SharedCount) {
+    this.#peer = peer;
+    this.#sync = sync;
+    this.#limits = limits;
+    this.#shared = shared;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  get(requestId: string): IncomingCall | undefined {
+    return this.#calls.get(requestId);
+  }
+
+  /** Returns why this request cannot be accepted, if it cannot. */
+  refusal(frame: CallRequested): CallError | undefined {
+    const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
+    if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
+      return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
+    }
+    if (this.#calls.size >= callsPerConnection) {
+      return limitExceeded("Too many calls are pending for this peer", "callsPerConnection", callsPerConnection);
+    }
+    if (frame.credit === undefined || this.#subscriptions < subscriptionsPerConnection) return undefined;
+    return limitExceeded(
+      "Too many subscriptions are open for this peer",
+      "subscriptionsPerConnection",
+      subscriptionsPerConnection,
+    );
+  }
+
+  /** Accepts a request. {@link run} starts it. */
+  add(frame: CallRequested, takenAt = 0): IncomingCall {
+    const call = new IncomingCall(frame, takenAt);
+    this.#calls.set(call.requestId, call);
+    if (call.isSubscription) this.#subscriptions++;
+    if (this.#shared !== undefined) this.#shared.pending++;
+    return call;
+  }
+
+  /**
+   * Starts the handler of an accepted request as soon as its age is known. A request that was delayed waits until the
+   * caller has confirmed it, because the caller may have aborted it in the meantime.
+   */
+  run(call: IncomingCall, frame: StampedRequest, onRequest: OnRequest): void {
+    const { clock } = this.#peer;
+    const now = monotonicNow();
+    // Another worker may have started an earlier attempt, so its caller must always confirm it.
+    const age = call.attempt === 0 ? this.#sync.ageOf(clock, frame, now) : undefined;
+    if (age !== undefined) return this.#begin(call, frame, onRequest, age, now);
+    const { requestId, attempt } = call;
+    this.#sync.hold(clock, {
+      requestId,
+      attempt,
+      expiresAt: now + Math.min(frame.timeout ?? maxHeldMs, maxHeldMs),
+      begin: (isConfirmed) => {
+        const later = monotonicNow();
+        const latest = isConfirmed ? clock.ageOf(frame.sentAt, later) : undefined;
+        this.#begin(call, frame, onRequest, latest ?? Number.POSITIVE_INFINITY, later);
+      },
+      drop: () => void this.end(call),
+    });
+  }
+
+  /** Returns whether the call had not ended before. */
+  end(call: IncomingCall): boolean {
+    if (call.hasEnded) return false;
+    call.hasEnded = true;
+    this.#calls.delete(call.requestId);
+    if (call.isSubscription) this.#subscriptions--;
+    if (this.#shared !== undefined) this.#shared.pending--;
+    return true;
+  }
+
+  /** Ends a call and aborts its handler. */
+  abort(call: IncomingCall, reason: string): void {
+    if (this.end(call)) call.deliver({ type: "call.aborted", requestId: call.requestId, reason });
+  }
+
+  /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` when the frame cannot be sent. */
+  reply(call: IncomingCall, frame: ReplyFrame): void | Promise<void> {
+    if (call.hasEnded) return;
+    const writable = this.#peer.reply(call, frame);
+    if (isLastReply(frame)) this.end(call);
+    return writable;
+  }
+
+  /** The calls as they are now: calls may end while the list is used. */
+  list(): IncomingCall[] {
+    return this.#calls.entries().map(([, call]) => call);
+  }
+
+  /** @param age how long the request had been on its way at `now`, in ms */
+  #begin(call: IncomingCall, frame: CallRequested, onRequest: OnRequest, age: number, now: number): void {
+    if (call.hasEnded) return;
+    const { timeout } = frame;
+    const maxAge = timeout ?? (this.#shared === undefined ? Number.MAX_VALUE : maxHeldMs);
+    if (age >= maxAge) {
+      void this.reply(call, toFailedFrame(call.requestId, timedOut(call.operationId, false)));
+      return;
+    }
+    if (timeout !== undefined) {
+      frame.timeout = Math.floor(timeout - age);
+      frame.expiresAt = now + frame.timeout;
+    }
+    call.follow(onRequest(frame, (reply) => this.reply(call, reply), this.#peer.identity));
+  }
+}
