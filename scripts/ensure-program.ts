@@ -77,7 +77,8 @@ function unpackedProgram(name: ProgramName, root: string): Program {
     ...process.env,
     LD_LIBRARY_PATH: [...libraries, ...(inherited ? [inherited] : [])].join(delimiter),
   };
-  if (existsSync(join(root, "etc/fonts/fonts.conf"))) env["FONTCONFIG_SYSROOT"] = root;
+  const fonts = join(root, "etc/fonts/fonts.conf");
+  if (existsSync(fonts)) Object.assign(env, { FONTCONFIG_FILE: fonts, XDG_DATA_HOME: join(root, "usr/share") });
   return { path, env };
 }
 
