@@ -1,9 +1,10 @@
 /** `npm run worker-deaths`: loses workers at random moments of long calls and measures when callers are notified. */
+
+import { bundleModule } from "../src/transport/testing.ts";
 import type { BrokerName } from "../test/faults/brokers.ts";
 import { callTimeout, loseWorker, type Notice, workerModule } from "../test/faults/worker-deaths.ts";
 import { startNATS } from "../test/services/nats.ts";
 import { startRedis } from "../test/services/redis.ts";
-import { bundleModule } from "../test/support/bundle-module.ts";
 import { readOptions } from "./read-options.ts";
 
 const help = `npm run worker-deaths -- [options]

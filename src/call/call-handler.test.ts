@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
-import { deferred, operation, sleep, subscription } from "../../test/conformance/transport-helpers.ts";
 import { CallError, type IOperationDefinition, localEnvelope, OperationRegistry } from "../index.ts";
 import type { CallRequested, ReplyFrame } from "../transport/transport.ts";
 import { buildCallHandler, type CallHandlerOptions, PendingRequestMap } from "./index.ts";
+import { deferred, operation, sleep, subscription } from "./testing.ts";
 
 const admin = { id: "ada", scopes: ["admin"] };
 

@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { deferred, operation } from "../../test/conformance/transport-helpers.ts";
 import { localEnvelope, OperationRegistry } from "../index.ts";
 import { createInProcessTransport } from "../transport/in-process/index.ts";
 import type { FollowUp, Transport } from "../transport/transport.ts";
 import { buildCallHandler, type CallHandler, PendingRequestMap } from "./index.ts";
+import { deferred, operation } from "./testing.ts";
 
 const listed = { operations: () => [operation("work", () => 1), operation("ticks", () => 1)] };
 

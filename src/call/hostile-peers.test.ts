@@ -1,6 +1,5 @@
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { operation as define, describeSpec, until } from "../../test/conformance/transport-helpers.ts";
 import {
   localEnvelope,
   type Middleware,
@@ -12,6 +11,7 @@ import {
 import type { Transport } from "../transport/transport.ts";
 import { createWorkerTransport } from "../transport/worker/index.ts";
 import { importPeers } from "./index.ts";
+import { operation as define, describeSpec, until } from "./testing.ts";
 
 const closing: Array<() => unknown> = [];
 afterEach(async () => {

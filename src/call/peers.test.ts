@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
-import { describeSpec, operation, subscription, until } from "../../test/conformance/transport-helpers.ts";
 import {
   CallError,
   type IOperationDefinition,
@@ -13,6 +12,7 @@ import {
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { CallRequested, PeerEvent, Transport } from "../transport/transport.ts";
 import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { describeSpec, operation, subscription, until } from "./testing.ts";
 
 async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
   const map = new PendingRequestMap(createInProcessTransport(bus));

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { operation, responded } from "../../test/conformance/transport-helpers.ts";
 import { localEnvelope, OperationRegistry } from "../index.ts";
 import { createInProcessTransport } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";
+import { operation, responded } from "./testing.ts";
 
 /** A map whose requests a test answers itself, by frames. */
 function setUp(limits?: { pendingCalls: number }) {

@@ -1,12 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { operation, requested, subscription, until } from "../../test/conformance/transport-helpers.ts";
 import { type IOperationDefinition, OperationRegistry, type RegistryOptions } from "../index.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
 import { createWebSocketServer, createWebSocketTransport } from "../transport/websocket/index.ts";
 import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { operation, requested, subscription, until } from "./testing.ts";
 
 const closing: Array<() => unknown> = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { operation, subscription } from "../../test/conformance/transport-helpers.ts";
 import { type CallError, OperationRegistry, type ResponseEnvelope } from "../index.ts";
 import { createEventTargetTransport, createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";
+import { operation, subscription } from "./testing.ts";
 
 /** What can happen to a call, each in the turn of the event loop that a schedule says. */
 interface Schedule {

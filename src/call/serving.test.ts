@@ -1,10 +1,10 @@
 import { expect, test, vi } from "vitest";
-import { operation } from "../../test/conformance/transport-helpers.ts";
 import { OperationRegistry } from "../index.ts";
 import { unavailable } from "../operation/index.ts";
 import { createInProcessTransport } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, PendingRequestMap } from "./index.ts";
+import { operation } from "./testing.ts";
 
 test("what is registered while the link is lost is served and announced when it is back", async () => {
   const inner = createInProcessTransport();

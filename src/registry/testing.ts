@@ -25,16 +25,7 @@ export function subscription(
   return operation({ name: "ticks", type: OperationType.SUBSCRIPTION, handler, ...overrides });
 }
 
-/** A promise and the functions that settle it. */
-export function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
-  let resolve!: (value: T) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
+export { deferred } from "../internal/testing.ts";
 
 /** Something that never settles. */
 export const never = new Promise<never>(() => {});

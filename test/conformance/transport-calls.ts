@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import { CallError } from "../../src/index.ts";
 import {
   deferred,
   exchange,
@@ -9,7 +8,8 @@ import {
   sleep,
   until,
   withEnoughTime,
-} from "./transport-helpers.ts";
+} from "../../src/call/testing.ts";
+import { CallError } from "../../src/index.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 import { hiddenValues, wireValues } from "./wire-values.ts";
 

@@ -1,6 +1,4 @@
 import { expect } from "vitest";
-import type { OperationSpec } from "../../src/index.ts";
-import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transport.ts";
 import {
   deferred,
   describeSpec,
@@ -11,7 +9,9 @@ import {
   sleep,
   subscription,
   until,
-} from "./transport-helpers.ts";
+} from "../../src/call/testing.ts";
+import type { OperationSpec } from "../../src/index.ts";
+import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transport.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does when peers come and go. */

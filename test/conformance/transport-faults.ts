@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type { PendingRequestMap } from "../../src/call/index.ts";
+import { deferred, operation, requested, sleep, subscription, until, withEnoughTime } from "../../src/call/testing.ts";
 import { CallError } from "../../src/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../../src/transport/transport.ts";
-import { deferred, operation, requested, sleep, subscription, until, withEnoughTime } from "./transport-helpers.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does when handlers, callers and peers behave badly. */

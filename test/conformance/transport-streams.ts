@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import { deferred, sleep, subscription, withEnoughTime } from "../../src/call/testing.ts";
 import { CallError } from "../../src/index.ts";
-import { deferred, sleep, subscription, withEnoughTime } from "./transport-helpers.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does with subscriptions. */

@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { until } from "../../src/call/testing.ts";
 import type { Identity } from "../../src/index.ts";
 import { WebSocketClient } from "../../src/transport/websocket/web-socket-client.ts";
 import {
@@ -8,7 +9,6 @@ import {
 } from "../../src/transport/websocket/web-socket-server.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
-import { until } from "./transport-helpers.ts";
 
 const limits = { maxMessage: 64 * 1024 };
 

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { describeSpec, operation, requested, responded } from "../../src/call/testing.ts";
 import { CallError } from "../../src/operation/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import type { FollowUp, PeerEvent, Reply, Transport } from "../../src/transport/transport.ts";
-import { describeSpec, operation, requested, responded } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";

@@ -4,8 +4,8 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { findFreePort } from "../../src/internal/testing.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
-import { findFreePort } from "../services/free-port.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
 

@@ -1,10 +1,10 @@
 import { createClient } from "@redis/client";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { createRedisTransport } from "../../src/transport/redis/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
 import { outcome } from "./suite.ts";

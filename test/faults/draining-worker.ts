@@ -1,8 +1,8 @@
 /** A worker whose answers take as long as they are told to, and that drains on SIGTERM. Arguments: broker, port. */
 import { setTimeout as delay } from "node:timers/promises";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation, subscription } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { operation, subscription } from "../conformance/transport-helpers.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";
 
 const [broker, port] = process.argv.slice(2) as [BrokerName, string];

@@ -1,10 +1,10 @@
 import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { deferred, operation } from "../../src/call/testing.ts";
 import type { IOperationDefinition, SourceReport } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
-import { deferred, operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startService } from "../services/process.ts";
 import { outcome } from "./suite.ts";

@@ -1,10 +1,10 @@
 import { connect as connectNATS } from "@nats-io/transport-node";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation } from "../../src/call/testing.ts";
 import type { IOperationDefinition } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createNATSTransport, type NATSTransport, type NATSTransportOptions } from "../../src/transport/nats/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { outcome } from "./suite.ts";
 

@@ -1,9 +1,9 @@
 import { createClient } from "@redis/client";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { deferred, operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createRedisTransport, type RedisTransportOptions } from "../../src/transport/redis/index.ts";
-import { deferred, operation } from "../conformance/transport-helpers.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";
 import { outcome } from "./suite.ts";

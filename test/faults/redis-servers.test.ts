@@ -1,11 +1,11 @@
 import { createClient } from "@redis/client";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation, requested, responded } from "../../src/call/testing.ts";
 import type { IOperationDefinition } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createRedisTransport, type RedisTransportOptions } from "../../src/transport/redis/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
-import { operation, requested, responded } from "../conformance/transport-helpers.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";
 import { startWorker } from "./child.ts";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
 import { startRedis } from "../services/redis.ts";
 import { connectBroker } from "./brokers.ts";
 import { outcome } from "./suite.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";

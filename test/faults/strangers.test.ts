@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, type CallHandlerOptions, PendingRequestMap } from "../../src/call/index.ts";
+import { operation } from "../../src/call/testing.ts";
 import type { IOperationDefinition, OperationContext } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import { operation } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
 import { connectBroker } from "./brokers.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
+import { bundleModule } from "../../src/transport/testing.ts";
 import { startNATS } from "../services/nats.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";
-import { bundleModule } from "../support/bundle-module.ts";
 import { connectBroker } from "./brokers.ts";
 import { type Child, startWorker } from "./child.ts";
 import { outcome } from "./suite.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ensureProgram, type ProgramName } from "../../scripts/ensure-program.ts";
-import { findFreePort } from "./free-port.ts";
+import { findFreePort } from "../../src/internal/testing.ts";
 
 /** A server of our own on loopback, which can be killed and started again at the same place. */
 export interface Service extends AsyncDisposable {

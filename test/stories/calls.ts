@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation, subscription } from "../../src/call/testing.ts";
 import {
   CallError,
   type CallOptions,
@@ -14,7 +15,6 @@ import {
 } from "../../src/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import type { TransportNetwork } from "../conformance/transport.ts";
-import { operation, subscription } from "../conformance/transport-helpers.ts";
 
 /** How a story calls: directly, or through something that travels. */
 interface Caller {

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { OperationRegistry, Type } from "@alkdev/operations";
 import { MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { failureOf, isAlive, oddServer, openOdd } from "../support/odd-server.ts";
+import { failureOf, oddServer, openOdd } from "../support/odd-server.ts";
+import { isAlive } from "../support/processes.ts";
 
 const impatient = { stop: 50, kill: 100 };
 const text = (value: string) => [{ type: "text", text: value }];

@@ -26,7 +26,7 @@ import { createRedisTransport } from "@alkdev/operations/transport-redis";
 import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
 import { createWorkerPool, createWorkerTransport, type WorkerPoolOptions } from "@alkdev/operations/transport-worker";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findFreePort } from "../services/free-port.ts";
+import { findFreePort } from "../../src/internal/testing.ts";
 
 const values: Array<[name: string, value: number | undefined]> = [
   ["undefined", undefined],

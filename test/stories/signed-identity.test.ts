@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
 import { generateKeyPair } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { operation, subscription, until } from "../../src/call/testing.ts";
 import {
   buildCallHandler,
   type Identity,
@@ -17,7 +18,6 @@ import { createJWTAuthenticator, createJWTSigner, type JWTSigner } from "../../s
 import type { CallFailed, CallRequested, ReplyFrame } from "../../src/transport/index.ts";
 import { createNATSTransport } from "../../src/transport/nats/index.ts";
 import { createWebSocketServer, createWebSocketTransport } from "../../src/transport/websocket/index.ts";
-import { operation, subscription, until } from "../conformance/transport-helpers.ts";
 import { startNATS } from "../services/nats.ts";
 
 const audience = "workers";

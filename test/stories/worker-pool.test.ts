@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { importPeers, OperationRegistry, subscribe } from "../../src/index.ts";
+import { type BundledModule, bundleModule } from "../../src/transport/testing.ts";
 import { createWorkerPool } from "../../src/transport/worker/index.ts";
-import { type BundledModule, bundleModule } from "../support/bundle-module.ts";
 
 let worker: BundledModule;
 beforeAll(async () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
   type CallError,
@@ -54,13 +53,4 @@ export async function failureOf(call: Promise<unknown>): Promise<CallError> {
   );
   if ("error" in outcome && isCallError(outcome.error)) return outcome.error;
   throw new Error(`Expected a CallError, got ${JSON.stringify(outcome)}`, { cause: outcome });
-}
-
-/** Tells whether a process runs. One that ended and that nobody has collected yet does not. */
-export function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
 }

@@ -1,9 +1,9 @@
 /** A worker of a pool: says who it is, to whoever has the scope, and counts. */
 import { threadId } from "node:worker_threads";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
+import { operation, subscription } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createWorkerTransport } from "../../src/transport/worker/index.ts";
-import { operation, subscription } from "../conformance/transport-helpers.ts";
 
 const registry = new OperationRegistry();
 registry.registerAll([

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { operation, subscription, until } from "../../../test/conformance/transport-helpers.ts";
+import { operation, subscription, until } from "../../call/testing.ts";
 import { buildCallHandler, importPeers, localEnvelope, OperationRegistry, PendingRequestMap } from "../../index.ts";
 import type { CallRequested, OnRequest, ReplyFrame, Transport } from "../transport.ts";
 import { createEventTargetTransport, type EventTargetLike } from "./index.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket as NetSocket } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as NodeSocket, WebSocketServer } from "ws";
-import { findFreePort } from "../../../test/services/free-port.ts";
+import { findFreePort } from "../../internal/testing.ts";
 import { startServer } from "./testing.ts";
 import { createWebSocketTransport } from "./web-socket-client.ts";
 

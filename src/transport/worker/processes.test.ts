@@ -1,10 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type BundledModule, bundleModule } from "../../../test/support/bundle-module.ts";
 import { PendingRequestMap } from "../../call/index.ts";
+import { type BundledModule, bundleModule } from "../testing.ts";
 import { createWorkerPool, type ProcessPoolOptions } from "./worker-pool.ts";
 
 const closing: Array<() => unknown> = [];
@@ -197,18 +194,4 @@ describe("a pool of processes", () => {
 
     await expect(pool).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("ENOENT") });
   });
-});
-
-test("processes end when the one that started them is killed, also those that have other work", async () => {
-  await using program = await bundleModule(new URL("../../../test/support/pool-parent.ts", import.meta.url));
-  const [file, module] = [fileURLToPath(program.url), fileURLToPath(worker.url)];
-  const parent = spawn(process.execPath, [file, module], { stdio: ["ignore", "pipe", "inherit"] });
-  closing.push(() => parent.kill("SIGKILL"));
-  const [line] = await once(parent.stdout, "data");
-  const pids: number[] = JSON.parse(String(line));
-
-  parent.kill("SIGKILL");
-
-  for (const pid of pids) await untilGone(pid);
-  expect(pids.map(isRunning)).toEqual([false, false]);
 });

@@ -1,8 +1,8 @@
 import { MessageChannel, Worker } from "node:worker_threads";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type BundledModule, bundleModule } from "../../../test/support/bundle-module.ts";
 import { PendingRequestMap } from "../../call/index.ts";
 import { localEnvelope } from "../../operation/index.ts";
+import { type BundledModule, bundleModule } from "../testing.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 import { createWorkerPool, type ThreadPoolOptions } from "./worker-pool.ts";
 import { createWorkerTransport } from "./worker-transport.ts";

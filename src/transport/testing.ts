@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 
-/** A TypeScript module as one file of JavaScript, which a process of its own loads in a moment. */
+/** A TypeScript module as one JavaScript file, which a process loads faster than many files. */
 export interface BundledModule extends AsyncDisposable {
   readonly url: URL;
 }
 
-/** Bundles a module with everything it imports. The file goes when it goes out of scope. */
+/** Bundles a module with everything it imports. The file is removed when the module is disposed. */
 export async function bundleModule(source: URL): Promise<BundledModule> {
   const folder = await mkdtemp(join(tmpdir(), "bundle-"));
   const file = join(folder, "module.mjs");

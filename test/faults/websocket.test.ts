@@ -3,20 +3,23 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
-import { findFreePort } from "../../../test/services/free-port.ts";
-import { PendingRequestMap } from "../../call/index.ts";
-import type { CallError } from "../../operation/index.ts";
-import type { Transport } from "../transport.ts";
-import { delayOf, resolveBackOff } from "./back-off.ts";
-import { startServer } from "./testing.ts";
-import { createWebSocketTransport, type WebSocketTransportOptions } from "./web-socket-client.ts";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { findFreePort } from "../../src/internal/testing.ts";
+import type { CallError } from "../../src/operation/index.ts";
+import type { Transport } from "../../src/transport/transport.ts";
+import { delayOf, resolveBackOff } from "../../src/transport/websocket/back-off.ts";
+import { startServer } from "../../src/transport/websocket/testing.ts";
+import {
+  createWebSocketTransport,
+  type WebSocketTransportOptions,
+} from "../../src/transport/websocket/web-socket-client.ts";
 
 const closing: Array<() => unknown> = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const program = fileURLToPath(new URL("../../../test/support/websocket-server.ts", import.meta.url));
+const program = fileURLToPath(new URL("../support/websocket-server.ts", import.meta.url));
 
 async function startChild(port = 0): Promise<{ child: ChildProcess; url: string; port: number }> {
   const child = fork(program, [String(port)], { execArgv: ["--import", "tsx"] });

@@ -1,5 +1,9 @@
-import { describeTransport } from "../../../test/conformance/transport.ts";
-import { createEventTargetTransport, createInProcessTransport, InProcessBus } from "./index.ts";
+import {
+  createEventTargetTransport,
+  createInProcessTransport,
+  InProcessBus,
+} from "../../src/transport/in-process/index.ts";
+import { describeTransport } from "./transport.ts";
 
 const notCopied = "nothing is copied in process";
 

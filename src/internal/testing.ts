@@ -1,0 +1,63 @@
+/** Helpers of tests in any folder, without knowledge of operations. */
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/** A promise and the functions that settle it. */
+export function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+/** Waits for some milliseconds. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Waits until a condition holds; one that throws does not hold yet. Rejects after 20 s with the last error as its cause. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 20_000;
+  for (;;) {
+    let problem: unknown;
+    try {
+      if (await holds()) return;
+    } catch (error) {
+      problem = error;
+    }
+    if (performance.now() > end) throw new Error("The condition did not become true within 20 s.", { cause: problem });
+    await sleep(5);
+  }
+}
+
+/**
+ * Ports of servers that are stopped and started again on the same port. They are below the range from which systems
+ * assign ports, so that no other server gets one meanwhile. Each process starts its search at its own place.
+ */
+const ports = { first: 10_240, perProcess: 16, processes: 1_400 };
+let tried = 0;
+
+/** Returns a port that is free now, and that no system assigns while its server is stopped. */
+export async function findFreePort(): Promise<number> {
+  for (;;) {
+    const place = (process.pid + Math.floor(tried / ports.perProcess)) % ports.processes;
+    const port = ports.first + place * ports.perProcess + (tried % ports.perProcess);
+    tried += 1;
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once("listening", () => resolve(true)).once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1");
+  });
+  if (!isListening) return false;
+  server.close();
+  await once(server, "close");
+  return true;
+}
