@@ -86,7 +86,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     registry,
     authenticate,
     trustedBus,
-    isRemote: !callMap.isDirect,
+    isRemote: callMap.transport.capabilities?.sharesObjects !== true,
     budgets: new CallBudgets(callsPerRoot),
     open: new LinkedSet<RunningRequest>(),
     running: 0,

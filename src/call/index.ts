@@ -10,5 +10,4 @@ export { CallEventMap, CallEventSchema } from "./events.ts";
 export type { Authenticate, IdentityRules } from "./identify.ts";
 export { type ImportPeersOptions, importPeers } from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
-export type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
-export type { SignIdentity } from "./sign-request.ts";
+export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";

@@ -14,7 +14,7 @@ import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transp
 import { type Offer, toOffers } from "./offers.ts";
 import { markPeer } from "./origins.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
-import type { PassedOnOptions } from "./request-options.ts";
+import type { ForwardedOptions } from "./request-frame.ts";
 
 const log = logger("call");
 const warnOnce = createWarnOnce(log);
@@ -155,11 +155,11 @@ class PeerSource implements OperationSource {
     markPeer(handler, callMap);
     // A peer that knows who calls by the connection checks its rules itself; an identity given here would not reach it.
     const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
-    passOn(handler, { checkedRule, returnsEnvelopes: !callMap.isDirect });
+    passOn(handler, { checkedRule, returnsEnvelopes: callMap.transport.capabilities?.sharesObjects !== true });
     return { ...spec, handler, fillDefaults: false };
   }
 
-  #toOptions(context: OperationContext): PassedOnOptions {
+  #toOptions(context: OperationContext): ForwardedOptions {
     const { token } = this.#options;
     const options = describePassedOn(context);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;

@@ -8,13 +8,11 @@ import {
   type ResponseEnvelope,
   resolveDuration,
   resolveLimits,
-  unavailable,
 } from "../operation/index.ts";
 import {
+  createEventTargetTransport,
   createInProcessTransport,
   type EventTargetLike,
-  EventTargetTransport,
-  InProcessTransport,
   isEventTargetLike,
 } from "../transport/in-process/index.ts";
 import {
@@ -26,15 +24,13 @@ import {
   toFailedFrame,
 } from "../transport/transport.ts";
 import type { CallHandler } from "./call-handler.ts";
-import { CallSubscription } from "./call-subscription.ts";
 import { drain, type StopOptions } from "./drain.ts";
-import { OpenRequest, type RequestHost } from "./open-request.ts";
 import { runningRequestsOf } from "./origins.ts";
-import { PendingCall } from "./pending-call.ts";
+import { mapClosed, OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
+import { OutgoingSubscription } from "./outgoing-subscription.ts";
 import { RecordedRequests } from "./recorded-requests.ts";
-import type { CallRequestOptions, SubscribeRequestOptions } from "./request-options.ts";
+import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
 import { isListed, Serving, UnlistedServing } from "./serving.ts";
-import type { SignIdentity } from "./sign-request.ts";
 
 /** How a map treats its calls. */
 export interface PendingRequestMapOptions {
@@ -76,11 +72,12 @@ export interface StopHandling {
 export class PendingRequestMap implements AsyncDisposable {
   /** What carries the calls. Closed with this map. */
   readonly transport: Transport;
+  /** Whether calls stay in this process. */
+  readonly isInProcess: boolean;
   readonly #host: RequestHost;
   /** Requests whose handler answers by `respond()` and its like. */
   readonly #recorded = new RecordedRequests();
   readonly #serving = new Set<Serving | UnlistedServing>();
-  readonly #eventTarget: EventTargetTransport | undefined;
   #closed: Promise<void> | undefined = undefined;
 
   /** @param transport an event target carries each frame as a `CustomEvent`. @default in process */
@@ -89,25 +86,20 @@ export class PendingRequestMap implements AsyncDisposable {
     options: PendingRequestMapOptions = {},
   ) {
     this.transport = toTransport(transport);
-    const isInProcess = this.transport instanceof InProcessTransport;
-    const eventTarget = this.transport instanceof EventTargetTransport ? this.transport : undefined;
-    this.#eventTarget = eventTarget;
-    const staysInProcess = this.transport.capabilities?.staysInProcess === true;
-    const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
-    const defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, {
-      infinite: true,
-    });
+    const { capabilities = {} } = this.transport;
+    const sharesObjects = capabilities.sharesObjects === true;
+    this.isInProcess = sharesObjects || capabilities.staysInProcess === true;
+    const timeoutDefault = sharesObjects ? Number.POSITIVE_INFINITY : 30_000;
     this.#host = {
       transport: this.transport,
-      open: new LinkedSet<OpenRequest>(),
+      open: new LinkedSet<OutgoingRequest>(),
       size: 0,
       maxPending: resolveLimits(options.limits).pendingCalls,
-      defaultTimeout,
-      isPrivate: this.transport.capabilities?.authenticatesReplies === true,
-      isInProcess,
-      staysInProcess,
-      tellsDefault: !staysInProcess || options.defaultTimeout !== undefined,
-      claimsIdentity: isInProcess || (options.trustedBus ?? eventTarget !== undefined),
+      defaultTimeout: resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, { infinite: true }),
+      sendsDefaultTimeout: !this.isInProcess || options.defaultTimeout !== undefined,
+      authenticatesReplies: capabilities.authenticatesReplies === true,
+      sharesObjects,
+      claimsIdentity: sharesObjects || (options.trustedBus ?? capabilities.claimsIdentity === true),
       sign: options.sign,
       hasWarned: false,
       ignored: 0,
@@ -115,24 +107,11 @@ export class PendingRequestMap implements AsyncDisposable {
     };
   }
 
-  /** Whether calls stay in this process. */
-  get isInProcess(): boolean {
-    return this.#host.staysInProcess;
-  }
-
-  /**
-   * Whether requests and replies are handed over inside this process, where nothing else can have put them. A plain event
-   * target is not that: a bridge may dispatch at it what came from a network. @internal
-   */
-  get isDirect(): boolean {
-    return this.#host.isInProcess;
-  }
-
   /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */
   call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
     const host = this.#host;
     const promise = new Promise<ResponseEnvelope>(takeSettlers);
-    const call = new PendingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
+    const call = new OutgoingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
     call.send(input, options, host.defaultTimeout);
     return promise as Promise<ResponseEnvelope<T>>;
   }
@@ -146,7 +125,7 @@ export class PendingRequestMap implements AsyncDisposable {
     input: unknown,
     options?: SubscribeRequestOptions,
   ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
-    return new CallSubscription(this.#host, operationId, input, options) as never;
+    return new OutgoingSubscription(this.#host, operationId, input, options) as never;
   }
 
   /** How many requests of this map have not ended. */
@@ -186,7 +165,7 @@ export class PendingRequestMap implements AsyncDisposable {
       throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
     }
     const isRecorded = this.#recorded.get(requestId) !== undefined;
-    const seq = isRecorded ? this.#recorded.nextSeq(requestId) : this.#eventTarget?.nextSeq(requestId);
+    const seq = isRecorded ? this.#recorded.nextSeq(requestId) : this.transport.broadcast?.nextSeq(requestId);
     this.#reply(requestId, { type: "call.responded", requestId, output, ...(seq !== undefined && { seq }) });
   }
 
@@ -202,8 +181,8 @@ export class PendingRequestMap implements AsyncDisposable {
 
   /** Gives up a call of this map, or ends one that it serves with `ABORTED`. */
   abort(requestId: string, reason?: unknown): void {
-    for (const request of this.#open()) {
-      if (request.requestId === requestId) return request.giveUp(aborted(request.operationId, reason, request.isSent));
+    for (const request of this.#host.open) {
+      if (request.requestId === requestId) return request.abandon(aborted(request.operationId, reason, request.isSent));
     }
     const served = this.#recorded.get(requestId);
     if (served !== undefined) this.emitError(requestId, aborted(served.operationId, reason, true));
@@ -214,7 +193,7 @@ export class PendingRequestMap implements AsyncDisposable {
    * another server at the same event target has claimed it: do not run it then.
    */
   claim({ requestId }: CallRequested): boolean {
-    return this.#eventTarget?.claim(requestId) ?? true;
+    return this.transport.broadcast?.claim(requestId) ?? true;
   }
 
   /** What answers a request that came by another way than `handle()`. */
@@ -238,9 +217,7 @@ export class PendingRequestMap implements AsyncDisposable {
   async #close(): Promise<void> {
     const host = this.#host;
     host.isClosed = true;
-    for (const request of this.#open()) {
-      request.giveUp(unavailable("The PendingRequestMap was closed and", { mayHaveRun: request.isSent }));
-    }
+    for (const request of [...host.open]) request.abandon(mapClosed(request.isSent));
     const stops = await Promise.allSettled(Array.from(this.#serving, (serving) => serving.stop()));
     this.#serving.clear();
     await this.transport.close();
@@ -248,15 +225,9 @@ export class PendingRequestMap implements AsyncDisposable {
     for (const stop of stops) if (stop.status === "rejected") throw stop.reason;
   }
 
-  #open(): OpenRequest[] {
-    const { transport } = this;
-    if (!(transport instanceof InProcessTransport)) return [...this.#host.open];
-    return transport.asked().filter((request) => request instanceof OpenRequest);
-  }
-
   #reply(requestId: string, frame: ReplyFrame): void | Promise<void> {
     if (this.#recorded.get(requestId) !== undefined) return this.#recorded.reply(requestId, frame);
-    if (this.#eventTarget !== undefined) this.#eventTarget.publish(frame);
+    if (this.transport.broadcast !== undefined) this.transport.broadcast.publish(frame);
     else this.#host.ignored += 1;
   }
 }
@@ -275,7 +246,7 @@ function takeSettlers(resolve: typeof settlers.resolve, reject: typeof settlers.
 /** Without the check, a forgotten `await` would be reported by the first call, as something else. */
 function toTransport(given: Transport | EventTargetLike): Transport {
   if (typeof (given as Partial<Transport> | null)?.request === "function") return given as Transport;
-  if (isEventTargetLike(given)) return new EventTargetTransport(given);
+  if (isEventTargetLike(given)) return createEventTargetTransport(given);
   const what = (given as unknown) instanceof Promise ? "a promise: await the transport first" : "neither";
   throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget, and this is ${what}.`);
 }

@@ -1,7 +1,6 @@
 import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
 import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
-import { toResponded } from "../transport/in-process/index.ts";
-import type { CallRequested, FollowUp, Reply } from "../transport/transport.ts";
+import { type CallRequested, type FollowUp, type Reply, toRespondedFrame } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
 import { type RunningHost, recordOrNothing, reportLate, send, timeLeft } from "./running.ts";
 import { RunningRequest } from "./running-request.ts";
@@ -70,7 +69,7 @@ export class RunningCall extends RunningRequest implements OwnedCall {
   onAnswer(output: ResponseEnvelope): void {
     if (!this.leave()) return reportLate(this.frame.operationId);
     this.guard?.release();
-    send(this.reply, this.frame, toResponded(this.frame, output));
+    send(this.reply, this.frame, toRespondedFrame(this.frame, output));
   }
 
   onFailure(error: unknown): void {

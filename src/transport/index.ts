@@ -1,5 +1,6 @@
 export { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "./codec/index.ts";
 export {
+  type Broadcast,
   type CallAborted,
   type CallCompleted,
   type CallCredited,

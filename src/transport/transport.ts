@@ -1,3 +1,4 @@
+import { Linked } from "../internal/linked-set.ts";
 import {
   CallError,
   type CallErrorJSON,
@@ -5,7 +6,6 @@ import {
   type OperationSpec,
   type Progress,
   type ResponseEnvelope,
-  unavailable,
 } from "../operation/index.ts";
 
 /** Asks for one run of an operation; `call.responded`, `call.completed` or `call.error` ends it. */
@@ -134,12 +134,21 @@ export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
 /** Ends a subscription to events. Calling it twice is fine. */
 export type Unsubscribe = () => void;
 
-/** What a transport can do besides carrying frames. Each is `false` where it is absent. */
+/** Properties of a transport that change how calls are made over it. Each is `false` where it is absent. */
 export interface TransportCapabilities {
   /** Frames stay in this process: none is lost, and none comes from a network. */
   readonly staysInProcess?: boolean;
-  /** Only the peer that took a request can reply to it. Elsewhere, ids of requests are such that they cannot be guessed. */
+  /**
+   * Frames are handed over by reference between code of one process that trusts each other, as arguments of a function are:
+   * they are neither copied nor checked, and calls have no default timeout. Such a transport passes every frame on as the
+   * object that it received, because an id may be generated only when it is read, and passes `frame.identity` to `onRequest`
+   * as the caller. Implies `staysInProcess`.
+   */
+  readonly sharesObjects?: boolean;
+  /** Only the peer that received a request can reply to it. If false, request ids are random, so that no other peer can guess them. */
   readonly authenticatesReplies?: boolean;
+  /** Requests carry the identity of their call as a claim, unless `trustedBus` of the caller is `false`. */
+  readonly claimsIdentity?: boolean;
   /**
    * The peer knows from the connection who calls, and checks each call against that identity. A registry that follows
    * such peers leaves their rules to them for calls of its own process.
@@ -147,17 +156,34 @@ export interface TransportCapabilities {
   readonly carriesIdentity?: boolean;
 }
 
+/** How servers share requests where every peer receives every frame, such as at an event target. */
+export interface Broadcast {
+  /** Claims a request for this peer. True for the first peer that does so: no other may run it. */
+  claim(requestId: string): boolean;
+  /**
+   * Whether a server is known to have claimed a request. A subscription that is not claimed after the default timeout fails
+   * with `TIMEOUT`, because a request for an operation that is not served anywhere stays without a reply.
+   */
+  isClaimed(requestId: string): boolean;
+  /** Sends a reply to every peer. */
+  publish(frame: ReplyFrame): void;
+  /** Sequence number of the next value of a subscription that any peer has requested. `undefined` for other requests. */
+  nextSeq(requestId: string): number | undefined;
+}
+
 /** Carries call frames between peers. Keeps the order of one call; a lost link fails what is pending. */
 export interface Transport {
   /** Label for logs and errors, such as `websocket`. */
   readonly name: string;
-  /** What it can do besides. @default nothing of it */
+  /** Properties beyond carrying frames. @default none */
   readonly capabilities?: TransportCapabilities;
+  /** Present where every peer receives every frame. */
+  readonly broadcast?: Broadcast;
 
   /**
-   * Sends one request and gives what sends later frames of the same call. `onReply` hears the replies in order, up to
-   * the one that ends the call, and a `call.error` with `UNAVAILABLE` when the link is lost meanwhile. Throws or rejects
-   * with `OPERATION_NOT_FOUND` or `UNAVAILABLE` when nobody can take it, `PAYLOAD_TOO_LARGE` when it is too large.
+   * Sends one request and returns the function that sends later frames of the same call. `onReply` receives the replies in
+   * order, up to the one that ends the call, and a `call.error` with `UNAVAILABLE` when the link is lost meanwhile. Throws
+   * or rejects with `OPERATION_NOT_FOUND` or `UNAVAILABLE` when no peer can run it, `PAYLOAD_TOO_LARGE` when it is too large.
    */
   request(
     operationId: string,
@@ -165,25 +191,19 @@ export interface Transport {
     onReply: (frame: ReplyFrame) => void,
   ): SendFollowUp | Promise<SendFollowUp>;
 
-  /** Takes requests for these operations: each request reaches one of all the peers that serve it, once. */
+  /** Receives requests for these operations: each request reaches one of all the peers that serve it, once. */
   serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing>;
 
   /**
-   * Takes requests for every operation that no server names, for handlers that do not list their operations. Absent where
+   * Receives requests for every operation that no server names, for handlers that do not list their operations. Absent where
    * requests reach servers by the names that they serve.
    */
   serveUnlisted?(onRequest: OnRequest): Promise<StopServing>;
 
-  /**
-   * Whether a server is known to have taken a request. Present where a request for an operation that is not served
-   * anywhere stays without a reply: a subscription that is still not claimed after the default timeout fails with `TIMEOUT`.
-   */
-  isClaimed?(requestId: string): boolean;
-
-  /** Tells other peers what this one serves, in place of what it announced before. `[]` withdraws. */
+  /** Announces to other peers what this one serves, in place of what it announced before. `[]` withdraws. */
   announce(specs: readonly OperationSpec[]): Promise<void>;
 
-  /** Hears of other peers: first those that are there, then what changes. */
+  /** Reports other peers: first those that are present, then changes. */
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe;
 
   /**
@@ -194,13 +214,26 @@ export interface Transport {
   isIncomplete?(operationId: string): boolean;
 
   /**
-   * Ends everything: pending requests fail with `UNAVAILABLE`, calls that are served are told `call.aborted`. With a
+   * Ends everything: pending requests fail with `UNAVAILABLE`, calls that are served receive `call.aborted`. With a
    * `reason` the link failed, and that is the cause. Calling it twice is fine.
    */
   close(reason?: Error): Promise<void>;
 }
 
-/** Tells whether a reply is the last of its call. */
+/**
+ * A call that is an entry in its caller's list of open calls. It leaves that list when it ends, and ignores later replies, so
+ * a transport with `sharesObjects` needs no object of its own to track it. @internal
+ */
+export abstract class OpenCall extends Linked {
+  /** The transport of the server that runs it; set by the caller's transport. */
+  declare server: Transport | undefined;
+  /** Sends later frames to that server, once the request was sent. */
+  declare toServer: SendFollowUp | undefined;
+  abstract readonly requestId: string;
+  abstract receive(reply: ReplyFrame): void;
+}
+
+/** Whether a reply is the last of its call. */
 export function isLastReply(frame: ReplyFrame): boolean {
   switch (frame.type) {
     case "call.responded":
@@ -213,14 +246,37 @@ export function isLastReply(frame: ReplyFrame): boolean {
   }
 }
 
-/** The frame that tells an error. Details go as they are: what a wire cannot carry is found when it is sent. */
+/** A response whose id is that of its request, generated when it is first read. */
+class SharedResponse implements CallResponded {
+  declare readonly type: "call.responded";
+  declare readonly output: ResponseEnvelope;
+  declare private readonly call: OpenCall;
+
+  constructor(call: OpenCall, output: ResponseEnvelope) {
+    this.type = "call.responded";
+    this.output = output;
+    this.call = call;
+  }
+
+  get requestId(): string {
+    return this.call.requestId;
+  }
+}
+
+/** The frame of the only response to a request. */
+export function toRespondedFrame(request: CallRequested, output: ResponseEnvelope): CallResponded {
+  if (request instanceof OpenCall) return new SharedResponse(request, output);
+  return { type: "call.responded", requestId: request.requestId, output };
+}
+
+/** The frame that reports an error. Details are passed as they are: the wire refuses what it cannot carry. */
 export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   const { code, message, details, retryable, mayHaveRun } = error;
   const frame: CallFailed = {
     type: "call.error",
     requestId,
     code,
-    // An error may be anything that calls itself one, and telling it must not fail.
+    // Anything may pose as an error, and reporting it must not fail.
     message: typeof message === "string" ? message : "",
     retryable: retryable === true,
     mayHaveRun: mayHaveRun !== false,
@@ -229,13 +285,13 @@ export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   return frame;
 }
 
-/** `EXECUTION_ERROR`: the asker waits for a call with the same id, and replies would go to either. */
+/** `EXECUTION_ERROR`: a call of the same caller with the same id is pending, and replies could belong to either. */
 export function requestPending(requestId: string): CallError {
   const message = "A call with the same requestId is pending.";
   return new CallError("EXECUTION_ERROR", message, { requestId }, { mayHaveRun: false });
 }
 
-/** What calls fail with when the transport that carries them was closed, or its link failed with `cause`. */
+/** `UNAVAILABLE`: the transport was closed, or its link failed with `cause`. */
 export function transportClosed(name: string, options: { mayHaveRun: boolean; cause?: unknown }): CallError {
-  return unavailable(`The ${name} transport was closed and`, options);
+  return new CallError("UNAVAILABLE", `The ${name} transport is closed.`, undefined, { retryable: true, ...options });
 }

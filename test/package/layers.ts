@@ -30,7 +30,7 @@ export const layers: Record<string, Layer> = {
     ours: sourceLayers,
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
-  "transport/transport.ts": { ours: ["operation"], packages: [] },
+  "transport/transport.ts": { ours: ["internal", "operation"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/peer": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },

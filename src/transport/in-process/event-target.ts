@@ -2,6 +2,7 @@ import { nextRequestId } from "../../internal/request-id.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
 import type { OperationSpec } from "../../operation/index.ts";
 import {
+  type Broadcast,
   type CallRequested,
   type FollowUp,
   type Frame,
@@ -18,46 +19,46 @@ import {
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
-import { type Claims, claimsOf } from "./claims.ts";
-import type { EventTargetLike } from "./event-target-like.ts";
-import { TargetPeers } from "./target-peers.ts";
+import { type Claims, claimsOf, type EventTargetLike, EventTargetPeers } from "./event-target-state.ts";
 
 const replyTypes = ["call.responded", "call.progressed", "call.completed", "call.error"] as const;
 const followUpTypes = ["call.credited", "call.aborted"] as const;
 
-/** Subscriptions are forgotten when they end; what never ends is bounded by this. */
-const mostStreams = 10_000;
+/** How many subscriptions without an end are numbered at once. */
+const maxStreams = 10_000;
 
 /**
- * Speaks the call events over an event target: each frame is a `CustomEvent` of its type with the frame as `detail`.
- * Everybody at the target sees everything; what is not for this transport is ignored. The first server to claim the id
- * of a request runs it.
+ * Carries call events over an event target: each frame is a `CustomEvent` of its type with the frame as `detail`. Every
+ * transport at the target receives every frame, and ignores those of other calls. The first server that claims the id of a
+ * request runs it.
  */
-export class EventTargetTransport implements Transport {
+class EventTargetTransport implements Transport, Broadcast {
   readonly name = "event-target";
-  /** Who is at a target hears everything, and need not guess. */
   readonly capabilities: TransportCapabilities;
-  /** Whether events stay in this process and cannot get lost. An event target of another kind may be a bridge. */
-  readonly isPlain: boolean;
+  readonly broadcast: Broadcast = this;
+  /** Whether the target is an `EventTarget` of the platform, so that events stay in this process. Any other may be a bridge. */
+  readonly #isUnpatched: boolean;
   readonly #target: EventTargetLike;
   readonly #claims: Claims;
-  readonly #peers: TargetPeers;
+  readonly #peers: EventTargetPeers;
   readonly #peerId = nextRequestId();
-  readonly #asked = new TurnoverMap<string, (frame: ReplyFrame) => void>();
+  readonly #pending = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
-  /** Takes requests that no server at the target claims by name. */
+  /** Receives requests that no server at the target claims by name. */
   #unlisted: OnRequest | undefined = undefined;
-  /** Subscriptions that anybody at the target has asked for, and the number of the next value of each. */
+  /** Subscriptions that any peer at the target has requested, and the sequence number of the next value of each. */
   readonly #streams = new Map<string, number>();
   #isClosed = false;
 
   constructor(target: EventTargetLike) {
     this.#target = target;
-    this.isPlain = Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
-    this.capabilities = { staysInProcess: this.isPlain, authenticatesReplies: true };
+    this.#isUnpatched =
+      Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
+    // Every peer at a target receives the ids of all requests, so that random ids would protect nothing.
+    this.capabilities = { staysInProcess: this.#isUnpatched, authenticatesReplies: true, claimsIdentity: true };
     this.#claims = claimsOf(target);
-    this.#peers = TargetPeers.join(target, this.#peerId);
+    this.#peers = EventTargetPeers.join(target, this.#peerId);
     target.addEventListener("call.requested", this.#onRequest);
     for (const type of replyTypes) target.addEventListener(type, this.#onReply);
     for (const type of followUpTypes) target.addEventListener(type, this.#onFollowUp);
@@ -66,12 +67,12 @@ export class EventTargetTransport implements Transport {
   request(_operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     this.#assertOpen();
     const { requestId } = frame;
-    if (this.#asked.has(requestId)) throw requestPending(requestId);
-    this.#asked.set(requestId, onReply);
+    if (this.#pending.has(requestId)) throw requestPending(requestId);
+    this.#pending.set(requestId, onReply);
     this.publish(frame);
     return (followUp) => {
-      if (!this.#asked.has(requestId)) return;
-      if (followUp.type === "call.aborted") this.#asked.delete(requestId);
+      if (!this.#pending.has(requestId)) return;
+      if (followUp.type === "call.aborted") this.#pending.delete(requestId);
       this.publish(followUp);
     };
   }
@@ -92,14 +93,13 @@ export class EventTargetTransport implements Transport {
     };
   }
 
-  /** Claims a request for this server. True for the first at the target. */
   claim(requestId: string): boolean {
     return this.#claims.add(requestId);
   }
 
-  /** A bridge may have carried the request to a server of which nothing is known here. */
+  /** A bridge may have carried the request to a server that is not known here. */
   isClaimed(requestId: string): boolean {
-    return !this.isPlain || this.#claims.has(requestId);
+    return !this.#isUnpatched || this.#claims.has(requestId);
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
@@ -111,12 +111,10 @@ export class EventTargetTransport implements Transport {
     return this.#peers.watch(this.#peerId, listener);
   }
 
-  /** Sends a frame to everybody at the target. */
   publish(frame: Frame): void {
     this.#target.dispatchEvent(new CustomEvent(frame.type, { detail: frame }));
   }
 
-  /** The number of the next value of a subscription, for those who answer it by events. `undefined` for other requests. */
   nextSeq(requestId: string): number | undefined {
     const seq = this.#streams.get(requestId);
     if (seq !== undefined) this.#streams.set(requestId, seq + 1);
@@ -127,11 +125,11 @@ export class EventTargetTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    const [asked, served] = [this.#asked.entries(), this.#served.entries()];
-    // First, because what is said here is heard here as well.
-    this.#asked.clear();
+    const [pending, served] = [this.#pending.entries(), this.#served.entries()];
+    // Cleared first, because this transport receives its own frames too.
+    this.#pending.clear();
     this.#served.clear();
-    for (const [requestId, onReply] of asked) {
+    for (const [requestId, onReply] of pending) {
       this.publish({ type: "call.aborted", requestId, reason: error.message });
       onReply(toFailedFrame(requestId, error));
     }
@@ -153,7 +151,7 @@ export class EventTargetTransport implements Transport {
     if (frame.credit !== undefined) this.#noteStream(frame.requestId);
     const onRequest = this.#servers.get(frame.operationId);
     if (onRequest !== undefined) this.#serve(frame, onRequest);
-    // After all servers at the target have seen the event.
+    // After all servers at the target have received the event.
     else if (this.#unlisted !== undefined) queueMicrotask(() => this.#unlisted && this.#serve(frame, this.#unlisted));
   };
 
@@ -173,8 +171,8 @@ export class EventTargetTransport implements Transport {
   }
 
   #noteStream(requestId: string): void {
-    const isNew = !this.#streams.has(requestId); // the same may come once more
-    if (isNew && this.#streams.size < mostStreams) this.#streams.set(requestId, 0);
+    const isNew = !this.#streams.has(requestId); // a request may be dispatched again
+    if (isNew && this.#streams.size < maxStreams) this.#streams.set(requestId, 0);
   }
 
   #onEnded(requestId: string): void {
@@ -198,9 +196,9 @@ export class EventTargetTransport implements Transport {
     const isLast = isLastReply(frame);
     if (isLast) this.#onEnded(requestId);
     else this.#claims.add(requestId);
-    const onReply = this.#asked.get(requestId);
+    const onReply = this.#pending.get(requestId);
     if (onReply === undefined) return;
-    if (isLast) this.#asked.delete(requestId);
+    if (isLast) this.#pending.delete(requestId);
     onReply(frame);
   };
 
@@ -209,7 +207,7 @@ export class EventTargetTransport implements Transport {
   }
 }
 
-/** What an event says, if it says anything that can be a frame. Others at the target may leave `type` out. */
+/** The frame of an event, if it has one. Other users of the target may omit `type`. */
 function frameOf<F extends Frame>(event: Event): F | undefined {
   const detail: unknown = (event as Partial<CustomEvent>).detail;
   if (typeof detail !== "object" || detail === null) return undefined;
@@ -218,7 +216,7 @@ function frameOf<F extends Frame>(event: Event): F | undefined {
   return frame.type === event.type ? frame : { ...frame, type: event.type };
 }
 
-/** A transport over an event target. All that are made of one target reach each other. */
+/** A transport over an event target. All transports of one target reach each other. */
 export function createEventTargetTransport(target: EventTargetLike): Transport {
   return new EventTargetTransport(target);
 }

@@ -1,40 +1,42 @@
-import { LinkedSet } from "../../internal/linked-set.ts";
+import { type Linked, LinkedSet } from "../../internal/linked-set.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/index.ts";
-import type {
-  CallRequested,
-  OnRequest,
-  PeerEvent,
-  ReplyFrame,
-  SendFollowUp,
-  StopServing,
-  Transport,
-  TransportCapabilities,
-  Unsubscribe,
+import {
+  type CallRequested,
+  type FollowUp,
+  isLastReply,
+  type OnRequest,
+  OpenCall,
+  type PeerEvent,
+  type ReplyFrame,
+  type SendFollowUp,
+  type StopServing,
+  type Transport,
+  type TransportCapabilities,
+  toFailedFrame,
+  transportClosed,
+  type Unsubscribe,
 } from "../transport.ts";
-import { transportClosed } from "../transport.ts";
-import { cut, guardFrames } from "./guard-frames.ts";
-import { LocalRequest } from "./local-request.ts";
-import { PeerBoard } from "./peer-board.ts";
+import { LocalPeerDirectory } from "./local-peer-directory.ts";
 
 interface Server {
   readonly owner: InProcessTransport;
   readonly onRequest: OnRequest;
 }
 
-/** Where in-process transports meet. */
+/** Connects in-process transports. */
 export class InProcessBus {
+  /** Open transports that have made a call. @internal */
+  readonly callers = new Set<InProcessTransport>();
   /** @internal */
   readonly servers = new Map<string, readonly Server[]>();
   /** Servers of every operation that no other server names. @internal */
   unlisted: readonly Server[] = [];
   /** @internal */
-  readonly peers = new PeerBoard();
-  /** Calls that have not ended. @internal */
-  readonly open = new LinkedSet<LocalRequest>();
+  readonly peers = new LocalPeerDirectory();
   #turn = 0;
 
-  /** One of those who serve an operation, in turn. @internal */
+  /** Returns one of the servers of an operation, each in turn. @internal */
   pick(operationId: string): Server | undefined {
     const servers = this.servers.get(operationId) ?? this.unlisted;
     if (servers.length <= 1) return servers[0];
@@ -44,14 +46,23 @@ export class InProcessBus {
 }
 
 /**
- * Carries calls between parts of one process. Frames are handed over as they are: nothing is copied, and the identity
- * that a caller gives is believed, as `execute` believes it.
+ * Carries calls between parts of one process. Frames are passed by reference, and the identity of a call is trusted, as
+ * `execute` trusts it.
  */
-export class InProcessTransport implements Transport {
+class InProcessTransport implements Transport {
   readonly name = "in-process";
-  readonly capabilities: TransportCapabilities = { staysInProcess: true, authenticatesReplies: true };
+  readonly capabilities: TransportCapabilities = {
+    staysInProcess: true,
+    sharesObjects: true,
+    authenticatesReplies: true,
+  };
   readonly #bus: InProcessBus;
   readonly #peerId = nextRequestId();
+  /** Lists of open calls made over this transport: one of each `PendingRequestMap`, and one of all other callers. */
+  readonly #callLists = new Set<LinkedSet<Linked>>();
+  readonly #guardedCalls = new LinkedSet<OpenCall>();
+  /** The list of the latest call. Nearly all calls over one transport are in the same list. */
+  #latestList: LinkedSet<Linked> | undefined = undefined;
   #isClosed = false;
 
   constructor(bus: InProcessBus) {
@@ -65,13 +76,14 @@ export class InProcessTransport implements Transport {
       const hint = nearestOperation(operationId, this.#bus.peers.specs(), frame.identity);
       throw operationNotFound(operationId, hint);
     }
-    if (frame instanceof LocalRequest) return this.#connect(server, frame, server.onRequest, onReply);
-    const own = guardFrames(frame, onReply, server.onRequest);
-    return this.#connect(server, own.request, own.onRequest, own.onReply);
+    if (!(frame instanceof OpenCall)) return this.#requestGuarded(server, frame, onReply);
+    frame.server = server.owner;
+    if (frame.owner !== this.#latestList) this.#track(frame);
+    return server.onRequest(frame, onReply, frame.identity);
   }
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
-    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    this.#assertOpen();
     const own = { owner: this, onRequest };
     const { servers } = this.#bus;
     for (const id of operationIds) servers.set(id, [...(servers.get(id) ?? []), own]);
@@ -81,7 +93,7 @@ export class InProcessTransport implements Transport {
   }
 
   async serveUnlisted(onRequest: OnRequest): Promise<StopServing> {
-    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    this.#assertOpen();
     const own = { owner: this, onRequest };
     const bus = this.#bus;
     bus.unlisted = [...bus.unlisted, own];
@@ -91,7 +103,7 @@ export class InProcessTransport implements Transport {
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
-    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
+    this.#assertOpen();
     this.#bus.peers.announce(this.#peerId, specs);
   }
 
@@ -106,35 +118,79 @@ export class InProcessTransport implements Transport {
     for (const id of [...bus.servers.keys()]) this.#withdraw(id, ({ owner }) => owner === this);
     bus.unlisted = bus.unlisted.filter(({ owner }) => owner !== this);
     bus.peers.leave(this.#peerId);
+    const calls = Array.from(bus.callers, (caller) => caller.#openCalls()).flat();
+    const ownCalls = new Set(this.#openCalls());
+    bus.callers.delete(this);
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    const own = [...bus.open].filter(({ asker, server }) => asker === this || server === this);
-    for (const request of own) cut(request, error);
+    for (const call of calls) {
+      if (call.server !== this && !ownCalls.has(call)) continue;
+      call.toServer?.({ type: "call.aborted", requestId: call.requestId, reason: error.message });
+      call.receive(toFailedFrame(call.requestId, error));
+    }
   }
 
-  /** The calls that were asked here and have not ended. */
-  asked(): LocalRequest[] {
-    return [...this.#bus.open].filter(({ asker }) => asker === this);
+  /** Passes on a request that was not made by a `PendingRequestMap`. */
+  #requestGuarded(server: Server, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    const call = new GuardedCall(frame.requestId, onReply);
+    call.server = server.owner;
+    this.#guardedCalls.add(call);
+    this.#track(call);
+    call.toServer = server.onRequest(frame, (reply) => call.receive(reply), frame.identity);
+    return (followUp) => call.follow(followUp);
   }
 
-  #connect(
-    { owner }: Server,
-    request: LocalRequest,
-    onRequest: OnRequest,
-    onReply: (frame: ReplyFrame) => void,
-  ): SendFollowUp {
-    request.asker = this;
-    request.server = owner;
-    request.onReply = onReply;
-    this.#bus.open.add(request);
-    const toServer = onRequest(request, onReply, request.identity);
-    request.toServer = toServer;
-    return toServer;
+  /** Notes the list that a call is in, so that the call fails when a transport is closed. */
+  #track(call: OpenCall): void {
+    if (call.owner === undefined) return;
+    this.#latestList = call.owner;
+    this.#callLists.add(call.owner);
+    this.#bus.callers.add(this);
+  }
+
+  #openCalls(): OpenCall[] {
+    return Array.from(this.#callLists, (list) => [...list] as OpenCall[]).flat();
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
   }
 
   #withdraw(id: string, isGone: (server: Server) => boolean): void {
     const left = this.#bus.servers.get(id)?.filter((server) => !isGone(server)) ?? [];
     if (left.length === 0) this.#bus.servers.delete(id);
     else this.#bus.servers.set(id, left);
+  }
+}
+
+/** A call that passes no frame in either direction after its end, whatever its caller and server send. */
+class GuardedCall extends OpenCall {
+  readonly requestId: string;
+  readonly #onReply: (frame: ReplyFrame) => void;
+  #isOpen = true;
+
+  constructor(requestId: string, onReply: (frame: ReplyFrame) => void) {
+    super();
+    this.requestId = requestId;
+    this.#onReply = onReply;
+    this.server = undefined;
+    this.toServer = undefined;
+  }
+
+  receive(reply: ReplyFrame): void {
+    if (!this.#isOpen) return;
+    if (isLastReply(reply)) this.#end();
+    this.#onReply(reply);
+  }
+
+  follow(followUp: FollowUp): void {
+    if (!this.#isOpen) return;
+    if (followUp.type === "call.aborted") this.#end();
+    this.toServer?.(followUp);
+  }
+
+  #end(): void {
+    this.#isOpen = false;
+    this.unlink();
   }
 }
 

@@ -1,4 +1,3 @@
-export { createEventTargetTransport, EventTargetTransport } from "./event-target.ts";
-export { type EventTargetLike, isEventTargetLike } from "./event-target-like.ts";
-export { createInProcessTransport, InProcessBus, InProcessTransport } from "./in-process.ts";
-export { LocalRequest, toResponded } from "./local-request.ts";
+export { createEventTargetTransport } from "./event-target.ts";
+export { type EventTargetLike, isEventTargetLike } from "./event-target-state.ts";
+export { createInProcessTransport, InProcessBus } from "./in-process.ts";

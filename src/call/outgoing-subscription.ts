@@ -10,31 +10,30 @@ import {
   silentTooLong,
 } from "../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
-import { type Credit, OpenRequest, type RequestHost } from "./open-request.ts";
-import { badReply } from "./pending-call.ts";
-import type { SubscribeRequestOptions } from "./request-options.ts";
+import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
+import type { Credit, SubscribeRequestOptions } from "./request-frame.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
 const defaultCredit = 64;
-/** More values than this are not held for a consumer, whatever it asks for. */
+/** How many values are held for a consumer, whatever credit it requests. */
 const maxCredit = 1_000;
 const defaultCreditBytes = 1024 * 1024;
-/** A producer that measures values otherwise than this side is not cut off before it has sent so many times its credit. */
+/** The producer may measure values differently: it is cut off when it has sent this many times its credit in bytes. */
 const byteTolerance = 4;
 
 /**
- * The consumer's side of a subscription that travels. The request is sent with the first `next()`. The producer may be
- * ahead by as many values as it has credit for; those are held here, so memory is bounded.
+ * The consumer's iterator of a subscription over a transport. The request is sent with the first `next()`. The producer may
+ * be ahead by as many values as it has credit for; those are held here, so memory is bounded.
  */
-export class CallSubscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
+export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
   readonly #host: RequestHost;
   readonly #operationId: string;
   readonly #options: SubscribeRequestOptions | undefined;
   #input: unknown;
-  #stream: Stream | undefined = undefined;
+  #stream: StreamRequest | undefined = undefined;
   #isOver = false;
 
   constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeRequestOptions | undefined) {
@@ -55,14 +54,14 @@ export class CallSubscription implements AsyncIterableIterator<ResponseEnvelope,
   next(): Promise<Result> {
     if (this.#isOver) return Promise.resolve(done);
     const isFirst = this.#stream === undefined;
-    this.#stream ??= new Stream(this.#host, this.#operationId, this.#options);
+    this.#stream ??= new StreamRequest(this.#host, this.#operationId, this.#options);
     const result = this.#stream.pull();
     if (isFirst) this.#stream.open(this.#input);
     this.#input = undefined;
     return result;
   }
 
-  /** Ends the subscription and tells the producer. Resolves at once. */
+  /** Ends the subscription and notifies the producer. Resolves immediately. */
   async return(): Promise<Result> {
     this.#isOver = true;
     this.#stream?.leave();
@@ -75,32 +74,13 @@ export class CallSubscription implements AsyncIterableIterator<ResponseEnvelope,
   }
 }
 
-class IdleWatch extends Linked implements Expiring {
-  readonly #stream: Stream;
+/** Calls a function once its time is up, unless it is unlinked before. */
+class StreamTimer extends Linked implements Expiring {
+  readonly expire: () => void;
 
-  constructor(stream: Stream) {
+  constructor(expire: () => void) {
     super();
-    this.#stream = stream;
-  }
-
-  expire(): void {
-    this.#stream.giveUp(silentTooLong(this.#stream.operationId, this.#stream.idleTimeout));
-  }
-}
-
-/** Ends a subscription that no server has claimed within the default timeout. */
-class ClaimWatch extends Linked implements Expiring {
-  readonly #stream: Stream;
-
-  constructor(stream: Stream) {
-    super();
-    this.#stream = stream;
-  }
-
-  expire(): void {
-    const { operationId, requestId, host } = this.#stream;
-    if (host.transport.isClaimed?.(requestId) !== false) return;
-    this.#stream.giveUp(notClaimed(operationId, host.defaultTimeout));
+    this.expire = expire;
   }
 }
 
@@ -111,31 +91,35 @@ interface Held {
   readonly isDue: boolean;
 }
 
-class Stream extends OpenRequest {
+/** The request of a subscription, and the values that its consumer has not taken yet. */
+class StreamRequest extends OutgoingRequest {
   readonly #options: SubscribeRequestOptions | undefined;
   readonly #credit: Credit;
-  readonly #idle: IdleWatch | undefined;
-  #claim: ClaimWatch | undefined = undefined;
+  /** Runs while a consumer waits for a value. */
+  readonly #idleTimer: StreamTimer | undefined;
+  #claimTimer: StreamTimer | undefined = undefined;
   #values: Held[] = [];
   #heldBytes = 0;
   #waiters: Waiter[] = [];
-  /** An error that nobody was waiting for; comes after the values that came before it. */
+  /** An error that no `next()` was waiting for; it is reported after the values that came before it. */
   #failure: CallError | undefined = undefined;
   #nextSeq = 0;
-  /** Values that were taken and not yet told as credit. */
+  /** Number of values that were taken and not yet reported as credit. */
   #taken = 0;
-  /** Whether the producer waits to be told. */
-  #isDue = false;
+  /** Whether the producer waits for credit. */
+  #isCreditDue = false;
 
   constructor(host: RequestHost, operationId: string, options: SubscribeRequestOptions | undefined) {
     super(host, operationId, options?.onProgress);
     this.#options = options;
     const count = Math.min(Math.max(Math.trunc(options?.credit ?? defaultCredit) || 1, 1), maxCredit);
     this.#credit = { count, bytes: options?.creditBytes ?? defaultCreditBytes };
-    if (this.idleTimeout < Number.POSITIVE_INFINITY) this.#idle = new IdleWatch(this);
+    if (this.#idleTimeout < Number.POSITIVE_INFINITY) {
+      this.#idleTimer = new StreamTimer(() => this.abandon(silentTooLong(operationId, this.#idleTimeout)));
+    }
   }
 
-  get idleTimeout(): number {
+  get #idleTimeout(): number {
     return this.#options?.idleTimeout ?? Number.POSITIVE_INFINITY;
   }
 
@@ -146,15 +130,19 @@ class Stream extends OpenRequest {
     this.#awaitClaim();
   }
 
-  /** A transport that knows which requests are claimed cannot know of an operation that no server has. */
+  /** Where every peer receives every frame, a subscription that no server claims would wait forever. */
   #awaitClaim(): void {
     const { transport, defaultTimeout } = this.host;
-    if (!this.isOpen || transport.isClaimed?.(this.requestId) !== false) return;
+    const { broadcast } = transport;
+    if (broadcast === undefined || !this.isOpen || broadcast.isClaimed(this.requestId)) return;
     if (defaultTimeout === Number.POSITIVE_INFINITY) return;
-    this.#claim = new ClaimWatch(this);
-    expireAt(this.#claim, monotonicNow() + defaultTimeout);
+    this.#claimTimer = new StreamTimer(() => {
+      if (!broadcast.isClaimed(this.requestId)) this.abandon(notClaimed(this.operationId, defaultTimeout));
+    });
+    expireAt(this.#claimTimer, monotonicNow() + defaultTimeout);
   }
 
+  /** Resolves with the next value. */
   pull(): Promise<Result> {
     const held = this.#values.shift();
     if (held !== undefined) {
@@ -173,12 +161,12 @@ class Stream extends OpenRequest {
     });
   }
 
-  /** The consumer goes: a waiting `next()` gives done, and what is held is dropped. */
+  /** Ends the subscription for its consumer: a waiting `next()` resolves with done, and held values are dropped. */
   leave(): void {
     this.#values = [];
     this.#failure = undefined;
     if (!this.end()) return;
-    this.abandon("the consumer left");
+    this.sendAbort("the consumer left");
     this.#finish();
   }
 
@@ -194,14 +182,14 @@ class Stream extends OpenRequest {
     }
   }
 
-  #takeValue({ output: given, seq, creditDue }: CallResponded): void {
-    if (!this.host.isInProcess && !isResponseEnvelope(given)) {
-      return this.giveUp(badReply(this.operationId, "a value that is no envelope"));
-    }
-    const output = this.host.isInProcess ? given : restoreData(given);
-    if (seq !== undefined && seq !== this.#nextSeq) return this.giveUp(gap(this.operationId, this.#nextSeq, seq));
+  #takeValue({ output: received, seq, creditDue }: CallResponded): void {
+    const { sharesObjects } = this.host;
+    if (!sharesObjects && !isResponseEnvelope(received)) return this.abandon(notAnEnvelope(this.operationId));
+    const output = sharesObjects ? received : restoreData(received);
+    if (seq !== undefined && seq !== this.#nextSeq)
+      return this.abandon(streamGap(this.operationId, this.#nextSeq, seq));
     this.#nextSeq += 1;
-    this.#idle?.unlink();
+    this.#idleTimer?.unlink();
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter.resolve({ done: false, value: output });
@@ -209,63 +197,63 @@ class Stream extends OpenRequest {
       if (this.#waiters.length > 0) this.#awaitValue();
     } else if (!this.#hold(output, creditDue === true)) return;
     if (seq !== undefined) return;
-    this.end(); // the only one
+    this.end(); // a response without a number is the only one
     this.#finish();
   }
 
-  /** Keeps a value for the consumer. Ends the subscription when there are too many. */
+  /** Holds a value for the consumer. Ends the subscription when it exceeds the credit. */
   #hold(envelope: ResponseEnvelope, isDue: boolean): boolean {
     const { count, bytes: allowed } = this.#credit;
-    const most = byteTolerance * allowed;
-    if (this.#values.length >= count || this.#heldBytes > most) {
-      this.giveUp(overflow(this.operationId, this.#credit));
+    const maxBytes = byteTolerance * allowed;
+    if (this.#values.length >= count || this.#heldBytes > maxBytes) {
+      this.abandon(overflow(this.operationId, this.#credit));
       return false;
     }
-    const bytes = allowed === Number.POSITIVE_INFINITY ? 0 : roughSize(envelope.data, most + 1);
+    const bytes = allowed === Number.POSITIVE_INFINITY ? 0 : roughSize(envelope.data, maxBytes + 1);
     this.#heldBytes += bytes;
     this.#values.push({ envelope, bytes, isDue });
     return true;
   }
 
   protected fail(error: CallError): void {
-    this.#idle?.unlink();
-    // What the producer itself ends with comes after its values; what was decided here does not wait for them.
+    this.#idleTimer?.unlink();
     const waiter = this.#waiters.shift();
     if (waiter === undefined) this.#failure = error;
     else waiter.reject(error);
     this.#finish();
   }
 
-  override giveUp(error: CallError): void {
+  override abandon(error: CallError): void {
     if (this.isOpen) this.#values = [];
-    super.giveUp(error);
+    super.abandon(error);
   }
 
   #finish(): void {
-    this.#idle?.unlink();
-    this.#claim?.unlink();
+    this.#idleTimer?.unlink();
+    this.#claimTimer?.unlink();
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.resolve(done);
   }
 
   #awaitValue(): void {
-    const idle = this.#idle;
-    if (idle !== undefined && idle.owner === undefined) expireAt(idle, monotonicNow() + this.idleTimeout);
+    const timer = this.#idleTimer;
+    if (timer !== undefined && timer.owner === undefined) expireAt(timer, monotonicNow() + this.#idleTimeout);
   }
 
-  /** Half of the credit at a time, so that a frame of credit goes with many values, or when the producer needs it. */
+  /** Reports credit when half of it is used, so that one frame covers many values, or when the producer waits for it. */
   #repay(isDue: boolean): void {
     this.#taken += 1;
-    if (isDue) this.#isDue = true;
+    if (isDue) this.#isCreditDue = true;
     this.onReady();
   }
 
   protected override onReady(): void {
-    if (!this.isOpen || (!this.#isDue && this.#taken * 2 < this.#credit.count)) return;
-    if (!this.creditMore(this.#taken)) return;
+    if (!this.isOpen || (!this.#isCreditDue && this.#taken * 2 < this.#credit.count)) return;
+    if (this.toServer === undefined) return;
+    this.toServer({ type: "call.credited", requestId: this.requestId, count: this.#taken });
     this.#taken = 0;
-    this.#isDue = false;
+    this.#isCreditDue = false;
   }
 }
 
@@ -274,9 +262,9 @@ function notClaimed(operationId: string, milliseconds: number): CallError {
   return new CallError("TIMEOUT", message, { operationId }, { retryable: true, mayHaveRun: false });
 }
 
-function gap(operationId: string, expected: number, came: number): CallError {
-  const message = `Values of "${operationId}" were lost: number ${came} came where ${expected} was due.`;
-  return new CallError("STREAM_GAP", message, { operationId, expected, came }, { retryable: true });
+function streamGap(operationId: string, expected: number, received: number): CallError {
+  const message = `Values of "${operationId}" were lost: number ${received} arrived instead of ${expected}.`;
+  return new CallError("STREAM_GAP", message, { operationId, expected, received }, { retryable: true });
 }
 
 function overflow(operationId: string, { count, bytes }: Credit): CallError {

@@ -147,12 +147,12 @@ const failures: Record<string, [PendingRequestMapOptions["sign"], string, string
   "gives no text": [
     (async () => undefined) as never,
     "EXECUTION_ERROR",
-    'The identity of a call to "test.echo" could not be signed: sign gave no text',
+    'The identity of a call to "test.echo" could not be signed: sign did not return a string',
   ],
   "gives nothing at all": [
     (() => undefined) as never,
     "EXECUTION_ERROR",
-    'The identity of a call to "test.echo" could not be signed: sign gave no text',
+    'The identity of a call to "test.echo" could not be signed: sign did not return a string',
   ],
 };
 
@@ -203,7 +203,7 @@ test("an identity is a claim only where the caller trusts the bus", async () => 
   expect(trusting.requests[0]!.frame.identity).toEqual(ada);
   expect(doubting.requests.map(({ frame }) => "identity" in frame)).toEqual([false, false]);
   expect(warnings).toHaveLength(1);
-  expect(warnings[0]).toMatch(/over by hand does not travel.*`sign`.*`trustedBus: true`/);
+  expect(warnings[0]).toMatch(/over by hand is not sent.*`sign`.*`trustedBus: true`/);
   await Promise.all([trusting.calls.close(), doubting.calls.close()]);
 });
 

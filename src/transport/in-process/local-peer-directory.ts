@@ -5,26 +5,28 @@ import type { PeerEvent, Unsubscribe } from "../transport.ts";
 
 const log = logger("transport");
 
-/** Where the peers of one process read what the others serve. */
-export class PeerBoard {
+/** What each peer of one process serves. */
+export class LocalPeerDirectory {
   readonly #announced = new Map<string, readonly OperationSpec[]>();
-  /** What ends the watching of each peer. */
+  /** The functions that end the subscriptions of each peer. */
   readonly #stops = new Map<string, Set<Unsubscribe>>();
-  readonly #events = new Emitter<PeerEvent>((error) => log.error("A listener to peers threw: {error}", { error }));
+  readonly #events = new Emitter<PeerEvent>((error) =>
+    log.error("A listener of peer events threw: {error}", { error }),
+  );
 
-  /** Says what a peer serves, in place of what it said before. Nothing means that it left. */
+  /** Sets what a peer serves, in place of what it announced before. An empty list means that it left. */
   announce(peerId: string, specs: readonly OperationSpec[]): void {
     if (specs.length === 0) return this.#withdraw(peerId);
     this.#announced.set(peerId, specs);
     this.#events.emit({ type: "peer.announced", peerId, specs });
   }
 
-  /** All that is announced. */
+  /** The specs that all peers announce. */
   *specs(): Iterable<OperationSpec> {
     for (const specs of this.#announced.values()) yield* specs;
   }
 
-  /** Hears of all peers but the one that watches: first those that are there. */
+  /** Reports all peers except `ownId`: first those that are present, then changes. */
   watch(ownId: string, listener: (event: PeerEvent) => void): Unsubscribe {
     const stops = this.#stops.get(ownId) ?? new Set();
     const off = this.#events.on((event) => {
@@ -42,7 +44,7 @@ export class PeerBoard {
     return stop;
   }
 
-  /** A peer is gone: it serves nothing and hears nothing. */
+  /** Removes a peer, and ends its subscriptions. */
   leave(peerId: string): void {
     for (const stop of this.#stops.get(peerId) ?? []) stop();
     this.#stops.delete(peerId);

@@ -1,0 +1,344 @@
+import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
+import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
+import { notify } from "../internal/emitter.ts";
+import { Linked, type LinkedSet } from "../internal/linked-set.ts";
+import { logger } from "../internal/log.ts";
+import { nextRequestId, randomRequestId } from "../internal/request-id.ts";
+import {
+  aborted,
+  CallError,
+  checkCallOptions,
+  checkPastDeadline,
+  type Identity,
+  isResponseEnvelope,
+  limitExceeded,
+  mapError,
+  operationNotFound,
+  type ResponseEnvelope,
+  restoreData,
+  timedOut,
+  toIdentity,
+} from "../operation/index.ts";
+import {
+  type CallCompleted,
+  type CallFailed,
+  type CallRequested,
+  type CallResponded,
+  OpenCall,
+  type ReplyFrame,
+  type SendFollowUp,
+  type Transport,
+} from "../transport/transport.ts";
+import {
+  type CallRequestOptions,
+  type Credit,
+  describeCall,
+  type ForwardedOptions,
+  type SignIdentity,
+  signRequest,
+} from "./request-frame.ts";
+
+const log = logger("call");
+
+/** What the requests of one `PendingRequestMap` share. */
+export interface RequestHost {
+  readonly transport: Transport;
+  /** Requests that have not ended. */
+  readonly open: LinkedSet<OutgoingRequest>;
+  /** Number of members of `open`. */
+  size: number;
+  readonly maxPending: number;
+  /** For calls without a deadline, in ms. */
+  readonly defaultTimeout: number;
+  /** Whether requests carry the default timeout too, so that the server stops even if the abort is lost. */
+  readonly sendsDefaultTimeout: boolean;
+  /** Whether only the server of a request can reply to it, so that ids need not be random. */
+  readonly authenticatesReplies: boolean;
+  /** Whether frames are handed over by reference: requests need no copy, and replies no check. */
+  readonly sharesObjects: boolean;
+  /** Whether requests carry the identity of their call. */
+  readonly claimsIdentity: boolean;
+  /** Creates the tokens of calls that have an identity and no token. */
+  readonly sign: SignIdentity | undefined;
+  /** Whether the warning was logged that identities are not sent. */
+  hasWarned: boolean;
+  /** Number of replies that arrived for requests that had ended. */
+  ignored: number;
+  isClosed: boolean;
+}
+
+/** Ends a request at its deadline, or when a signal fires. */
+class EndTrigger extends Linked implements Expiring, AbortListener {
+  readonly #request: OutgoingRequest;
+
+  constructor(request: OutgoingRequest) {
+    super();
+    this.#request = request;
+  }
+
+  expire(): void {
+    const { operationId, isSent } = this.#request;
+    this.#request.abandon(timedOut(operationId, isSent));
+  }
+
+  abort(reason: unknown): void {
+    const { operationId, isSent } = this.#request;
+    this.#request.abandon(aborted(operationId, reason, isSent));
+  }
+}
+
+/**
+ * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or with its map. Where frames are
+ * handed over by reference, it is also the frame, so that a call needs one object.
+ */
+export abstract class OutgoingRequest extends OpenCall implements CallRequested {
+  // Assigned in the constructor: with class fields an object of this hierarchy takes twice as long to create (decision 009).
+  declare readonly type: "call.requested";
+  declare readonly operationId: string;
+  declare input: unknown;
+  declare parentRequestId?: string;
+  declare rootRequestId?: string;
+  declare depth?: number;
+  declare timeout: number | undefined;
+  declare token?: string;
+  declare identity: Identity | undefined;
+  declare metadata: Record<string, unknown> | undefined;
+  declare isRemote?: boolean;
+  declare credit?: number;
+  declare creditBytes?: number;
+  declare readonly host: RequestHost;
+  declare isOpen: boolean;
+  declare isSent: boolean;
+  declare private id: string | undefined;
+  declare private readonly onProgress: CallRequestOptions["onProgress"];
+  declare private deadline: EndTrigger | undefined;
+  declare private signal: EndTrigger | undefined;
+
+  constructor(host: RequestHost, operationId: string, onProgress: CallRequestOptions["onProgress"]) {
+    super();
+    this.server = undefined;
+    this.toServer = undefined;
+    this.type = "call.requested";
+    this.id = host.authenticatesReplies ? undefined : randomRequestId();
+    this.operationId = operationId;
+    this.input = undefined;
+    this.identity = undefined;
+    this.metadata = undefined;
+    this.timeout = undefined;
+    this.host = host;
+    this.isOpen = true;
+    this.isSent = false;
+    this.onProgress = onProgress;
+    this.deadline = undefined;
+    this.signal = undefined;
+    host.size += 1;
+    host.open.add(this);
+  }
+
+  /** Generated when it is first read: most calls in process end without that. */
+  get requestId(): string {
+    this.id ??= nextRequestId();
+    return this.id;
+  }
+
+  /** Handles a reply other than progress. Only called while the request is open. */
+  protected abstract take(frame: CallResponded | CallCompleted | CallFailed): void;
+  /** Reports an error to the caller. Called once, when the request has ended. */
+  protected abstract fail(error: CallError): void;
+  /** Called when the transport can send further frames of this request. */
+  protected onReady?(): void;
+
+  /** Sends the request. Does not throw. */
+  send(input: unknown, options: ForwardedOptions | undefined, defaultTimeout: number, credit?: Credit): void {
+    const { host, operationId } = this;
+    try {
+      if (host.isClosed) throw mapClosed(false);
+      if (host.size > host.maxPending) {
+        throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
+      }
+      if (typeof operationId !== "string") throw operationNotFound("(not a string)");
+      const frame: CallRequested = host.sharesObjects
+        ? this
+        : { type: "call.requested", requestId: this.requestId, operationId, input };
+      frame.input = input;
+      if (credit !== undefined) {
+        frame.credit = credit.count;
+        if (credit.bytes !== Number.POSITIVE_INFINITY) frame.creditBytes = credit.bytes;
+      }
+      if (options !== undefined && options !== null) this.#sendWith(frame, options, defaultTimeout);
+      else {
+        if (defaultTimeout !== Number.POSITIVE_INFINITY) this.#watch(frame, undefined, undefined, defaultTimeout);
+        this.#transmit(frame);
+      }
+    } catch (error) {
+      this.close(mapError(error));
+    }
+  }
+
+  receive(frame: ReplyFrame): void {
+    if (!this.isOpen) {
+      this.host.ignored += 1;
+      return;
+    }
+    if (frame.type !== "call.progressed") return this.take(frame);
+    const listener = this.onProgress;
+    if (listener !== undefined) notify(() => listener(frame.progress), reportProgressListener);
+  }
+
+  /** Ends the request. True for the first call. */
+  protected end(): boolean {
+    if (!this.isOpen) return false;
+    this.isOpen = false;
+    this.host.size -= 1;
+    this.unlink();
+    this.deadline?.unlink();
+    this.signal?.unlink();
+    return true;
+  }
+
+  /** Ends the request with an error that the server knows of. */
+  close(error: CallError): void {
+    if (this.end()) this.fail(error);
+  }
+
+  /** Ends the request with an error that the server does not know of, and notifies the server. */
+  abandon(error: CallError): void {
+    if (!this.end()) return;
+    this.sendAbort(error.code);
+    this.fail(error);
+  }
+
+  /** Notifies the server that the caller reads no further reply. */
+  protected sendAbort(reason: string): void {
+    this.toServer?.({ type: "call.aborted", requestId: this.requestId, reason });
+  }
+
+  #sendWith(frame: CallRequested, options: ForwardedOptions, defaultTimeout: number): void {
+    const { host } = this;
+    const identity = toIdentity(options.identity);
+    describeCall(frame, options, host.claimsIdentity ? identity : undefined);
+    if (host.sharesObjects && options.isRemote === true) frame.isRemote = true;
+    this.#watch(frame, options.deadline, options.signal, defaultTimeout);
+    if (host.sharesObjects || identity === undefined || frame.token !== undefined) return this.#transmit(frame);
+    if (host.sign !== undefined) return this.#sign(frame, host.sign, identity);
+    if (!host.claimsIdentity) warnOfIdentity(host);
+    this.#transmit(frame);
+  }
+
+  #sign(frame: CallRequested, sign: SignIdentity, identity: Identity): void {
+    const signing = signRequest(sign, identity, frame);
+    if (signing === undefined) return this.#transmit(frame);
+    const transmit = () => {
+      if (this.isOpen) this.#transmit(frame);
+    };
+    signing.then(transmit).catch((error) => this.close(mapError(error)));
+  }
+
+  #transmit(frame: CallRequested): void {
+    this.isSent = true;
+    const sent = this.host.transport.request(this.operationId, frame, (reply) => this.receive(reply));
+    if (typeof sent === "function") this.#onSent(sent);
+    else
+      sent.then(
+        (toServer) => this.#onSent(toServer),
+        (error) => this.close(mapError(error)),
+      );
+  }
+
+  #onSent(toServer: SendFollowUp): void {
+    this.toServer = toServer;
+    if (this.isOpen) this.onReady?.();
+    // Abandoned before the transport was ready. After a last reply the server ignores it.
+    else this.sendAbort("abandoned");
+  }
+
+  #watch(
+    frame: CallRequested,
+    deadline: number | undefined,
+    signal: AbortSignal | undefined,
+    defaultTimeout: number,
+  ): void {
+    const { operationId } = this;
+    const invalid = checkCallOptions(operationId, deadline, signal);
+    if (invalid !== undefined) throw invalid;
+    if (signal?.aborted) throw aborted(operationId, signal.reason, false);
+    const now = deadline === undefined && defaultTimeout === Number.POSITIVE_INFINITY ? 0 : Date.now();
+    const end = deadline ?? now + defaultTimeout;
+    if (end !== Number.POSITIVE_INFINITY) {
+      if (end <= now) throw checkPastDeadline(operationId, end) ?? timedOut(operationId, false);
+      if (deadline !== undefined || this.host.sendsDefaultTimeout) frame.timeout = end - now;
+      this.deadline = new EndTrigger(this);
+      expireAt(this.deadline, toMonotonic(end, now));
+    }
+    if (signal === undefined) return;
+    this.signal = new EndTrigger(this);
+    listenForAbort(signal, this.signal);
+  }
+}
+
+/** A call of a query or mutation: waits for its only response. */
+export class OutgoingCall extends OutgoingRequest {
+  declare private readonly resolve: (envelope: ResponseEnvelope) => void;
+  declare private readonly reject: (error: CallError) => void;
+
+  constructor(
+    host: RequestHost,
+    operationId: string,
+    onProgress: CallRequestOptions["onProgress"],
+    resolve: (envelope: ResponseEnvelope) => void,
+    reject: (error: CallError) => void,
+  ) {
+    super(host, operationId, onProgress);
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  protected take(frame: CallResponded | CallCompleted | CallFailed): void {
+    switch (frame.type) {
+      case "call.responded": {
+        const { sharesObjects } = this.host;
+        if (!sharesObjects && !isResponseEnvelope(frame.output)) return this.abandon(notAnEnvelope(this.operationId));
+        this.end();
+        if (frame.seq !== undefined) this.sendAbort("one response was requested");
+        this.resolve(sharesObjects ? frame.output : restoreData(frame.output));
+        return;
+      }
+      case "call.error":
+        return this.close(CallError.fromJSON(frame));
+      case "call.completed":
+        return this.close(invalidReply(this.operationId, "the call was completed without a response"));
+    }
+  }
+
+  protected fail(error: CallError): void {
+    this.reject(error);
+  }
+}
+
+/** `UNAVAILABLE`: the map of a call was closed. */
+export function mapClosed(mayHaveRun: boolean): CallError {
+  return new CallError("UNAVAILABLE", "The PendingRequestMap is closed.", undefined, { retryable: true, mayHaveRun });
+}
+
+/** `BAD_RESPONSE`: a response is not an envelope. */
+export function notAnEnvelope(operationId: string): CallError {
+  return invalidReply(operationId, "the response is not an envelope");
+}
+
+function invalidReply(operationId: string, reason: string): CallError {
+  return new CallError("BAD_RESPONSE", `Invalid reply to "${operationId}": ${reason}.`, { operationId });
+}
+
+/** Logged once per map: without it, a missing identity would be searched for at the server. */
+function warnOfIdentity(host: RequestHost): void {
+  if (host.hasWarned) return;
+  host.hasWarned = true;
+  log.warn(
+    "The identity of calls over {transport} is not sent, so the server sees no caller. Pass `sign` to the PendingRequestMap to prove it, or `trustedBus: true` at both ends where every peer on the bus may claim any identity.",
+    { transport: host.transport.name },
+  );
+}
+
+function reportProgressListener(error: unknown): void {
+  log.error("A progress listener threw: {error}", { error });
+}

@@ -1,0 +1,113 @@
+import { monotonicNow } from "../internal/deadlines.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, type Identity, mapError, type Progress, timedOut } from "../operation/index.ts";
+import type { CallRequested } from "../transport/transport.ts";
+
+/** Options of a call over a transport. */
+export interface CallRequestOptions {
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The frame carries the time left. */
+  deadline?: number | undefined;
+  /** Passed to `authenticate` of the server. */
+  token?: string | undefined;
+  /**
+   * On whose behalf the call is made. Trusted in process; elsewhere it is turned into a token by the map's `sign`, or sent as
+   * a claim where both ends set `trustedBus`, or not sent.
+   */
+  identity?: Identity | undefined;
+  /** Passed to the handler as `context.metadata`. */
+  metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** Aborts the call, which then fails with `ABORTED`; the server is notified. */
+  signal?: AbortSignal | undefined;
+  /** The call whose handler makes this one. */
+  parentRequestId?: string | undefined;
+  /** Receives what the handler reports with `context.progress()`. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** Options that an imported operation adds for the call that it forwards. */
+export interface ForwardedOptions extends CallRequestOptions {
+  rootRequestId?: string | undefined;
+  depth?: number | undefined;
+  credit?: number | undefined;
+  creditBytes?: number | undefined;
+  isRemote?: boolean | undefined;
+}
+
+/** Options of a subscription over a transport. */
+export interface SubscribeRequestOptions extends CallRequestOptions {
+  /** Maximum wait for a value, in ms, before the subscription fails with `TIMEOUT`; `Infinity` for no limit. @default no limit */
+  idleTimeout?: number | undefined;
+  /** How many values the producer may be ahead of the consumer, at least 1; at most 1,000 are held. @default 64 */
+  credit?: number | undefined;
+  /**
+   * How many bytes of values, roughly, the producer may be ahead of the consumer, at least 1; `Infinity` for no limit. One
+   * value may exceed it, so that large ones pass one at a time. @default 1 MiB
+   */
+  creditBytes?: number | undefined;
+}
+
+/** How far the producer of a subscription may be ahead of its consumer. */
+export interface Credit {
+  /** In values. */
+  readonly count: number;
+  /** In bytes; `Infinity` for no limit. */
+  readonly bytes: number;
+}
+
+/**
+ * Returns the token that proves to the server on whose behalf a call is made. Receives the request as it will be sent, so
+ * that the token can be limited to this one call. Throwing, or rejecting, fails the call before it is sent.
+ */
+export type SignIdentity = (identity: Identity, request: Readonly<CallRequested>) => string | Promise<string>;
+
+/** Writes the options of a call into its request. `identity` is the one that the request carries. */
+export function describeCall(frame: CallRequested, options: ForwardedOptions, identity: Identity | undefined): void {
+  const { parentRequestId, rootRequestId, depth, token, metadata } = options;
+  if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
+  if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
+  if (depth !== undefined) frame.depth = depth;
+  if (token !== undefined) frame.token = token;
+  if (identity !== undefined) frame.identity = identity;
+  if (metadata !== undefined) frame.metadata = metadata;
+}
+
+/**
+ * Writes the token of an identity into a request, and subtracts the time that this took from the time left. Throws or rejects
+ * with a `CallError` when `sign` fails or the time is up.
+ */
+export function signRequest(sign: SignIdentity, identity: Identity, frame: CallRequested): void | Promise<void> {
+  let token: string | Promise<string>;
+  try {
+    token = sign(identity, frame);
+  } catch (error) {
+    throw notSigned(frame, error);
+  }
+  if (typeof token === "string") frame.token = token;
+  else return writeToken(frame, token);
+}
+
+async function writeToken(frame: CallRequested, signing: unknown): Promise<void> {
+  const startedAt = monotonicNow();
+  let token: unknown;
+  try {
+    token = await signing;
+  } catch (error) {
+    throw notSigned(frame, error);
+  }
+  if (typeof token !== "string") throw notSigned(frame, new TypeError("sign did not return a string"));
+  frame.token = token;
+  if (frame.timeout === undefined) return;
+  frame.timeout -= monotonicNow() - startedAt;
+  if (frame.timeout <= 0) throw timedOut(frame.operationId, false);
+}
+
+/** The error of `sign` with the operation in its message. The request was not sent. */
+function notSigned({ operationId }: CallRequested, error: unknown): CallError {
+  const { code, message, details, retryable } = mapError(error);
+  return new CallError(
+    code,
+    `The identity of a call to ${quote(operationId)} could not be signed: ${message}`,
+    details,
+    { cause: error, retryable, mayHaveRun: false },
+  );
+}
