@@ -5,7 +5,7 @@ import { subpaths } from "./scripts/subpaths.ts";
 const config: KnipConfig = {
   entry: [
     ...subpaths.map(({ entry }) => `src/${entry}.ts`),
-    "{src,test,docs,scripts}/**/*.{test,test-d,examples}.ts",
+    "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
     "examples/*/main.ts",
     "benches/*.bench.ts",
     "scripts/*.ts",

@@ -1,36 +1,54 @@
 /**
- * Runs every `examples/<story>/main.ts` and every `<file>.examples.ts`. An example checks itself and exits non-zero
- * when something is wrong.
+ * `npm run examples`: runs every `examples/<name>/main.ts`. An example checks itself and exits non-zero when something is
+ * wrong. With `--docs` it also compares the pages with the code and the output of the examples, as `docs:check` does.
+ * `npm run examples -- <name> [arguments]` runs one example in the terminal. Brokers are started as needed.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { resolve } from "node:path";
-import { runProgram } from "./run-program.ts";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { checkPages } from "./docs/pages.ts";
+import { ExampleRunner, listExamples, programOf } from "./examples.ts";
 import { root } from "./subpaths.ts";
 
-/** What an example is also asked for, so that nothing of it goes unrun. */
-const moreArguments: Record<string, string[]> = { "examples/tour/main.ts": ["--nats", "--redis"] };
-const programs = [...find("examples", /^[^/]+\/main\.ts$/), ...find("src", /\.examples\.ts$/)];
-let passed = 0;
-let failed = 0;
-for (const path of programs) {
-  const started = performance.now();
-  const { exitCode, stdout, stderr } = await runProgram(path, moreArguments[path]);
-  const took = `${Math.round(performance.now() - started)} ms`;
-  if (exitCode === 0) {
-    passed++;
-    console.log(`✓ ${path} (${took})`);
-  } else {
-    failed++;
-    console.log(`✗ ${path} ended with ${exitCode ?? "a time-out"} (${took})\n${stdout}${stderr}`);
-  }
-}
-console.log(`\n${passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+const [name, ...args] = process.argv.slice(2);
+await using runner = new ExampleRunner();
+if (name === undefined || name === "--docs") process.exitCode = await runAll(name === "--docs");
+else process.exitCode = await runOne(name);
 
-function find(folder: string, pattern: RegExp): string[] {
-  if (!existsSync(resolve(root, folder))) return [];
-  return readdirSync(resolve(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => pattern.test(name))
-    .map((name) => `${folder}/${name}`)
-    .sort();
+async function runAll(withDocs: boolean): Promise<number> {
+  const count = { passed: 0, failed: 0 };
+  await runner.runAll(listExamples().map(programOf), (path, result) => {
+    if (result.skipped !== undefined) return console.log(`- ${path} is skipped: ${result.skipped} is missing`);
+    const took = `${Math.round(result.durationMs)} ms`;
+    if (result.exitCode === 0) {
+      count.passed++;
+      console.log(`✓ ${path} (${took})`);
+    } else {
+      count.failed++;
+      const reason =
+        result.exitCode === undefined ? "was stopped after the time limit" : `exited with ${result.exitCode}`;
+      console.log(`✗ ${path} ${reason} (${took})\n${result.stdout}${result.stderr}`);
+    }
+  });
+  if (withDocs) {
+    const pages = await checkPages(runner);
+    count.passed += pages.passed;
+    count.failed += pages.failed;
+  }
+  console.log(`\n${count.passed} passed, ${count.failed} failed`);
+  return count.failed === 0 ? 0 : 1;
+}
+
+async function runOne(example: string): Promise<number> {
+  const known = listExamples();
+  if (!known.includes(example)) {
+    console.error(`No example is called "${example}". Examples: ${known.join(", ")}.`);
+    return 2;
+  }
+  const prepared = await runner.prepare(example, args);
+  if ("missing" in prepared) return 1; // the reason was printed
+  const program = ["--import", "tsx", programOf(example), ...args];
+  const child = spawn(process.execPath, program, { cwd: root, env: prepared.env, stdio: "inherit" });
+  process.on("SIGINT", () => {}); // Ctrl-C also reaches the example; brokers are stopped after it
+  const [exitCode] = await once(child, "close");
+  return exitCode ?? 1;
 }

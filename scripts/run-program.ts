@@ -8,11 +8,22 @@ export interface ProgramResult {
   stderr: string;
 }
 
-/** Runs one TypeScript program on the sources, as `npx tsx <path>` would, without colours. Waits at most five minutes. */
-export function runProgram(path: string, args: readonly string[] = []): Promise<ProgramResult> {
-  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined };
+/** The time limit of a program in ms. Examples take a few seconds. */
+const timeoutMs = 120_000;
+
+/** Runs one TypeScript program on the sources, as `npx tsx <path>` would, without colours. */
+export function runProgram(
+  path: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<ProgramResult> {
+  const options = {
+    cwd: root,
+    env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined },
+    timeout: timeoutMs,
+    maxBuffer: 16 * 1024 * 1024,
+  };
   return new Promise((resolve) => {
-    const options = { cwd: root, env, timeout: 300_000, maxBuffer: 16 * 1024 * 1024 };
     execFile(process.execPath, ["--import", "tsx", path, ...args], options, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : undefined;
       resolve({ exitCode, stdout, stderr });

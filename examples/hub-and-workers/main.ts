@@ -1,14 +1,11 @@
+/** Needs a NATS server, at `NATS_URL` or on 127.0.0.1:4222. `npm run examples -- hub-and-workers` starts one. */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { startNATS } from "../../test/services/nats.ts";
 
-const server = await startNATS();
-if (server === undefined) process.exit(0);
-const servers = `127.0.0.1:${server.port}`;
 const startWorker = async () => {
-  const worker = fork(fileURLToPath(new URL("worker.ts", import.meta.url)), { env: { ...process.env, NATS: servers } });
+  const worker = fork(fileURLToPath(new URL("worker.ts", import.meta.url)));
   await once(worker, "message");
   return worker;
 };
@@ -18,7 +15,7 @@ const workers = await Promise.all([startWorker(), startWorker()]);
 import { importPeers, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 
-const calls = new PendingRequestMap(await createNATSTransport({ servers }));
+const calls = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
 const hub = new OperationRegistry();
 const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
 await hub.follow(importPeers(calls)); // what workers serve are operations of the hub, as long as they serve it
@@ -48,11 +45,10 @@ first.kill("SIGTERM");
 await once(first, "exit");
 
 const { data } = await calls.call<Resized>("image.resize", one);
-console.log(data.worker === second.pid ? "the other worker answers" : "nobody answers");
+console.log(data.worker === second.pid ? "the other worker responds" : "no worker responds");
 // #endregion stop
 assert.equal(data.worker, second.pid);
 
 second.kill("SIGTERM");
 await once(second, "exit");
 await calls.close();
-await server.close();

@@ -26,7 +26,7 @@ const resize = defineOperation({
 });
 
 const registry = createRegistry({ operations: [resize] });
-const serving = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS"] }));
+const serving = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
 const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
 await stop.ready;
 

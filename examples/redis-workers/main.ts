@@ -1,9 +1,7 @@
+/** Needs a Redis server, at `REDIS_URL` or on 127.0.0.1:6379. `npm run examples -- redis-workers` starts one. */
 import assert from "node:assert/strict";
-import { startRedis } from "../../test/services/redis.ts";
 
-const server = await startRedis();
-if (server === undefined) process.exit(0);
-const url = `redis://127.0.0.1:${server.port}`;
+const url = process.env["REDIS_URL"];
 
 // #region worker
 import {
@@ -51,4 +49,3 @@ assert.equal(gone.code, "UNAVAILABLE"); // a worker may be restarting; after thr
 
 await calls.close();
 await serving.close();
-await server.close();

@@ -1,9 +1,7 @@
+/** Needs a Redis server, at `REDIS_URL` or on 127.0.0.1:6379. `npm run examples -- signed-identity` starts one. */
 import assert from "node:assert/strict";
-import { startRedis } from "../../test/services/redis.ts";
 
-const server = await startRedis();
-if (server === undefined) process.exit(0);
-const url = `redis://127.0.0.1:${server.port}`;
+const url = process.env["REDIS_URL"];
 
 // #region keys
 import { generateKeyPair } from "jose";
@@ -107,4 +105,3 @@ assert.equal(await signOnce({ ...ada }), await signOnce(ada));
 
 await redis.close();
 await calls.close();
-await server.close();

@@ -5,8 +5,8 @@ const help = `Usage: npm start -- [options]
 Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
 calls through worker threads and a WebSocket. Stays on this machine, and checks itself.
 
-  --nats    also through a NATS server, which is started for it
-  --redis   also through a Redis server, likewise
+  --nats    also through a NATS server: the one at NATS_URL, or one that \`npm start\` starts for the tour
+  --redis   also through a Redis server: the one at REDIS_URL, or one that \`npm start\` starts for the tour
   --help    print this`;
 
 /** The ways that the calls of the tour shall take. Ends the program when it was asked for help, or wrongly. */

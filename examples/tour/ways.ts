@@ -11,8 +11,6 @@ import { createNATSTransport } from "@alkdev/operations/transport-nats";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
 import { createWorkerPool } from "@alkdev/operations/transport-worker";
-import { startNATS } from "../../test/services/nats.ts";
-import { startRedis } from "../../test/services/redis.ts";
 import { ada, guest } from "./people.ts";
 
 /** A way that calls can take from here to where the operations run. */
@@ -52,25 +50,15 @@ export const ways: Record<string, (registry: OperationRegistry, documentUrl: str
   },
 
   async nats(registry) {
-    const server = await startNATS();
-    if (server === undefined) throw new Error("There is no nats-server, and it could not be installed.");
-    const servers = `127.0.0.1:${server.port}`;
-    return throughBroker(registry, () => createNATSTransport({ servers }), server);
+    return throughBroker(registry, () => createNATSTransport({ servers: process.env["NATS_URL"] }));
   },
 
   async redis(registry) {
-    const server = await startRedis();
-    if (server === undefined) throw new Error("There is no redis-server, and it could not be installed.");
-    const url = `redis://127.0.0.1:${server.port}`;
-    return throughBroker(registry, () => createRedisTransport({ url }), server);
+    return throughBroker(registry, () => createRedisTransport({ url: process.env["REDIS_URL"] }));
   },
 };
 
-async function throughBroker(
-  registry: OperationRegistry,
-  connect: () => Promise<Transport>,
-  server: { close(): Promise<void> },
-): Promise<Way> {
+async function throughBroker(registry: OperationRegistry, connect: () => Promise<Transport>): Promise<Way> {
   const serving = trusting(await connect());
   await serving.handle(buildCallHandler({ registry, callMap: serving, trustedBus: true })).ready;
   const calls = trusting(await connect());
@@ -79,7 +67,6 @@ async function throughBroker(
     async close() {
       await calls.close();
       await serving.close();
-      await server.close();
     },
   };
 }

@@ -1,5 +1,3 @@
-import { runProgram } from "../run-program.ts";
-
 /** What differs from run to run: times, ids, durations, ports. */
 const volatile: Array<[RegExp, string]> = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "<uuid>"],
@@ -13,13 +11,6 @@ const volatile: Array<[RegExp, string]> = [
 export function isShownTruly(shown: string, output: string): boolean {
   const part = mask(shown);
   return part !== "" && `\n${mask(output)}\n`.includes(`\n${part}\n`);
-}
-
-/** Runs a program and gives what it printed. Throws when it exits with an error. */
-export async function readOutput(path: string): Promise<string> {
-  const { exitCode, stdout, stderr } = await runProgram(path);
-  if (exitCode !== 0) throw new Error(`${path} ended with ${exitCode ?? "a time-out"}: ${stderr.trim()}`);
-  return stdout.replace(/[ \t]+$/gm, "").trimEnd();
 }
 
 function mask(text: string): string {

@@ -14,7 +14,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-const sync = (text: string) => syncPage(root, "docs/page.md", text);
+const sync = (text: string) => syncPage(root, "docs/page.md", text, async () => "printed");
 
 test("a block is filled from its region", async () => {
   expect(await sync('```ts source="main.ts#call"\nold();\n```\n')).toEqual({

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { mapFences } from "./fences.ts";
 import { findBrokenLinks } from "./links.ts";
-import { isShownTruly, readOutput } from "./output.ts";
+import { isShownTruly } from "./output.ts";
 import { readRegion } from "./regions.ts";
 
 /** A page with its code blocks filled, and what is wrong with it, as `path:line: reason`. */
@@ -11,16 +11,24 @@ export interface SyncedPage {
   problems: string[];
 }
 
+/** Returns what a program printed, or `undefined` when it cannot run on this machine. Throws when it failed. */
+export type ReadOutput = (program: string) => Promise<string | undefined>;
+
 /** Fills the blocks of one page, whose path is relative to `root`, from the files that they name. */
-export async function syncPage(root: string, path: string, text: string): Promise<SyncedPage> {
+export async function syncPage(root: string, path: string, text: string, readOutput: ReadOutput): Promise<SyncedPage> {
   try {
-    return fillPage(root, path, text, await readOutputs(root, text));
+    return fillPage(root, path, text, await readOutputs(root, text, readOutput));
   } catch (error) {
     return { text, problems: [`${path}:${messageOf(error)}`] };
   }
 }
 
-function fillPage(root: string, path: string, text: string, outputs: Map<string, string | Error>): SyncedPage {
+function fillPage(
+  root: string,
+  path: string,
+  text: string,
+  outputs: Map<string, string | Error | undefined>,
+): SyncedPage {
   const problems: string[] = [];
   const filled = mapFences(text, ({ line, language, attributes, content }) => {
     try {
@@ -57,14 +65,31 @@ function readSource(root: string, source: string): string {
   }
 }
 
-async function readOutputs(root: string, text: string): Promise<Map<string, string | Error>> {
+/** Returns the programs whose output a page shows, without those that do not exist. */
+export function listPrograms(root: string, text: string): string[] {
+  return findPrograms(text).filter((path) => existsSync(resolve(root, path)));
+}
+
+function findPrograms(text: string): string[] {
   const programs = new Set<string>();
-  mapFences(text, ({ attributes: { output } }) => {
-    if (output !== undefined) programs.add(output);
-    return undefined;
-  });
-  const outputs = new Map<string, string | Error>();
-  for (const path of programs) {
+  try {
+    mapFences(text, ({ attributes: { output } }) => {
+      if (output !== undefined) programs.add(output);
+      return undefined;
+    });
+  } catch {
+    // a block without an end is reported with its page
+  }
+  return [...programs];
+}
+
+async function readOutputs(
+  root: string,
+  text: string,
+  readOutput: ReadOutput,
+): Promise<Map<string, string | Error | undefined>> {
+  const outputs = new Map<string, string | Error | undefined>();
+  for (const path of findPrograms(text)) {
     const missing = existsSync(resolve(root, path)) ? undefined : new Error(`there is no file ${path}`);
     outputs.set(path, missing ?? (await readOutput(path).catch((error: Error) => error)));
   }

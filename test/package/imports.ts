@@ -23,10 +23,10 @@ export interface Import {
 
 const sources = resolve(root, "src");
 
-/** The source files that are built, relative to `src/`; tests, examples and test helpers are left out. */
+/** The source files that are built, relative to `src/`; tests and their helpers are left out. */
 export function listSources(): string[] {
   return readdirSync(sources, { recursive: true, encoding: "utf8" })
-    .filter((file) => /\.ts$/.test(file) && !/\.(test|test-d|examples)\.ts$|(^|\/)testing\.ts$/.test(file))
+    .filter((file) => /\.ts$/.test(file) && !/\.(test|test-d)\.ts$|(^|\/)testing\.ts$/.test(file))
     .sort();
 }
 

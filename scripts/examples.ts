@@ -1,0 +1,90 @@
+import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { startNATS } from "../test/services/nats.ts";
+import type { Service } from "../test/services/process.ts";
+import { startRedis } from "../test/services/redis.ts";
+import { type ProgramResult, runProgram } from "./run-program.ts";
+import { root } from "./subpaths.ts";
+
+/** Brokers that examples connect to, with the environment variable that holds the address. */
+const brokers = {
+  nats: { start: startNATS, variable: "NATS_URL", scheme: "nats" },
+  redis: { start: startRedis, variable: "REDIS_URL", scheme: "redis" },
+};
+type BrokerName = keyof typeof brokers;
+
+/** The brokers of each example that always needs one. The tour needs those that its arguments name. */
+const brokersOf: Record<string, BrokerName[]> = {
+  "hub-and-workers": ["nats"],
+  "redis-workers": ["redis"],
+  "signed-identity": ["redis"],
+};
+
+/** The names of all examples: the folders of `examples/` that contain a `main.ts`. */
+export function listExamples(): string[] {
+  return readdirSync(resolve(root, "examples"), { recursive: true, encoding: "utf8" })
+    .flatMap((file) => /^([^/]+)\/main\.ts$/.exec(file)?.[1] ?? [])
+    .sort();
+}
+
+/** Returns the path of an example's program, relative to the root. */
+export function programOf(example: string): string {
+  return `examples/${example}/main.ts`;
+}
+
+/** What an example printed, and how long it took in ms. `skipped` names the broker that is not available. */
+export type ExampleResult = (ProgramResult & { durationMs: number; skipped?: undefined }) | { skipped: string };
+
+/** Runs examples, each at most once, with the brokers that they need. Brokers are started on first use. */
+export class ExampleRunner implements AsyncDisposable {
+  readonly #services = new Map<BrokerName, Promise<Service | undefined>>();
+  readonly #results = new Map<string, Promise<ExampleResult>>();
+
+  /** Runs the program at `path`, or returns the result of an earlier run. */
+  run(path: string): Promise<ExampleResult> {
+    const known = this.#results.get(path) ?? this.#start(path);
+    this.#results.set(path, known);
+    return known;
+  }
+
+  /** Runs programs side by side. Most of the time they wait or start up. */
+  async runAll(paths: readonly string[], onResult: (path: string, result: ExampleResult) => void): Promise<void> {
+    const waiting = [...paths];
+    const runNext = async (): Promise<void> => {
+      for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) onResult(path, await this.run(path));
+    };
+    await Promise.all(Array.from({ length: availableParallelism() + 1 }, runNext));
+  }
+
+  /** Returns the environment of an example, with the addresses of its brokers, or the name of a missing broker. */
+  async prepare(example: string, args: readonly string[]): Promise<{ env: NodeJS.ProcessEnv } | { missing: string }> {
+    const asked = (["nats", "redis"] as const).filter((name) => args.includes(`--${name}`));
+    const env: NodeJS.ProcessEnv = { ...process.env };
+    for (const name of new Set([...(brokersOf[example] ?? []), ...asked])) {
+      const { start, variable, scheme } = brokers[name];
+      if (env[variable]) continue;
+      const starting = this.#services.get(name) ?? start();
+      this.#services.set(name, starting);
+      const service = await starting;
+      if (service === undefined) return { missing: name };
+      env[variable] = `${scheme}://127.0.0.1:${service.port}`;
+    }
+    return { env };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const service of this.#services.values()) await (await service)?.close();
+  }
+
+  async #start(path: string): Promise<ExampleResult> {
+    const [, example = ""] = path.split("/");
+    // All of the tour runs, including the parts that have to be asked for.
+    const args = example === "tour" ? ["--nats", "--redis"] : [];
+    const prepared = await this.prepare(example, args);
+    if ("missing" in prepared) return { skipped: prepared.missing };
+    const started = performance.now();
+    const result = await runProgram(path, args, prepared.env);
+    return { ...result, durationMs: performance.now() - started };
+  }
+}
