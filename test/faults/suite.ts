@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import type { CallError } from "../../src/operation/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
-import type { BusOptions } from "../../src/transport/bus/index.ts";
+import type { BrokerOptions } from "../../src/transport/peer/index.ts";
 import type { Service } from "../services/process.ts";
 import { startProxy } from "../services/proxy.ts";
 import { type BrokerName, connectBroker } from "./brokers.ts";
@@ -17,7 +17,7 @@ const calmHeartbeat = 1_000;
 /** What must hold on every bus when processes, servers and networks fail. */
 export function describeFaults(broker: BrokerName, service: Service): void {
   const open: PendingRequestMap[] = [];
-  const connect = async (port = service.port, options: BusOptions = { heartbeat }) => {
+  const connect = async (port = service.port, options: BrokerOptions = { heartbeat }) => {
     const map = new PendingRequestMap(await connectBroker(broker, port, options));
     open.push(map);
     return map;

@@ -34,14 +34,13 @@ export const layers: Record<string, Layer> = {
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
   "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/peer": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
-  "transport/bus": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/nats": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/bus"],
+    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
     packages: ["@nats-io/transport-node"],
   },
   "transport/redis": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/bus"],
+    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
     packages: ["@redis/client"],
   },
   "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/peer"], packages: [] },

@@ -1,12 +1,18 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
 import { type CallError, isCallError, resolveDuration } from "../../operation/index.ts";
-import { type BusOptions, BusTransport, cannotConnect, credentialsRefused, resolveBusOptions } from "../bus/index.ts";
+import {
+  type BrokerOptions,
+  BrokerTransport,
+  cannotConnect,
+  credentialsRefused,
+  resolveBrokerOptions,
+} from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
-import { NATSEngine } from "./engine.ts";
+import { NATSAdapter } from "./adapter.ts";
 import { type OwnConnection, openConnection } from "./open-connection.ts";
 
 /** How calls travel over NATS. */
-export interface NATSTransportOptions extends BusOptions {
+export interface NATSTransportOptions extends BrokerOptions {
   /**
    * Where the servers are, such as `127.0.0.1:4222`; `tls://` insists on TLS. Users and passwords are not read from here
    * but from `connect`. @default 127.0.0.1:4222
@@ -37,18 +43,18 @@ export async function createNATSTransport(options: NATSTransportOptions = {}): P
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
   assertSubject("prefix", prefix);
   assertSubject("inboxPrefix", inboxPrefix);
-  const busOptions = resolveBusOptions(options);
+  const brokerOptions = resolveBrokerOptions(options);
   const own = connection === undefined ? await connect(options) : undefined;
   const used = connection ?? own!.connection;
-  const engineOptions = { prefix, inboxPrefix, destroy: own?.destroy };
-  let engine: NATSEngine | undefined;
-  let transport: BusTransport | undefined;
+  const adapterOptions = { prefix, inboxPrefix, destroy: own?.destroy };
+  let adapter: NATSAdapter | undefined;
+  let transport: BrokerTransport | undefined;
   try {
-    transport = new BusTransport((events) => {
-      engine = new NATSEngine(used, engineOptions, events);
-      return engine;
-    }, busOptions);
-    await engine!.ready();
+    transport = new BrokerTransport((events) => {
+      adapter = new NATSAdapter(used, adapterOptions, events);
+      return adapter;
+    }, brokerOptions);
+    await adapter!.ready();
     return transport;
   } catch (error) {
     await transport?.close();

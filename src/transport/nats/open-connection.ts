@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
-import { createSocketController } from "../bus/index.ts";
+import { createSocketController } from "../peer/index.ts";
 import { loadNATSClient } from "./load-client.ts";
 
 /** What the client exports and does not declare: how `connect()` builds a connection. */

@@ -114,6 +114,7 @@ export class ClockSync {
 
   /** How long a request has been on its way, in ms; `undefined` when its caller must confirm it first. */
   ageOf(clock: PeerClock, { sentAt }: StampedRequest, now: number): number | undefined {
+    if (sentAt === undefined) return 0;
     const age = clock.ageOf(sentAt, now);
     if (age === undefined || age > maxUnconfirmedMs) return undefined;
     if (clock.isDue(now)) this.ask(clock);

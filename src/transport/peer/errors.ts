@@ -1,9 +1,43 @@
 import { truncate } from "../../internal/text.ts";
-import { CallError } from "../../operation/index.ts";
+import { CallError, isCallError, unavailable } from "../../operation/index.ts";
 
-/** `UNAVAILABLE`: the connection that carries a call is lost. */
+/** `UNAVAILABLE`: the connection that carries a call is lost, to a peer or to the broker. */
 export function linkLost(transport: string, cause: Error | undefined, mayHaveRun: boolean): CallError {
   const reason = cause === undefined ? "it was closed" : truncate(cause.message, 400).replace(/\.$/, "");
   const message = `The connection of the ${transport} transport is lost: ${reason}.`;
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun, cause });
+}
+
+/** `UNAVAILABLE`: there is no connection to the broker now. Nothing was sent. */
+export function notConnected(transport: string, cause?: unknown): CallError {
+  return unavailable(`The server of the ${transport} transport`, { mayHaveRun: false, cause });
+}
+
+/** A `CallError` as it is, every other failure of an adapter as {@link notConnected}. */
+export function toAdapterError(transport: string, error: unknown): CallError {
+  return isCallError(error) ? error : notConnected(transport, error);
+}
+
+/** `UNAVAILABLE`: the worker that had taken a call is gone. */
+export function workerGone(operationId: string, mayHaveRun = true): CallError {
+  const message = `The worker that had taken "${operationId}" is gone.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun });
+}
+
+/** `UNAVAILABLE`: no worker has acknowledged a request within two heartbeats, and it was withdrawn. */
+export function unacknowledged(operationId: string, mayHaveRun: boolean): CallError {
+  const message = `No worker acknowledged "${operationId}" within two heartbeats, so the request was withdrawn.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun });
+}
+
+/** `UNAVAILABLE`: a request that another worker may have started reached a worker that must not run it again. */
+export function notMovable(operationId: string): CallError {
+  const message = `The worker of "${operationId}" was lost, and another one does not run it again.`;
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true });
+}
+
+/** `EXECUTION_ERROR`: every worker that took the request died before it replied. */
+export function poisonous(operationId: string): CallError {
+  const message = `"${operationId}" failed: every worker that took this request died with it.`;
+  return new CallError("EXECUTION_ERROR", message, { operationId }, { retryable: false, mayHaveRun: true });
 }

@@ -1,7 +1,7 @@
 import type * as Redis from "@redis/client";
 import { maxTimerDelay } from "../../internal/timers.ts";
 import { CallError, resolveDuration } from "../../operation/index.ts";
-import { cannotConnect, createSocketController, credentialsRefused } from "../bus/index.ts";
+import { cannotConnect, createSocketController, credentialsRefused } from "../peer/index.ts";
 import { isDenial } from "./errors.ts";
 
 const packageName = "@redis/client";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { logger } from "../../internal/log.ts";
-import { atMost } from "../bus/index.ts";
+import { settlesWithin } from "../../internal/wait.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, readEntries } from "./entries.ts";
 import { group } from "./keys.ts";
@@ -14,8 +14,10 @@ const log = logger("transport", "redis");
 const batch = { min: 2, max: 256 };
 /** How long, in ms, to wait before trying again. */
 const pause = 50;
+/** How long, in ms, to wait for a server that does not reply. */
+const maxWaitMs = 1_500;
 
-/** What a reader needs of its engine. */
+/** What a reader needs of its adapter. */
 export interface ReaderHost {
   readonly consumer: string;
   /** How long one read waits, in ms: what its connection is silent at most. */
@@ -72,7 +74,7 @@ export class Reader {
 
   /** Ends the read that is going on, which may wait for streams that changed. */
   async interrupt(): Promise<void> {
-    if (this.#turn !== undefined) await atMost(this.#unblock(this.#turn));
+    if (this.#turn !== undefined) await settlesWithin(maxWaitMs, this.#unblock(this.#turn));
   }
 
   async #unblock(turn: Promise<void>): Promise<void> {

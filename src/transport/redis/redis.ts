@@ -1,12 +1,12 @@
 import type { RedisClientOptions } from "@redis/client";
 import { resolveCount } from "../../operation/index.ts";
-import { type BusOptions, BusTransport, resolveBusOptions } from "../bus/index.ts";
+import { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
+import { RedisAdapter } from "./adapter.ts";
 import { connectFirst, createClientMaker, type RedisTemplate, toConnectError } from "./client.ts";
-import { RedisEngine } from "./engine.ts";
 
 /** How calls travel over Redis. */
-export interface RedisTransportOptions extends BusOptions {
+export interface RedisTransportOptions extends BrokerOptions {
   /** Where the server is, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default that of this machine */
   url?: string | undefined;
   /** What else the client is told: users, TLS, database. */
@@ -36,21 +36,21 @@ export interface RedisTransport extends Transport {
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations" } = options;
   assertPrefix(prefix);
-  const busOptions = resolveBusOptions(options);
-  const { heartbeat } = busOptions;
+  const brokerOptions = resolveBrokerOptions(options);
+  const { heartbeat } = brokerOptions;
   const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
   const createClient = await createClientMaker({ url, client, connect, heartbeat });
   const [commands, subscriber] = [createClient(), createClient()];
   await connectFirst([commands, subscriber], options);
-  let engine: RedisEngine | undefined;
-  const transport = new BusTransport((events) => {
+  let adapter: RedisAdapter | undefined;
+  const transport = new BrokerTransport((events) => {
     const database = commands.options?.database ?? 0;
-    const engineOptions = { prefix, database, heartbeat, maxQueued, createClient };
-    engine = new RedisEngine(commands, subscriber, engineOptions, events);
-    return engine;
-  }, busOptions);
+    const adapterOptions = { prefix, database, heartbeat, maxQueued, createClient };
+    adapter = new RedisAdapter(commands, subscriber, adapterOptions, events);
+    return adapter;
+  }, brokerOptions);
   try {
-    await engine!.ready();
+    await adapter!.ready();
   } catch (error) {
     await transport.close();
     throw toConnectError(options, error);

@@ -1,6 +1,7 @@
 import { logger } from "../../internal/log.ts";
+import { settlesWithin } from "../../internal/wait.ts";
 import { notServedNow } from "../../operation/index.ts";
-import { atMost, type Engine, type EngineEvents, type LongRequest, notConnected, workerGone } from "../bus/index.ts";
+import { type BrokerAdapter, type BrokerEvents, notConnected, type PendingRequest, workerGone } from "../peer/index.ts";
 import type { RedisClient } from "./client.ts";
 import { type Entry, isAfter, readEntries } from "./entries.ts";
 import { commandFailed, denialOf } from "./errors.ts";
@@ -16,9 +17,11 @@ const log = logger("transport", "redis");
 const highWater = 1024 * 1024;
 /** How many requests that several workers were lost with are kept to be looked at. */
 const maxDead = 1_000;
+/** How long, in ms, to wait for a server that does not reply. */
+const maxWaitMs = 1_500;
 
-/** What the Redis engine is told. */
-export interface RedisEngineOptions {
+/** What the Redis adapter is told. */
+export interface RedisAdapterOptions {
   prefix: string;
   database: number;
   heartbeat: number;
@@ -39,12 +42,12 @@ interface Ticket {
 type Survey = [isServed: number, last: string, held: string[], left: unknown];
 
 /** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent here. */
-export class RedisEngine implements Engine {
+export class RedisAdapter implements BrokerAdapter {
   readonly name = "redis";
   readonly address: string;
   readonly maxMessage = Number.POSITIVE_INFINITY;
-  readonly #options: RedisEngineOptions;
-  readonly #events: EngineEvents;
+  readonly #options: RedisAdapterOptions;
+  readonly #events: BrokerEvents;
   readonly #keys: Keys;
   readonly #commands: RedisClient;
   readonly #subscriber: RedisClient;
@@ -63,7 +66,7 @@ export class RedisEngine implements Engine {
   #lastSent: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(commands: RedisClient, subscriber: RedisClient, options: RedisEngineOptions, events: EngineEvents) {
+  constructor(commands: RedisClient, subscriber: RedisClient, options: RedisAdapterOptions, events: BrokerEvents) {
     this.#options = options;
     this.#events = events;
     this.#keys = new Keys(options.prefix, options.database);
@@ -89,7 +92,7 @@ export class RedisEngine implements Engine {
     await this.#subscriber.subscribe(this.address, (message) => this.#events.onMessage(message));
   }
 
-  ask(operationId: string, requestId: string, text: string): Ticket {
+  request(operationId: string, requestId: string, text: string): Ticket {
     const key = this.#keys.call(operationId);
     const ticket: Ticket = { key, id: undefined, isWithdrawn: false };
     const bound = ["NOMKSTREAM", "MAXLEN", "~", String(this.#options.maxQueued)];
@@ -169,11 +172,11 @@ export class RedisEngine implements Engine {
     for (const id of ids) this.#left.add(id);
     const keys = ids.map((id) => this.#keys.call(id));
     await this.#reader?.remove(keys);
-    await atMost(this.#leaveAll(ids));
+    await settlesWithin(maxWaitMs, this.#leaveAll(ids));
   }
 
-  checkWorkers(requests: readonly LongRequest[]): void {
-    const byOperation = new Map<string, LongRequest[]>();
+  checkWorkers(requests: readonly PendingRequest[]): void {
+    const byOperation = new Map<string, PendingRequest[]>();
     for (const request of requests) {
       const others = byOperation.get(request.operationId);
       if (others === undefined) byOperation.set(request.operationId, [request]);
@@ -197,7 +200,7 @@ export class RedisEngine implements Engine {
     this.#reader?.close();
     if (this.#commands.isReady) {
       const removed = this.#membership.leave();
-      await atMost(Promise.all([removed, this.#lastSent]));
+      await settlesWithin(maxWaitMs, Promise.all([removed, this.#lastSent]));
     }
     for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
   }
@@ -289,7 +292,7 @@ export class RedisEngine implements Engine {
     this.#onEntries(key, readEntries(left));
   }
 
-  async #checkOperation(operationId: string, waiting: readonly LongRequest[]): Promise<void> {
+  async #checkOperation(operationId: string, waiting: readonly PendingRequest[]): Promise<void> {
     const ids = waiting.flatMap(({ ticket }) => (ticket as Ticket).id ?? []);
     const [isServed, last, held] = await this.#survey(this.#keys.call(operationId), "", ids);
     if (isServed === 1) return;

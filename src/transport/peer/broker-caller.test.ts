@@ -1,26 +1,25 @@
 import { expect, test } from "vitest";
 import type { CallRequested, ReplyFrame } from "../transport.ts";
-import { Asking } from "./asking.ts";
-import { Directory } from "./directory.ts";
-import type { Engine } from "./engine.ts";
-import { Post } from "./post.ts";
-import { createEngine } from "./testing.ts";
+import { type BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { BrokerCaller } from "./broker-caller.ts";
+import { GossipPeerDirectory } from "./gossip-peer-directory.ts";
+import { createAdapter } from "./testing.ts";
 
-/** The asking half of a peer, with an engine that only notes what is sent. */
-function setUp(more: Partial<Engine> = {}) {
-  const { engine, sent } = createEngine(more);
-  const post = new Post(engine, { maxMessage: 1_000_000, jsonDepth: 200 });
-  const asking = new Asking(engine, post, 10_000, new Directory(() => undefined));
+/** The calling half of a peer, with an adapter that only notes what is sent. */
+function setUp(more: Partial<BrokerAdapter> = {}) {
+  const { adapter, sent } = createAdapter(more);
+  const sender = new FrameSender(adapter, { maxMessage: 1_000_000, jsonDepth: 200 });
+  const caller = new BrokerCaller(adapter, sender, 10_000, new GossipPeerDirectory("me", sender, 1_000));
   const replies: ReplyFrame[] = [];
   const request = (requestId: string, more: Partial<CallRequested> = {}) => {
     const frame = { type: "call.requested", requestId, operationId: "test.one", input: {}, ...more } as const;
-    return asking.request("test.one", frame, (reply) => replies.push(reply));
+    return caller.request("test.one", frame, (reply) => replies.push(reply));
   };
   let ticks = 0;
   const tick = (count: number) => {
-    for (let n = 0; n < count; n++) asking.tick(++ticks % 4 === 0);
+    for (let n = 0; n < count; n++) caller.tick(++ticks % 4 === 0);
   };
-  return { asking, sent, replies, request, tick };
+  return { caller, sent, replies, request, tick };
 }
 
 const refs = [{ requestId: "r" }];
@@ -41,16 +40,16 @@ test("a request that no worker acknowledges for two heartbeats is withdrawn and 
   expect(replies).toMatchObject([{ type: "call.error", requestId: "r", code: "UNAVAILABLE", mayHaveRun: true }]);
 });
 
-test("a call whose worker gives signs of life waits, and fails three heartbeats after the last one", () => {
-  const { asking, sent, replies, request, tick } = setUp();
+test("a call whose worker sends signs of life waits, and fails three heartbeats after the last one", () => {
+  const { caller, sent, replies, request, tick } = setUp();
   request("r");
 
   tick(5);
   for (let heartbeat = 0; heartbeat < 10; heartbeat++) {
-    asking.noteWorker("worker", refs);
+    caller.noteWorker("worker", refs);
     tick(4);
   }
-  asking.noteWorker("worker", refs);
+  caller.noteWorker("worker", refs);
   tick(10);
   const before = replies.length;
   tick(1);
@@ -65,36 +64,36 @@ test("a call whose worker gives signs of life waits, and fails three heartbeats 
 });
 
 test("a worker that has the call and is asked in time keeps it, however long its heartbeat is", () => {
-  const { asking, sent, replies, request, tick } = setUp();
+  const { caller, sent, replies, request, tick } = setUp();
   request("r");
 
   for (let n = 0; n < 20; n++) {
     tick(1);
-    if (sent.at(-1)!["type"] === "link.asked") asking.noteWorker("worker", refs);
+    if (sent.at(-1)!["type"] === "link.asked") caller.noteWorker("worker", refs);
   }
 
   expect(replies).toEqual([]);
 });
 
-test("an idempotent call is sent to another worker, three times at most, and late replies do not fail it", () => {
-  const { asking, sent, replies, request, tick } = setUp();
+test("an idempotent call is sent to another worker, at most three times, and late replies do not fail it", () => {
+  const { caller, sent, replies, request, tick } = setUp();
   request("r", { input: { n: 1 } });
   const attempt = (n: number) => [{ requestId: "r", attempt: n }];
   const failed = { type: "call.error", requestId: "r", code: "UNAVAILABLE", message: "", retryable: true } as const;
 
   tick(8);
-  asking.noteOffer("test.one");
+  caller.noteOffer("test.one");
   tick(1);
-  asking.take({ ...failed, mayHaveRun: false }); // by the first worker
-  asking.noteWorker("first", refs);
-  asking.tellClock("second", "question", [...refs, ...attempt(1)]);
+  caller.take({ ...failed, mayHaveRun: false }); // by the first worker
+  caller.noteWorker("first", refs);
+  caller.reportClock("second", "question", [...refs, ...attempt(1)]);
   tick(10);
-  asking.noteOffer("test.one");
+  caller.noteOffer("test.one");
   tick(1);
   const requests = sent.filter(({ type }) => type === "call.requested");
-  asking.noteWorker("third", attempt(2));
+  caller.noteWorker("third", attempt(2));
   tick(10);
-  asking.noteOffer("test.one");
+  caller.noteOffer("test.one");
   tick(1);
 
   expect(requests.map(({ to, attempt, input }) => [to, attempt, input])).toEqual([
@@ -102,38 +101,43 @@ test("an idempotent call is sent to another worker, three times at most, and lat
     ["one of test.one", 1, { n: 1 }],
     ["one of test.one", 2, { n: 1 }],
   ]);
-  expect(sent).toContainEqual({ to: "first", type: "call.aborted", requestId: "r", reason: "nobody waits for it" });
+  expect(sent).toContainEqual({
+    to: "first",
+    type: "call.aborted",
+    requestId: "r",
+    reason: "the caller does not wait for it",
+  });
   expect(sent.find(({ type }) => type === "link.ponged")).toMatchObject({ to: "second", withdrawn: refs });
   expect(replies).toMatchObject([{ type: "call.error", code: "EXECUTION_ERROR", retryable: false, mayHaveRun: true }]);
 });
 
-test("what the worker of a later attempt fails with may have run at an earlier one", () => {
-  const { asking, replies, request, tick } = setUp();
+test("an error of a later attempt may have run at an earlier one", () => {
+  const { caller, replies, request, tick } = setUp();
   request("r");
   const code = "LIMIT_EXCEEDED";
   const failed = { type: "call.error", requestId: "r", code, message: "", retryable: true, mayHaveRun: false } as const;
 
   tick(8);
-  asking.noteOffer("test.one");
+  caller.noteOffer("test.one");
   tick(1);
-  asking.take(Object.assign({ ...failed }, { attempt: 1 }));
+  caller.take(Object.assign({ ...failed }, { attempt: 1 }));
 
   expect(replies).toMatchObject([{ code, mayHaveRun: true }]);
 });
 
 test("a subscription is not sent to another worker", () => {
-  const { asking, replies, request, tick } = setUp();
+  const { caller, replies, request, tick } = setUp();
   request("r", { credit: 8 });
 
   tick(8);
-  asking.noteOffer("test.one");
+  caller.noteOffer("test.one");
   tick(1);
 
   expect(replies).toMatchObject([{ code: "UNAVAILABLE", mayHaveRun: true }]);
 });
 
 test("a request that the broker still held has not run", async () => {
-  const { replies, request, tick } = setUp({ ask: () => "ticket", recall: async (ticket) => ticket === "ticket" });
+  const { replies, request, tick } = setUp({ request: () => "ticket", recall: async (ticket) => ticket === "ticket" });
   request("r");
 
   tick(9);
@@ -142,7 +146,7 @@ test("a request that the broker still held has not run", async () => {
   expect(replies).toMatchObject([{ code: "UNAVAILABLE", mayHaveRun: false }]);
 });
 
-test("a broker that does not say whether it held a request is not waited for", () => {
+test("a broker that does not report whether it held a request is not waited for", () => {
   const { replies, request, tick } = setUp({ recall: () => new Promise(() => {}) });
   request("r");
 

@@ -1,20 +1,20 @@
-import type { Engine } from "./engine.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 
 /** A frame that was sent, and where to: an address, `one of` or `all of` those that serve an operation. */
 export type Sent = Record<string, unknown> & { to: string };
 
-/** An engine that only notes what is sent. */
-export function createEngine(more: Partial<Engine> = {}): { engine: Engine; sent: Sent[] } {
+/** An adapter that only notes what is sent. */
+export function createAdapter(more: Partial<BrokerAdapter> = {}): { adapter: BrokerAdapter; sent: Sent[] } {
   const sent: Sent[] = [];
   const note = (to: string, text: string) => {
     for (const line of text.split("\n")) if (line.startsWith("{")) sent.push({ ...JSON.parse(line), to });
   };
-  const engine: Engine = {
+  const adapter: BrokerAdapter = {
     name: "by hand",
     address: "here",
     maxMessage: 1_000_000,
     isConnected: true,
-    ask: (operationId, _requestId, text) => note(`one of ${operationId}`, text),
+    request: (operationId, _requestId, text) => note(`one of ${operationId}`, text),
     broadcast: (operationId, text) => note(`all of ${operationId}`, text),
     send: note,
     gossip: () => {},
@@ -25,5 +25,5 @@ export function createEngine(more: Partial<Engine> = {}): { engine: Engine; sent
     close: async () => {},
     ...more,
   };
-  return { engine, sent };
+  return { adapter, sent };
 }

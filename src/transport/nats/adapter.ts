@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Msg, NatsConnection, PermissionViolationError, Status, Subscription } from "@nats-io/transport-node";
 import { logger } from "../../internal/log.ts";
+import { settlesWithin } from "../../internal/wait.ts";
 import { CallError } from "../../operation/index.ts";
-import { atMost, type Engine, type EngineEvents, notConnected } from "../bus/index.ts";
+import { type BrokerAdapter, type BrokerEvents, notConnected } from "../peer/index.ts";
 import { RecentRequests } from "./recent-requests.ts";
 import { isAddress, Subjects } from "./subjects.ts";
 
@@ -16,9 +17,11 @@ const defaultMaxPayload = 1024 * 1024;
 /** The last tokens of subjects below the own address: a message, or an answer "nobody there". */
 const token = { message: "m", request: "r", probe: "p" } as const;
 const noResponders = 503;
+/** How long, in ms, to wait for a server that does not reply. */
+const maxWaitMs = 1_500;
 
-/** What the NATS engine is told. */
-export interface NATSEngineOptions {
+/** What the NATS adapter is told. */
+export interface NATSAdapterOptions {
   prefix: string;
   inboxPrefix: string;
   /** Ends what closing the connection leaves, when it was made for this transport and is closed with it. */
@@ -31,13 +34,13 @@ interface Served {
 }
 
 /** Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent here. */
-export class NATSEngine implements Engine {
+export class NATSAdapter implements BrokerAdapter {
   readonly name = "nats";
   readonly address: string;
   isConnected = true;
   readonly #connection: NatsConnection;
-  readonly #options: NATSEngineOptions;
-  readonly #events: EngineEvents;
+  readonly #options: NATSAdapterOptions;
+  readonly #events: BrokerEvents;
   readonly #subjects: Subjects;
   readonly #recent = new RecentRequests();
   readonly #served = new Map<string, Served>();
@@ -48,7 +51,7 @@ export class NATSEngine implements Engine {
   #flushing: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(connection: NatsConnection, options: NATSEngineOptions, events: EngineEvents) {
+  constructor(connection: NatsConnection, options: NATSAdapterOptions, events: BrokerEvents) {
     this.#connection = connection;
     this.#options = options;
     this.#events = events;
@@ -71,7 +74,7 @@ export class NATSEngine implements Engine {
     if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`hear what is sent to ${this.address}`);
   }
 
-  ask(operationId: string, requestId: string, text: string): void {
+  request(operationId: string, requestId: string, text: string): void {
     const reply = `${this.address}.${token.request}${this.#recent.add(requestId)}`;
     if (!this.#publish(this.#subjects.call(operationId), text, reply)) throw notConnected(this.name);
   }
@@ -132,9 +135,9 @@ export class NATSEngine implements Engine {
       if (!subscription.isClosed()) subscription.unsubscribe();
     }
     // What was written last must leave first; a server that does not answer is not waited for.
-    if (this.isConnected) await atMost(this.#connection.flush());
+    if (this.isConnected) await settlesWithin(maxWaitMs, this.#connection.flush());
     if (this.#options.destroy === undefined) return;
-    await atMost(this.#connection.close());
+    await settlesWithin(maxWaitMs, this.#connection.close());
     this.#options.destroy();
   }
 
@@ -191,7 +194,7 @@ export class NATSEngine implements Engine {
     if (served === undefined) return;
     this.#served.delete(operationId);
     if (!this.isConnected) served.requests.unsubscribe();
-    else await atMost(served.requests.drain());
+    else await settlesWithin(maxWaitMs, served.requests.drain());
     served.aborts.unsubscribe();
   }
 

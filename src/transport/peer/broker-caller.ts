@@ -1,0 +1,187 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
+import type { CallError } from "../../operation/index.ts";
+import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
+import type { BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { stamp } from "./clock-sync.ts";
+import { notConnected, workerGone } from "./errors.ts";
+import type { GossipPeerDirectory } from "./gossip-peer-directory.ts";
+import { attemptOf, type CallRef, OutgoingCall, OutgoingCalls, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { WorkerMonitor } from "./worker-monitor.ts";
+
+/** A call that a broker carries to one of several workers. */
+export class BrokerCall extends OutgoingCall {
+  /** The request as it was sent, to be sent to another worker. */
+  readonly message: string;
+  readonly isSubscription: boolean;
+  /** What the adapter identifies it by. */
+  ticket: unknown = undefined;
+  /** The address of the worker that runs it, once that is known. */
+  worker: string | undefined = undefined;
+  /** Credit that waits until the worker is known. */
+  heldCredit = 0;
+  /** The tick at which it was sent, or at which the last sign of life of its worker arrived. */
+  lastSignAt: number;
+  /** How many workers that may have started it were lost. */
+  lostWorkers = 0;
+  /** Whether another worker that serves the operation has reported that it may run more than once. */
+  isMovable = false;
+  /** Whether the broker was asked to withdraw the request. */
+  isRecalled = false;
+
+  constructor(frame: CallRequested, onReply: (frame: ReplyFrame) => void, message: string, sentAt: number) {
+    super(frame.operationId, onReply);
+    this.message = message;
+    this.isSubscription = frame.credit !== undefined;
+    this.lastSignAt = sentAt;
+  }
+}
+
+/** The calling half of a peer on a broker: its requests, and what it exchanges with the workers that run them. */
+export class BrokerCaller {
+  readonly #adapter: BrokerAdapter;
+  readonly #sender: FrameSender;
+  readonly #calls: OutgoingCalls<BrokerCall>;
+  readonly #monitor: WorkerMonitor;
+  readonly #directory: GossipPeerDirectory;
+
+  /** @param limit maximum number of pending calls */
+  constructor(adapter: BrokerAdapter, sender: FrameSender, limit: number, directory: GossipPeerDirectory) {
+    this.#adapter = adapter;
+    this.#sender = sender;
+    this.#directory = directory;
+    this.#calls = new OutgoingCalls(limit);
+    this.#monitor = new WorkerMonitor(adapter, sender, this.#calls);
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    if (!this.#adapter.isConnected) throw notConnected(this.#adapter.name);
+    const { requestId } = frame;
+    const message = this.#sender.encode(stamp(frame));
+    const call = new BrokerCall(frame, onReply, message, this.#monitor.tickCount);
+    this.#calls.add(requestId, call);
+    try {
+      call.ticket = this.#adapter.request(operationId, requestId, message);
+    } catch (error) {
+      this.#calls.delete(requestId);
+      throw error;
+    }
+    return (followUp) => {
+      if (this.#calls.get(requestId) !== call) return;
+      if (followUp.type === "call.aborted") this.#calls.delete(requestId);
+      this.#sendToWorker(call, followUp);
+    };
+  }
+
+  /** Accepts a reply. */
+  take(frame: ReplyFrame): void {
+    const call = this.#calls.get(frame.requestId);
+    if (call === undefined) return;
+    if (frame.type !== "call.error") this.#directory.noteServed(call.operationId);
+    else if (call.attempt > 0) {
+      // The worker of an earlier attempt may fail while another one runs the call.
+      if (attemptOf(frame) !== call.attempt) return;
+      frame.mayHaveRun = true;
+    }
+    call.lastSignAt = this.#monitor.tickCount;
+    this.#calls.deliver(frame);
+  }
+
+  /** A worker reports the calls that it runs, which also asks whether their caller still waits for them. */
+  noteWorker(address: string, refs: readonly CallRef[]): void {
+    const unwanted = refs.filter((ref) => !this.#noteSign(address, ref));
+    const reason = "the caller does not wait for it";
+    for (const part of splitRefs(unwanted, this.#sender.maxMessage)) {
+      const frames = part.map((ref) => ({ ...toAbort(ref), reason }));
+      this.#adapter.send(address, this.#sender.sign(...frames));
+    }
+  }
+
+  /**
+   * A worker asks for this peer's clock, and which of the requests that reached it late it may start. The reply leaves
+   * after every abort that was sent before.
+   */
+  reportClock(address: string, question: string, refs: readonly CallRef[]): void {
+    const withdrawn = refs.filter((ref) => !this.#noteSign(address, ref));
+    const message = this.#sender.encode({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });
+    this.#adapter.send(address, message);
+  }
+
+  /** A worker serves the operation, and reports that it may run more than once. */
+  noteOffer(operationId: string): void {
+    this.#monitor.noteOffer(operationId);
+  }
+
+  onUnserved(requestId: string): void {
+    const call = this.#calls.get(requestId);
+    if (call === undefined) return;
+    const { attempt, operationId } = call;
+    this.#calls.fail(requestId, attempt > 0 ? workerGone(operationId) : this.#directory.notServed(operationId));
+  }
+
+  onRefused(requestId: string, error: CallError): void {
+    const call = this.#calls.get(requestId);
+    if (call !== undefined) this.#calls.fail(requestId, call.attempt > 0 ? workerGone(call.operationId) : error);
+  }
+
+  onDenied(operationId: string, error: CallError): void {
+    for (const [requestId, call] of this.#calls.entries()) {
+      const isTaken = call.worker !== undefined;
+      if (call.operationId === operationId && !isTaken) this.#calls.fail(requestId, error);
+    }
+  }
+
+  onGone(address: string): void {
+    this.#monitor.onGone(address);
+  }
+
+  onLinkLost(error: CallError): void {
+    for (const [requestId] of this.#calls.entries()) this.#calls.fail(requestId, error);
+  }
+
+  /** Looks for calls whose worker is silent. */
+  tick(isHeartbeat: boolean): void {
+    this.#monitor.tick(isHeartbeat);
+  }
+
+  /** Fails every call, and aborts it at its worker. */
+  close(error: CallError): void {
+    for (const [requestId, call] of this.#calls.entries()) {
+      this.#sendToWorker(call, { type: "call.aborted", requestId, reason: error.message });
+      this.#calls.fail(requestId, error);
+    }
+  }
+
+  /** Returns false when this peer does not wait for that attempt of the call. */
+  #noteSign(address: string, ref: CallRef): boolean {
+    const { requestId } = ref;
+    const call = this.#calls.get(requestId);
+    if (call === undefined || call.attempt !== attemptOf(ref)) return false;
+    call.worker = address;
+    call.lastSignAt = this.#monitor.tickCount;
+    if (call.heldCredit > 0) {
+      const count = call.heldCredit;
+      call.heldCredit = 0;
+      this.#sendToWorker(call, { type: "call.credited", requestId, count });
+    }
+    return true;
+  }
+
+  #sendToWorker(call: BrokerCall, frame: FollowUp): void {
+    if (frame.type === "call.credited") {
+      if (call.worker === undefined) call.heldCredit += frame.count;
+      else this.#adapter.send(call.worker, this.#sender.sign(frame));
+      return;
+    }
+    const { requestId, reason } = frame;
+    const abort = { ...frame, ...toAbort(toCallRef(requestId, call.attempt)), reason };
+    if (call.worker !== undefined) return this.#adapter.send(call.worker, this.#sender.sign(abort));
+    const count = call.heldCredit;
+    const held: FollowUp[] = count > 0 ? [{ type: "call.credited", requestId, count }] : [];
+    this.#adapter.withdraw?.(call.ticket);
+    this.#adapter.broadcast(call.operationId, this.#sender.sign(...held, abort));
+  }
+}
+
+function toAbort(ref: CallRef): CallRef & { type: "call.aborted" } {
+  return { type: "call.aborted", ...toCallRef(ref.requestId, attemptOf(ref)) };
+}

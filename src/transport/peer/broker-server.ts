@@ -1,0 +1,307 @@
+import { BoundedSet } from "../../internal/bounded.ts";
+import { settlesWithin } from "../../internal/wait.ts";
+import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
+import type { WireFrame } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type FollowUp,
+  type OnRequest,
+  type ReplyFrame,
+  type StopServing,
+  toFailedFrame,
+} from "../transport.ts";
+import { BatchWriter } from "./batch-writer.ts";
+import type { BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { ClockSync, PeerClock, type StampedRequest } from "./clock-sync.ts";
+import { notMovable } from "./errors.ts";
+import { ticksPerHeartbeat } from "./heartbeat.ts";
+import { type IncomingCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
+import { attemptOf, type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
+
+/** Maximum length of a message of several frames, in characters. */
+export const maxBrokerBatch = 64 * 1024;
+/** Callers that are remembered. Of more, those that came first are forgotten, unless they wait for something. */
+const maxCallers = 10_000;
+/** How many callers are checked to find one that can be forgotten. */
+const maxIdleChecks = 100;
+/** Requests that are remembered, so that one that arrives twice is not run twice. */
+const maxSeenRequests = 10_000;
+/** Aborts that are remembered. Aborts are broadcast, and most workers never see the request. */
+const maxEarlyAborts = 10_000;
+/** How long, in ms, stopping waits for callers that do not reply. */
+const maxSettleMs = 1_000;
+
+/** What all callers of a {@link BrokerServer} share. */
+interface CallerHost {
+  readonly adapter: BrokerAdapter;
+  readonly sender: FrameSender;
+  readonly sync: ClockSync;
+  readonly limits: IncomingLimits;
+  /** The calls of all callers together. */
+  readonly total: { pending: number; readonly pendingCalls: number };
+  maxBatch(): number;
+}
+
+/** A caller at an address on the broker. */
+class RemoteCaller implements RemotePeer {
+  readonly clock: PeerClock;
+  readonly calls: IncomingCalls;
+  readonly writer: BatchWriter;
+  readonly #host: CallerHost;
+
+  constructor(address: string, host: CallerHost) {
+    this.#host = host;
+    this.clock = new PeerClock(address);
+    this.calls = new IncomingCalls(this, host.sync, host.limits, host.total);
+    this.writer = new BatchWriter((message) => host.adapter.send(address, message), host.maxBatch);
+  }
+
+  /** Whether nothing waits here: it can be forgotten. */
+  get isIdle(): boolean {
+    return this.calls.size === 0 && this.clock.held.size === 0 && this.writer.waiting === 0;
+  }
+
+  /** Sends a frame with others that go to the same caller in this turn. Throws a `CallError`. */
+  send(frame: WireFrame): void {
+    this.writer.push(this.#host.sender.encode(frame));
+  }
+
+  reply(call: IncomingCall, frame: ReplyFrame): Promise<void> | undefined {
+    this.send(withAttempt(call.attempt, frame));
+    return this.#host.adapter.whenWritable();
+  }
+}
+
+/** The serving half of a peer on a broker: runs the requests of other peers and replies to them. */
+export class BrokerServer {
+  readonly #adapter: BrokerAdapter;
+  readonly #sender: FrameSender;
+  readonly #sync: ClockSync;
+  readonly #host: CallerHost;
+  readonly #servers = new Map<string, OnRequest>();
+  readonly #callers = new Map<string, RemoteCaller>();
+  readonly #seen = new BoundedSet<string>(maxSeenRequests);
+  /** Aborts that arrived before their requests, or whose requests went to another worker. */
+  readonly #earlyAborts = new BoundedSet<string>(maxEarlyAborts);
+  /** Subscriptions that ended with the connection: what their callers receive when it is back. */
+  readonly #cut: Array<{ from: string; frame: ReplyFrame }> = [];
+  #idempotent: ReadonlySet<string> = new Set();
+  #tick = 0;
+  #lostWith: CallError | undefined = undefined;
+  #isClosed = false;
+
+  constructor(adapter: BrokerAdapter, sender: FrameSender, limits: IncomingLimits & { readonly pendingCalls: number }) {
+    this.#adapter = adapter;
+    this.#sender = sender;
+    this.#sync = new ClockSync({
+      ask: ({ address }, question, held) => {
+        const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
+        const message = sender.encode({ type: "link.pinged", address: adapter.address, question, calls });
+        adapter.send(address, message, true);
+      },
+      split: (held) => splitRefs(held, sender.maxMessage),
+    });
+    this.#host = {
+      adapter,
+      sender,
+      sync: this.#sync,
+      limits,
+      total: { pending: 0, pendingCalls: limits.pendingCalls },
+      maxBatch: () => Math.min(maxBrokerBatch, adapter.maxMessage / 3), // a character has at most three bytes
+    };
+  }
+
+  async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    for (const id of operationIds) this.#servers.set(id, onRequest);
+    const forget = (ids: Iterable<string>) => {
+      for (const id of ids) if (this.#servers.get(id) === onRequest) this.#servers.delete(id);
+    };
+    try {
+      await this.#adapter.serve(operationIds);
+    } catch (error) {
+      forget(operationIds);
+      throw error;
+    }
+    return async (ids = operationIds) => {
+      const stopped = new Set(ids.filter((id) => this.#servers.get(id) === onRequest));
+      if (stopped.size === 0) return;
+      await this.#adapter.stop([...stopped]);
+      await settlesWithin(maxSettleMs, this.#sync.settled());
+      // What is broadcast to the workers of an operation does not arrive here any more.
+      this.#acknowledge(({ operationId }) => stopped.has(operationId));
+      forget(stopped);
+    };
+  }
+
+  /** Sets which of the operations may run more than once. */
+  setIdempotent(operationIds: readonly string[]): void {
+    this.#idempotent = new Set(operationIds);
+  }
+
+  /** Runs a request as soon as its caller is known to wait for it, or refuses it. */
+  take(frame: StampedRequest, from: string): void {
+    const { requestId, operationId } = frame;
+    const attempt = attemptOf(frame);
+    const onRequest = this.#servers.get(operationId);
+    // It was served here when the broker chose this peer. Another one may have started an earlier attempt.
+    if (onRequest === undefined || this.#isClosed) {
+      return this.#refuse(frame, from, notServedNow(operationId, attempt > 0));
+    }
+    const key = `${from} ${attempt} ${requestId}`;
+    if (this.#earlyAborts.size > 0 && this.#earlyAborts.delete(key)) {
+      return this.#confirmAbort(operationId, frame, from, attempt > 0);
+    }
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    const { calls } = this.#callerAt(from);
+    const earlier = calls.get(requestId);
+    if (earlier !== undefined && earlier.attempt >= attempt) return;
+    // The attempt is a claim: only operations that may run more than once are run again.
+    if (attempt > 0 && !this.#idempotent.has(operationId)) return this.#refuse(frame, from, notMovable(operationId));
+    const refusal = calls.refusal(frame);
+    if (refusal !== undefined) return this.#refuse(frame, from, refusal);
+    if (earlier !== undefined) calls.abort(earlier, "it was sent again");
+    const call = calls.add(frame, this.#tick);
+    // The caller of a subscription needs the address to send credit to. It leaves with the first values.
+    if (call.isSubscription) this.#callerAt(from).send(this.#toTaken([call]));
+    calls.run(call, frame, onRequest);
+  }
+
+  /** A caller reports its clock, and which of its delayed requests it has withdrawn. */
+  noteClock(question: string, clock: number, withdrawn: readonly CallRef[]): void {
+    this.#sync.answer(question, clock, withdrawn);
+  }
+
+  /** Accepts a later frame of a caller. */
+  follow(frame: FollowUp, from: string): void {
+    const { requestId } = frame;
+    const attempt = attemptOf(frame);
+    const calls = this.#callers.get(from)?.calls;
+    const call = calls?.get(requestId);
+    if (call?.attempt === attempt) {
+      if (frame.type === "call.aborted" && calls?.end(call)) {
+        this.#confirmAbort(call.operationId, frame, from, true);
+      }
+      call.deliver(frame);
+    } else if (frame.type === "call.aborted") this.#earlyAborts.add(`${from} ${attempt} ${requestId}`);
+  }
+
+  /** A caller asks about calls whose worker is silent: those that run here are acknowledged, others may be moved here. */
+  confirm(operationId: string, refs: readonly CallRef[], from: string): void {
+    const calls = this.#callers.get(from)?.calls;
+    const isHere = (ref: CallRef) => calls?.get(ref.requestId)?.attempt === attemptOf(ref);
+    const here = new Set(refs.filter(isHere).map(({ requestId }) => requestId));
+    this.#acknowledge(({ requestId }) => here.has(requestId), from);
+    if (here.size === refs.length || !this.#servers.has(operationId) || !this.#idempotent.has(operationId)) return;
+    this.#callerAt(from).send({ type: "link.offered", operationId });
+  }
+
+  onGone(address: string): void {
+    const caller = this.#callers.get(address);
+    if (caller === undefined) return;
+    this.#callers.delete(address);
+    this.#sync.forget(caller.clock);
+    for (const call of caller.calls.list()) caller.calls.abort(call, "the caller is gone");
+  }
+
+  /** Ends subscriptions: values or credit may be lost, and both peers would wait for each other. */
+  onLinkLost(error: CallError): void {
+    this.#lostWith = error;
+    this.#cutSubscriptions(error);
+  }
+
+  onLinkRestored(): void {
+    // Subscriptions that arrived while the connection was partly lost miss their first values.
+    if (this.#lostWith !== undefined) this.#cutSubscriptions(this.#lostWith);
+    this.#lostWith = undefined;
+    for (const { from, frame } of this.#cut.splice(0)) this.#callerAt(from).send(frame);
+    // Their callers may have asked while nothing could be received.
+    this.#acknowledge(({ isAcknowledged }) => isAcknowledged);
+  }
+
+  /**
+   * Acknowledges calls that take longer than a heartbeat, and sends a sign of life for them at each one. That also asks
+   * whether their caller is still there.
+   */
+  tick(isHeartbeat: boolean): void {
+    this.#tick += 1;
+    if (isHeartbeat) this.#sync.beat();
+    this.#acknowledge(({ isAcknowledged, takenAt }) =>
+      isAcknowledged ? isHeartbeat : this.#tick - takenAt > ticksPerHeartbeat,
+    );
+  }
+
+  /** Aborts every call and reports that to its caller. */
+  close(error: CallError): void {
+    this.#isClosed = true;
+    for (const caller of this.#callers.values()) {
+      for (const call of caller.calls.list()) {
+        caller.send(withAttempt(call.attempt, toFailedFrame(call.requestId, error)));
+        caller.calls.abort(call, error.message);
+      }
+      caller.writer.flush();
+    }
+  }
+
+  /** What is known of the caller at an address. */
+  #callerAt(address: string): RemoteCaller {
+    let caller = this.#callers.get(address);
+    if (caller !== undefined) return caller;
+    if (this.#callers.size >= maxCallers) this.#forgetIdleCaller();
+    caller = new RemoteCaller(address, this.#host);
+    this.#callers.set(address, caller);
+    return caller;
+  }
+
+  #forgetIdleCaller(): void {
+    let checks = 0;
+    for (const [address, caller] of this.#callers) {
+      this.#callers.delete(address);
+      if (caller.isIdle) return;
+      this.#callers.set(address, caller); // the next search begins behind it
+      if (++checks === maxIdleChecks) return; // callers that wait are limited by their calls
+    }
+  }
+
+  /** Another peer on the broker may have sent the abort: a caller that still waits must receive an end. */
+  #confirmAbort(operationId: string, frame: CallRequested | FollowUp, from: string, mayHaveRun: boolean): void {
+    this.#refuse(frame, from, aborted(operationId, undefined, mayHaveRun));
+  }
+
+  #refuse(frame: CallRequested | FollowUp, from: string, error: CallError): void {
+    this.#callerAt(from).send(withAttempt(attemptOf(frame), toFailedFrame(frame.requestId, error)));
+  }
+
+  #cutSubscriptions(error: CallError): void {
+    for (const [from, { calls }] of this.#callers) {
+      for (const call of calls.list()) {
+        if (!call.isSubscription) continue;
+        this.#cut.push({ from, frame: toFailedFrame(call.requestId, error) });
+        calls.abort(call, error.message);
+      }
+    }
+  }
+
+  /** Reports to callers which of their calls run here. @param from only to this caller */
+  #acknowledge(isDue: (call: IncomingCall) => boolean, from?: string): void {
+    for (const [address, { calls }] of this.#callers) {
+      if (calls.size === 0 || (from !== undefined && from !== address)) continue;
+      const due = calls.list().filter(isDue);
+      for (const call of due) call.isAcknowledged = true;
+      for (const part of splitRefs(due, this.#sender.maxMessage)) {
+        this.#adapter.send(address, this.#sender.encode(this.#toTaken(part)), true);
+      }
+    }
+  }
+
+  #toTaken(calls: readonly IncomingCall[]): WireFrame {
+    const refs = calls.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
+    return { type: "link.taken", address: this.#adapter.address, calls: refs };
+  }
+}
+
+/** The caller of a call that was sent again must know which attempt has failed. */
+function withAttempt(attempt: number, frame: ReplyFrame): ReplyFrame {
+  if (attempt > 0 && frame.type === "call.error") Object.assign(frame, { attempt });
+  return frame;
+}

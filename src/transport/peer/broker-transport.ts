@@ -1,0 +1,291 @@
+import { logger } from "../../internal/log.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import {
+  type CallError,
+  formatOperationId,
+  type Limits,
+  type OperationSpec,
+  resolveDuration,
+  resolveLimits,
+} from "../../operation/index.ts";
+import { decode, type OtherFrame, type WireFrame } from "../codec/index.ts";
+import {
+  type CallRequested,
+  type FollowUp,
+  type OnRequest,
+  type PeerEvent,
+  type ReplyFrame,
+  type SendFollowUp,
+  type StopServing,
+  type Transport,
+  transportClosed,
+  type Unsubscribe,
+} from "../transport.ts";
+import { readLines } from "./batch-writer.ts";
+import { type BrokerAdapter, type BrokerEvents, FrameSender, readSender } from "./broker-adapter.ts";
+import { BrokerCaller } from "./broker-caller.ts";
+import { BrokerServer, maxBrokerBatch } from "./broker-server.ts";
+import { linkLost, toAdapterError } from "./errors.ts";
+import { GossipPeerDirectory } from "./gossip-peer-directory.ts";
+import { startTicks } from "./heartbeat.ts";
+import { readCallRefs } from "./outgoing-calls.ts";
+
+const log = logger("transport", "peer");
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Options of every transport over a broker. */
+export interface BrokerOptions {
+  /**
+   * Milliseconds, above 0, between signs of life. A peer that was silent for three of them is lost, and calls that it had
+   * taken fail with `UNAVAILABLE`. @default 5,000
+   */
+  heartbeat?: number | undefined;
+  limits?: Limits | undefined;
+}
+
+/** The options of a peer with the defaults filled in. */
+export interface ResolvedBrokerOptions {
+  readonly heartbeat: number;
+  readonly limits: Readonly<Required<Limits>>;
+}
+
+/** Fills in the defaults. Call before connecting: throws `VALIDATION_ERROR` on an invalid option. */
+export function resolveBrokerOptions({ heartbeat, limits }: BrokerOptions): ResolvedBrokerOptions {
+  return { heartbeat: resolveDuration("heartbeat", heartbeat, 5_000), limits: resolveLimits(limits) };
+}
+
+/**
+ * A transport over a message broker. The broker hands each request to one worker; replies, and everything else about a
+ * call, go directly between the two peers.
+ */
+export class BrokerTransport implements Transport, BrokerEvents {
+  readonly name: string;
+  readonly #adapter: BrokerAdapter;
+  readonly #limits: Readonly<Required<Limits>>;
+  readonly #caller: BrokerCaller;
+  readonly #server: BrokerServer;
+  readonly #directory: GossipPeerDirectory;
+  readonly #stopTicks: () => void;
+  #listening: Promise<void> | undefined;
+  #dropped = 0;
+  #closing: Promise<void> | undefined;
+
+  /** @param connect creates the adapter, which reports to this transport */
+  constructor(connect: (events: BrokerEvents) => BrokerAdapter, { heartbeat, limits }: ResolvedBrokerOptions) {
+    const adapter = connect(this);
+    const sender = new FrameSender(adapter, limits);
+    this.#adapter = adapter;
+    this.name = adapter.name;
+    this.#limits = limits;
+    this.#directory = new GossipPeerDirectory(nextRequestId(), sender, limits.operations);
+    this.#caller = new BrokerCaller(adapter, sender, limits.callsPerConnection, this.#directory);
+    this.#server = new BrokerServer(adapter, sender, limits);
+    this.#stopTicks = startTicks(heartbeat, (isHeartbeat) => this.#tick(isHeartbeat));
+  }
+
+  /** How many malformed messages have arrived. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
+    this.#assertOpen();
+    return this.#caller.request(operationId, frame, onReply);
+  }
+
+  async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
+    this.#assertOpen();
+    try {
+      return await this.#server.serve(operationIds, onRequest);
+    } catch (error) {
+      throw toAdapterError(this.name, error);
+    }
+  }
+
+  async announce(specs: readonly OperationSpec[]): Promise<void> {
+    this.#assertOpen();
+    const idempotent = specs.filter((spec) => spec.idempotent === true);
+    this.#server.setIdempotent(idempotent.map(({ namespace, name }) => formatOperationId(namespace, name)));
+    try {
+      await this.#listen();
+    } catch (error) {
+      throw toAdapterError(this.name, error);
+    }
+    this.#directory.announce(specs);
+  }
+
+  watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
+    if (this.#listening === undefined) this.#directory.noteListening();
+    const stop = this.#directory.watch(listener);
+    this.#listen().then(
+      () => this.#directory.introduce(),
+      (error) => log.warn("{transport}: announcements cannot be received: {error}", { transport: this.name, error }),
+    );
+    return stop;
+  }
+
+  isIncomplete(operationId: string): boolean {
+    return !this.#adapter.isConnected || this.#directory.mayBeAnnounced(operationId);
+  }
+
+  close(reason?: Error): Promise<void> {
+    this.#closing ??= this.#close(reason);
+    return this.#closing;
+  }
+
+  onRequest(message: string | Uint8Array, from: string): void {
+    const frame = from === "" ? undefined : this.#decode(message);
+    if (frame?.type === "call.requested") this.#server.take(frame as CallRequested, from);
+    else this.#drop();
+  }
+
+  onMessage(message: string | Uint8Array): void {
+    this.#read(message, this.#take);
+  }
+
+  onGossip(message: string | Uint8Array): void {
+    this.#read(message, (frame) => {
+      if (!this.#directory.take(frame, message.length)) this.#drop();
+    });
+  }
+
+  onUnserved(requestId: string): void {
+    this.#caller.onUnserved(requestId);
+  }
+
+  onRefused(requestId: string, error: CallError): void {
+    this.#caller.onRefused(requestId, error);
+  }
+
+  onDenied(operationId: string, error: CallError): void {
+    this.#caller.onDenied(operationId, error);
+  }
+
+  onGone(address: string): void {
+    this.#server.onGone(address);
+    this.#caller.onGone(address);
+  }
+
+  onLinkLost(error: Error): void {
+    log.warn("{transport}: the connection was lost: {error}", { transport: this.name, error });
+    const lost = linkLost(this.name, error, true);
+    this.#caller.onLinkLost(lost);
+    this.#server.onLinkLost(lost);
+  }
+
+  onLinkRestored(): void {
+    log.info("{transport}: the connection is back.", { transport: this.name });
+    this.#directory.noteRestored();
+    this.#server.onLinkRestored();
+    this.#directory.introduce();
+  }
+
+  async #close(reason: Error | undefined): Promise<void> {
+    this.#stopTicks();
+    const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
+    this.#caller.close(error);
+    this.#server.close(error);
+    this.#directory.leave();
+    await this.#adapter.close();
+  }
+
+  readonly #take = (frame: WireFrame, from: string): void => {
+    switch (frame.type) {
+      case "call.responded":
+      case "call.progressed":
+      case "call.completed":
+      case "call.error":
+        return this.#caller.take(frame as ReplyFrame);
+      case "call.credited":
+      case "call.aborted":
+        return this.#server.follow(frame as FollowUp, from);
+      case "link.taken":
+      case "link.asked":
+      case "link.offered":
+        return this.#takeSign(frame as OtherFrame, from);
+      case "link.pinged":
+      case "link.ponged":
+        return this.#takeClock(frame as OtherFrame);
+      default:
+        return this.#drop();
+    }
+  };
+
+  #takeSign({ type, operationId, address, calls }: OtherFrame, from: string): void {
+    const refs = readCallRefs(calls);
+    const isNamed = typeof operationId === "string";
+    if (type === "link.offered" && isNamed) return this.#caller.noteOffer(operationId);
+    if (refs === undefined) return this.#drop();
+    if (type === "link.asked" && isNamed && from !== "") return this.#server.confirm(operationId, refs, from);
+    if (type === "link.taken" && typeof address === "string") return this.#caller.noteWorker(address, refs);
+    this.#drop();
+  }
+
+  #takeClock({ type, address, question, clock, calls, withdrawn }: OtherFrame): void {
+    if (typeof question !== "string") return this.#drop();
+    if (type === "link.pinged" && typeof address === "string") {
+      return this.#caller.reportClock(address, question, readCallRefs(calls) ?? []);
+    }
+    if (!Number.isFinite(clock)) return this.#drop();
+    this.#server.noteClock(question, clock as number, readCallRefs(withdrawn) ?? []);
+  }
+
+  #tick(isHeartbeat: boolean): void {
+    const { isConnected } = this.#adapter;
+    if (isHeartbeat) this.#directory.beat(isConnected);
+    if (!isConnected) return;
+    this.#server.tick(isHeartbeat);
+    this.#caller.tick(isHeartbeat);
+  }
+
+  #listen(): Promise<void> {
+    this.#listening ??= this.#adapter.listen().catch((error) => {
+      this.#listening = undefined;
+      throw error;
+    });
+    return this.#listening;
+  }
+
+  /** Reads the frames of a message. The rest of a message is not read after a malformed frame. */
+  #read(message: string | Uint8Array, take: (frame: WireFrame, from: string) => void): void {
+    if (message.length === 0) return; // only checks whether this peer is there
+    if (message.length > this.#limits.maxMessage + maxBrokerBatch) return this.#drop();
+    const text = typeof message === "string" ? message : this.#toText(message);
+    const sender = text === undefined ? undefined : readSender(text);
+    if (text === undefined || sender === undefined) return this.#drop();
+    const { from, start } = sender;
+    readLines(text, start, (line) => {
+      const frame = this.#decode(line);
+      if (frame === undefined) this.#drop();
+      else take(frame, from);
+      return frame !== undefined;
+    });
+  }
+
+  #toText(bytes: Uint8Array): string | undefined {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      return undefined; // not UTF-8
+    }
+  }
+
+  #decode(line: string | Uint8Array): WireFrame | undefined {
+    try {
+      return decode(line, this.#limits);
+    } catch (error) {
+      log.debug("{transport}: a malformed frame arrived: {error}", { transport: this.name, error });
+      return undefined;
+    }
+  }
+
+  /** Anyone can write to a broker: a malformed message is ignored, and ends nothing. */
+  #drop(): void {
+    this.#dropped++;
+    log.debug("{transport}: a message was dropped.", { transport: this.name });
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw transportClosed(this.name, { mayHaveRun: false });
+  }
+}

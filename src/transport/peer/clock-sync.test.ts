@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { ClockSync, type HeldRequest, PeerClock } from "./clock-sync.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+function createSync() {
+  const asked: Array<{ address: string; question: string; calls: unknown[] }> = [];
+  const sync = new ClockSync({
+    ask: ({ address }, question, held) => {
+      asked.push({ address, question, calls: held.map(({ requestId, attempt }) => [requestId, attempt]) });
+    },
+    split: (held) => [held],
+  });
+  return { sync, asked };
+}
+
+/** A request that notes in `ended` how it ended. */
+function createRequest(ended: unknown[], requestId: string, more: Partial<HeldRequest> = {}): HeldRequest {
+  return {
+    requestId,
+    expiresAt: Number.POSITIVE_INFINITY,
+    begin: (isConfirmed) => void ended.push([requestId, more.attempt ?? 0, isConfirmed]),
+    drop: () => void ended.push([requestId, more.attempt ?? 0, "dropped"]),
+    ...more,
+  };
+}
+
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a request begins when its caller has confirmed it, and without that when its time is up", async () => {
+  const { sync, asked } = createSync();
+  const ended: unknown[] = [];
+
+  sync.hold(new PeerClock("first"), createRequest(ended, "first"));
+  sync.hold(new PeerClock("silent"), createRequest(ended, "silent", { expiresAt: 0 }));
+  await endOfTurn();
+  sync.answer(asked[0]!.question, 1, []);
+  sync.beat();
+
+  expect(ended).toEqual([
+    ["first", 0, true],
+    ["silent", 0, false],
+  ]);
+  await sync.settled();
+});
+
+test("a request that its caller has withdrawn is dropped, others of the same question begin", async () => {
+  const { sync, asked } = createSync();
+  const clock = new PeerClock("caller");
+  const ended: unknown[] = [];
+
+  for (const [requestId, attempt] of [
+    ["a", 0],
+    ["a", 1],
+    ["b", 0],
+  ] as const) {
+    sync.hold(clock, createRequest(ended, requestId, { attempt }));
+  }
+  await endOfTurn();
+  sync.answer(asked[0]!.question, 1, [{ requestId: "a" }]);
+
+  expect(asked.map(({ calls }) => calls)).toEqual([
+    [
+      ["a", 0],
+      ["a", 1],
+      ["b", 0],
+    ],
+  ]);
+  expect(ended).toEqual([
+    ["a", 0, "dropped"],
+    ["a", 1, true],
+    ["b", 0, true],
+  ]);
+});
+
+test("a request is asked for again at each beat, because brokers lose messages", async () => {
+  const { sync, asked } = createSync();
+  const ended: unknown[] = [];
+  sync.hold(new PeerClock("caller"), createRequest(ended, "a"));
+
+  await endOfTurn();
+  sync.beat();
+  sync.answer(asked[1]!.question, 1, []);
+  sync.answer(asked[0]!.question, 1, []);
+
+  expect(ended).toEqual([["a", 0, true]]);
+});
+
+describe("a remote clock", () => {
+  test("has no time before the first measurement", () => {
+    expect(new PeerClock().ageOf(5, 100)).toBeUndefined();
+  });
+
+  test("determines the age of a request, and never less than it is", () => {
+    const clock = new PeerClock();
+
+    clock.set(1_000, 50_000); // asked at 1,000; that was 50,000 there, or a bit earlier
+
+    expect([clock.ageOf(50_010, 1_010), clock.ageOf(50_000, 1_300), clock.ageOf(40_000, 1_300)]).toEqual([
+      0, 300, 10_300,
+    ]);
+  });
+
+  test("keeps the measurement that was quicker", () => {
+    const clock = new PeerClock();
+    clock.set(1_000, 50_900);
+
+    clock.set(2_000, 51_000);
+    const quick = clock.ageOf(51_000, 2_100);
+    clock.set(3_000, 52_900);
+
+    expect([quick, clock.ageOf(53_000, 4_100)]).toEqual([100, 100]);
+  });
+
+  test("is corrected by a request that seems to arrive before it was sent", () => {
+    const clock = new PeerClock();
+    clock.set(1_000, 50_000);
+
+    const early = clock.ageOf(60_005, 11_000);
+
+    expect([early, clock.ageOf(60_005, 11_020)]).toEqual([0, 20]);
+  });
+
+  test("is measured at first, every ten seconds, and again after a slow measurement", () => {
+    vi.useFakeTimers({ toFake: ["performance"], now: 0 });
+    const clock = new PeerClock();
+
+    const due = [0, 1, 9_999, 10_000, 10_001].map((now) => clock.isDue(now));
+    vi.advanceTimersByTime(200);
+    clock.set(0, 0);
+
+    expect([...due, clock.isDue(10_002)]).toEqual([true, false, false, true, false, true]);
+  });
+});
