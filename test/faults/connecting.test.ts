@@ -37,7 +37,7 @@ describe("NATS", () => {
         connect: { user: "ada", pass: "wrong" },
       });
 
-      const message = `The NATS server at 127.0.0.1:${port} refused the connection: Authorization Violation. Give the right user and password, or token, in \`connect\`.`;
+      const message = `The NATS server at 127.0.0.1:${port} refused the connection: Authorization Violation. Pass the right user and password, or token, in \`connect\`.`;
       await expect(connecting).rejects.toMatchObject({ ...denied, message });
     },
   );
@@ -81,7 +81,7 @@ describe("Redis", () => {
 
       const connecting = createRedisTransport({ url: `redis://:wrong@127.0.0.1:${port}` });
 
-      const message = `The Redis server at 127.0.0.1:${port} refused the connection: WRONGPASS invalid username-password pair or user is disabled. Give the right user and password in \`url\` or \`connect\`.`;
+      const message = `The Redis server at 127.0.0.1:${port} refused the connection: WRONGPASS invalid username-password pair or user is disabled. Pass the right user and password in \`url\` or \`connect\`.`;
       await expect(connecting).rejects.toMatchObject({ ...denied, message });
     },
   );
@@ -95,7 +95,7 @@ describe("Redis", () => {
 
     await expect(connecting).rejects.toMatchObject({
       ...denied,
-      message: expect.stringContaining("NOAUTH Authentication required. Give the right user and password"),
+      message: expect.stringContaining("NOAUTH Authentication required. Pass the right user and password"),
     });
     await vi.waitFor(async () => expect(await admin.clientList()).toHaveLength(1), 10_000);
   });

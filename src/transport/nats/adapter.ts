@@ -4,7 +4,6 @@ import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { CallError } from "../../operation/index.ts";
 import { type BrokerAdapter, type BrokerEvents, notConnected } from "../peer/index.ts";
-import { RecentRequests } from "./recent-requests.ts";
 import { isAddress, Subjects } from "./subjects.ts";
 
 const log = logger("transport", "nats");
@@ -12,19 +11,21 @@ const log = logger("transport", "nats");
 /** The workers of one operation are one queue group: each request goes to one of them. */
 const queue = "operations";
 /** After this many bytes a sender waits until the server has read them. */
-const highWater = 1024 * 1024;
+const highWaterBytes = 1024 * 1024;
 const defaultMaxPayload = 1024 * 1024;
-/** The last tokens of subjects below the own address: a message, or an answer "nobody there". */
+/** "No responders" arrives immediately, so the last 16,384 requests are enough. */
+const maxRecentRequests = 16_384;
+/** The last token of a subject below the own address: a message, or the server's reply "no responders". */
 const token = { message: "m", request: "r", probe: "p" } as const;
 const noResponders = 503;
 /** How long, in ms, to wait for a server that does not reply. */
 const maxWaitMs = 1_500;
 
-/** What the NATS adapter is told. */
+/** Options of a {@link NATSAdapter}. */
 export interface NATSAdapterOptions {
   prefix: string;
   inboxPrefix: string;
-  /** Ends what closing the connection leaves, when it was made for this transport and is closed with it. */
+  /** Destroys the connection after it was closed. Absent when the connection belongs to the user. */
   destroy: (() => void) | undefined;
 }
 
@@ -33,7 +34,7 @@ interface Served {
   aborts: Subscription;
 }
 
-/** Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent here. */
+/** Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent to this peer. */
 export class NATSAdapter implements BrokerAdapter {
   readonly name = "nats";
   readonly address: string;
@@ -42,9 +43,11 @@ export class NATSAdapter implements BrokerAdapter {
   readonly #options: NATSAdapterOptions;
   readonly #events: BrokerEvents;
   readonly #subjects: Subjects;
-  readonly #recent = new RecentRequests();
+  /** The latest requests by number. A number is short: it travels with the request, and back when no peer serves it. */
+  readonly #recentRequests: string[] = new Array(maxRecentRequests);
+  #requestCount = 0;
   readonly #served = new Map<string, Served>();
-  /** Those that stay for as long as this peer does. */
+  /** Those that stay until this peer closes. */
   readonly #subscriptions: Subscription[] = [];
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   #unflushed = 0;
@@ -67,30 +70,32 @@ export class NATSAdapter implements BrokerAdapter {
     return this.#connection.info?.max_payload ?? defaultMaxPayload;
   }
 
-  /** Resolves when the server knows what this peer listens to. */
+  /** Resolves when the server knows the subscriptions of this peer. */
   async ready(): Promise<void> {
     await this.#connection.flush();
-    // Every call would wait for an answer until its time is up.
-    if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`hear what is sent to ${this.address}`);
+    // Every call would wait for a reply until its time is up.
+    if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`subscribe to ${this.address}`);
   }
 
-  request(operationId: string, requestId: string, text: string): void {
-    const reply = `${this.address}.${token.request}${this.#recent.add(requestId)}`;
-    if (!this.#publish(this.#subjects.call(operationId), text, reply)) throw notConnected(this.name);
+  request(operationId: string, requestId: string, message: string): void {
+    this.#requestCount++;
+    this.#recentRequests[this.#requestCount % maxRecentRequests] = requestId;
+    const reply = `${this.address}.${token.request}${this.#requestCount.toString(36)}`;
+    if (!this.#publish(this.#subjects.call(operationId), message, reply)) throw notConnected(this.name);
   }
 
-  broadcast(operationId: string, text: string): void {
-    this.#publish(this.#subjects.abort(operationId), text);
+  broadcast(operationId: string, message: string): void {
+    this.#publish(this.#subjects.abort(operationId), message);
   }
 
-  send(address: string, text: string, isProbe = false): void {
-    if (!isAddress(address)) return; // it may have come in a frame
+  send(address: string, message: string, isProbe = false): void {
+    if (!isAddress(address)) return; // it may come from a frame
     const reply = isProbe ? `${this.address}.${token.probe}${Buffer.from(address).toString("base64url")}` : undefined;
-    this.#publish(`${address}.${token.message}`, text, reply);
+    this.#publish(`${address}.${token.message}`, message, reply);
   }
 
-  gossip(text: string): void {
-    this.#publish(this.#subjects.peers, text);
+  gossip(message: string): void {
+    this.#publish(this.#subjects.peers, message);
   }
 
   async listen(): Promise<void> {
@@ -111,7 +116,7 @@ export class NATSAdapter implements BrokerAdapter {
       const refused = fresh.filter((id) => this.#served.get(id)?.requests.isClosed());
       if (refused.length > 0 && !this.#isClosed) throw notAllowed(`serve ${refused.join(", ")}`);
     } catch (error) {
-      // All or nothing: who is told that it failed has nothing to stop it by.
+      // All or nothing: a caller that receives an error has no function to stop the rest.
       await this.stop(fresh);
       throw error;
     }
@@ -122,36 +127,36 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   whenWritable(): Promise<void> | undefined {
-    if (this.#unflushed < highWater || !this.isConnected) return undefined;
+    if (this.#unflushed < highWaterBytes || !this.isConnected) return undefined;
     this.#flushing ??= this.#connection.flush().then(this.#onFlushed, this.#onFlushed);
     return this.#flushing;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#statuses.stop?.(); // a connection that was given may outlive many transports
+    this.#statuses.stop?.(); // a user's connection may outlive many transports
     const served = [...this.#served.values()].flatMap(({ requests, aborts }) => [requests, aborts]);
     for (const subscription of [...this.#subscriptions, ...served]) {
       if (!subscription.isClosed()) subscription.unsubscribe();
     }
-    // What was written last must leave first; a server that does not answer is not waited for.
+    // What was written last must leave first.
     if (this.isConnected) await settlesWithin(maxWaitMs, this.#connection.flush());
     if (this.#options.destroy === undefined) return;
     await settlesWithin(maxWaitMs, this.#connection.close());
     this.#options.destroy();
   }
 
-  /** False when it was not sent. Never throws: a connection that was given may be drained by its owner at any time. */
-  #publish(subject: string, text: string, reply?: string): boolean {
-    // While it is not connected, the client would drop it, or keep it for later when nobody wants it any more.
+  /** Returns whether it was sent. Never throws: a user may drain the connection at any time. */
+  #publish(subject: string, message: string, reply?: string): boolean {
+    // While it is not connected, the client would drop the message, or keep it until it is out of date.
     if (!this.isConnected || this.#connection.isClosed()) return false;
     try {
-      this.#connection.publish(subject, text, reply === undefined ? undefined : { reply });
+      this.#connection.publish(subject, message, reply === undefined ? undefined : { reply });
     } catch (error) {
       log.warn("A message was lost: {error}", { error });
       return false;
     }
-    this.#unflushed += text.length;
+    this.#unflushed += message.length;
     return true;
   }
 
@@ -164,7 +169,7 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   #onRequest({ data, reply = "" }: Msg): void {
-    // Below the asker's address stands the id of the request, for the server's own word that nobody serves it.
+    // The token below the caller's address is the number of the request, for a "no responders" of the server.
     const from = reply.slice(0, reply.lastIndexOf("."));
     this.#events.onRequest(data, isAddress(from) ? from : "");
   }
@@ -175,7 +180,7 @@ export class NATSAdapter implements BrokerAdapter {
       case token.message:
         return this.#events.onMessage(message.data);
       case token.request:
-        if (message.headers?.code === noResponders) this.#onNobody(last.slice(1));
+        if (message.headers?.code === noResponders) this.#onNoResponders(Number.parseInt(last.slice(1), 36));
         return;
       case token.probe:
         if (message.headers?.code === noResponders) {
@@ -184,9 +189,9 @@ export class NATSAdapter implements BrokerAdapter {
     }
   }
 
-  #onNobody(name: string): void {
-    const requestId = this.#recent.find(name);
-    if (requestId !== undefined) this.#events.onUnserved(requestId);
+  #onNoResponders(number: number): void {
+    const isRecent = number > 0 && number <= this.#requestCount && number > this.#requestCount - maxRecentRequests;
+    if (isRecent) this.#events.onUnserved(this.#recentRequests[number % maxRecentRequests]!);
   }
 
   async #stop(operationId: string): Promise<void> {
@@ -208,11 +213,11 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   #onError(error: Error): void {
-    log.warn("The server says: {error}", { error });
+    log.warn("The server reports: {error}", { error });
     const { operation, subject = "" } = error as Partial<PermissionViolationError>;
     const operationId = operation === "publish" ? this.#subjects.calledAt(subject) : undefined;
     if (operationId === undefined) return;
-    // Those that were sent before it was forbidden may have arrived.
+    // Requests that were sent before it was forbidden may have arrived.
     this.#events.onDenied(operationId, notAllowed(`call ${operationId}`, true));
   }
 

@@ -11,26 +11,26 @@ import type { Transport } from "../transport.ts";
 import { NATSAdapter } from "./adapter.ts";
 import { type OwnConnection, openConnection } from "./open-connection.ts";
 
-/** How calls travel over NATS. */
+/** Options of {@link createNATSTransport}. */
 export interface NATSTransportOptions extends BrokerOptions {
   /**
-   * Where the servers are, such as `127.0.0.1:4222`; `tls://` insists on TLS. Users and passwords are not read from here
-   * but from `connect`. @default 127.0.0.1:4222
+   * Addresses of the servers, such as `127.0.0.1:4222`; `tls://` requires TLS. Users and passwords belong in `connect`.
+   * @default 127.0.0.1:4222
    */
   servers?: string | string[] | undefined;
-  /** What else the client is told: users, tokens, TLS. Durations in it are ms above 0. */
+  /** Further options of the client: users, tokens, TLS. Durations in it are ms above 0. */
   connect?: ConnectionOptions | undefined;
-  /** A connection that is there already. It stays open when the transport is closed. */
+  /** An existing connection. It stays open when the transport is closed. */
   connection?: NatsConnection | undefined;
-  /** What subjects begin with. Peers with different ones do not hear each other. @default "operations" */
+  /** Prefix of all subjects. Peers with different prefixes do not see each other. @default "operations" */
   prefix?: string | undefined;
-  /** What the subjects of answers begin with. With one for each user, the server can keep answers private. @default "_INBOX" */
+  /** Prefix of the subjects of replies. With one per user, the server can keep replies private. @default "_INBOX" */
   inboxPrefix?: string | undefined;
 }
 
 /** A transport over NATS. */
 export interface NATSTransport extends Transport {
-  /** How many messages came that made no sense. */
+  /** How many malformed messages have arrived. */
   readonly dropped: number;
 }
 
@@ -67,27 +67,27 @@ async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
   try {
     return await openConnection({
       maxReconnectAttempts: -1,
-      ignoreAuthErrorAbort: true, // a server that is set up anew may refuse everybody for a while
+      ignoreAuthErrorAbort: true, // a server that is being reconfigured may refuse all clients for a while
       reconnectTimeWait: 200,
       reconnectJitter: 200,
       pingInterval: 5_000,
       maxPingOut: 2,
       inboxPrefix,
       ...(servers === undefined ? {} : { servers }),
-      // The client itself takes the scheme for decoration.
+      // The client itself ignores the scheme.
       ...(toAddresses(options).some((address) => address.startsWith("tls://")) ? { tls: {} } : {}),
-      ...checkDriverOptions(more),
+      ...checkClientOptions(more),
     });
   } catch (error) {
     throw toConnectError(options, error);
   }
 }
 
-/** A server that is away is not tried more often than this, in ms, whatever `reconnectDelayHandler` returns. */
-const minReconnectDelay = 50;
+/** Minimum delay between attempts to reconnect, in ms, whatever `reconnectDelayHandler` returns. */
+const minReconnectDelayMs = 50;
 
-/** Refuses numbers that would make the client reconnect or ping without a pause, and leaves out what is undefined. */
-function checkDriverOptions(given: ConnectionOptions = {}): ConnectionOptions {
+/** Rejects numbers that would make the client reconnect or ping without a pause, and omits what is undefined. */
+function checkClientOptions(given: ConnectionOptions = {}): ConnectionOptions {
   const options = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as ConnectionOptions;
@@ -99,14 +99,14 @@ function checkDriverOptions(given: ConnectionOptions = {}): ConnectionOptions {
   }
   const { reconnectDelayHandler: toDelay } = options;
   if (typeof toDelay !== "function") return options;
-  return { ...options, reconnectDelayHandler: () => Math.max(toDelay() || 0, minReconnectDelay) };
+  return { ...options, reconnectDelayHandler: () => Math.max(toDelay() || 0, minReconnectDelayMs) };
 }
 
 function toConnectError(options: NATSTransportOptions, cause: unknown): CallError {
   if (isCallError(cause)) return cause;
   const unconnected = { server: "NATS", addresses: toAddresses(options), cause };
   if ((cause as Error).name !== "AuthorizationError") return cannotConnect(unconnected);
-  return credentialsRefused(unconnected, "Give the right user and password, or token, in `connect`.");
+  return credentialsRefused(unconnected, "Pass the right user and password, or token, in `connect`.");
 }
 
 function toAddresses({ servers, connect: more, connection }: NATSTransportOptions): string[] {

@@ -1,10 +1,12 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
+import { loadPeer } from "../../operation/index.ts";
 import { createSocketController } from "../peer/index.ts";
-import { loadNATSClient } from "./load-client.ts";
 
-/** What the client exports and does not declare: how `connect()` builds a connection. */
+const packageName = "@nats-io/transport-node";
+
+/** What the client exports without declaring it: the classes with which `connect()` builds a connection. */
 interface ClientParts {
   NatsConnectionImpl: new (options: ConnectionOptions) => Connection;
   ProtocolHandler: new (options: ConnectionOptions, connection: Connection) => Handler;
@@ -36,7 +38,7 @@ export interface OwnConnection {
  * socket whose server does not respond, and such a socket keeps the process alive, for ever if the server has accepted it.
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
-  const client = await loadNATSClient();
+  const client = await loadPeer(packageName, "the NATS transport", () => import("@nats-io/transport-node"));
   // The only function that makes the client use sockets of Node. It fails on these options before it connects.
   client.connect({ servers: "127.0.0.1", port: 4222 }).catch(() => {});
   const dialed = new DialedSocket();

@@ -1,4 +1,4 @@
-import { BoundedSet } from "../../internal/bounded.ts";
+import { BoundedMap, BoundedSet } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
@@ -80,7 +80,8 @@ export class BrokerServer {
   readonly #host: CallerHost;
   readonly #servers = new Map<string, OnRequest>();
   readonly #callers = new Map<string, RemoteCaller>();
-  readonly #seen = new BoundedSet<string>(maxSeenRequests);
+  /** The callers of the latest requests, by request id. */
+  readonly #seen = new BoundedMap<string, string>(maxSeenRequests);
   /** Aborts that arrived before their requests, or whose requests went to another worker. */
   readonly #earlyAborts = new BoundedSet<string>(maxEarlyAborts);
   /** Subscriptions that ended with the connection: what their callers receive when it is back. */
@@ -147,12 +148,10 @@ export class BrokerServer {
     if (onRequest === undefined || this.#isClosed) {
       return this.#refuse(frame, from, notServedNow(operationId, attempt > 0));
     }
-    const key = `${from} ${attempt} ${requestId}`;
-    if (this.#earlyAborts.size > 0 && this.#earlyAborts.delete(key)) {
+    if (this.#earlyAborts.size > 0 && this.#earlyAborts.delete(toAbortKey(from, requestId, attempt))) {
       return this.#confirmAbort(operationId, frame, from, attempt > 0);
     }
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
+    if (this.#isRepeated(attempt === 0 ? requestId : `${requestId} ${attempt}`, from)) return;
     const { calls } = this.#callerAt(from);
     const earlier = calls.get(requestId);
     if (earlier !== undefined && earlier.attempt >= attempt) return;
@@ -183,7 +182,7 @@ export class BrokerServer {
         this.#confirmAbort(call.operationId, frame, from, true);
       }
       call.deliver(frame);
-    } else if (frame.type === "call.aborted") this.#earlyAborts.add(`${from} ${attempt} ${requestId}`);
+    } else if (frame.type === "call.aborted") this.#earlyAborts.add(toAbortKey(from, requestId, attempt));
   }
 
   /** A caller asks about calls whose worker is silent: those that run here are acknowledged, others may be moved here. */
@@ -243,6 +242,15 @@ export class BrokerServer {
     }
   }
 
+  /** Returns whether the request arrived before, and remembers it. */
+  #isRepeated(id: string, from: string): boolean {
+    const caller = this.#seen.get(id);
+    if (caller === undefined) this.#seen.set(id, from);
+    else if (caller === from || this.#seen.has(`${from} ${id}`)) return true;
+    else this.#seen.set(`${from} ${id}`, from); // two callers use the same id
+    return false;
+  }
+
   /** What is known of the caller at an address. */
   #callerAt(address: string): RemoteCaller {
     let caller = this.#callers.get(address);
@@ -298,6 +306,10 @@ export class BrokerServer {
     const refs = calls.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
     return { type: "link.taken", address: this.#adapter.address, calls: refs };
   }
+}
+
+function toAbortKey(from: string, requestId: string, attempt: number): string {
+  return `${from} ${attempt} ${requestId}`;
 }
 
 /** The caller of a call that was sent again must know which attempt has failed. */

@@ -2,30 +2,35 @@ import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { notServedNow } from "../../operation/index.ts";
 import { type BrokerAdapter, type BrokerEvents, notConnected, type PendingRequest, workerGone } from "../peer/index.ts";
-import type { RedisClient } from "./client.ts";
-import { type Entry, isAfter, readEntries } from "./entries.ts";
-import { commandFailed, denialOf } from "./errors.ts";
-import { group, Keys } from "./keys.ts";
+import { commandFailed, denialOf, type RedisClient } from "./client.ts";
 import { Membership } from "./membership.ts";
-import { Reader } from "./reader.ts";
-import { Removals } from "./removals.ts";
-import { recallScript, surveyScript } from "./scripts.ts";
+import { StreamReader } from "./stream-reader.ts";
+import {
+  group,
+  isAfter,
+  Keys,
+  readEntries,
+  recallScript,
+  type StreamEntry,
+  StreamRemovals,
+  surveyScript,
+} from "./streams.ts";
 
 const log = logger("transport", "redis");
 
-/** Above this many bytes on their way a sender waits. */
-const highWater = 1024 * 1024;
-/** How many requests that several workers were lost with are kept to be looked at. */
+/** A sender waits while more bytes than this are on their way. */
+const highWaterBytes = 1024 * 1024;
+/** How many requests with which several workers were lost are kept for inspection. */
 const maxDead = 1_000;
 /** How long, in ms, to wait for a server that does not reply. */
 const maxWaitMs = 1_500;
 
-/** What the Redis adapter is told. */
+/** Options of a {@link RedisAdapter}. */
 export interface RedisAdapterOptions {
   prefix: string;
   database: number;
   heartbeat: number;
-  /** How many requests a stream holds at most; older ones are dropped. */
+  /** Maximum number of requests in a stream; older ones are dropped. */
   maxQueued: number;
   createClient: () => RedisClient;
 }
@@ -33,15 +38,15 @@ export interface RedisAdapterOptions {
 /** A request that was sent. */
 interface Ticket {
   readonly key: string;
-  /** Where it stands in the stream, once the server has said so. */
+  /** Its id in the stream, once the server has reported it. */
   id: string | undefined;
   isWithdrawn: boolean;
 }
 
-/** What `surveyScript` gives. */
+/** The result of `surveyScript`. */
 type Survey = [isServed: number, last: string, held: string[], left: unknown];
 
-/** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent here. */
+/** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent to this peer. */
 export class RedisAdapter implements BrokerAdapter {
   readonly name = "redis";
   readonly address: string;
@@ -52,15 +57,15 @@ export class RedisAdapter implements BrokerAdapter {
   readonly #commands: RedisClient;
   readonly #subscriber: RedisClient;
   readonly #operations = new Map<string, string>();
-  /** Operations that are served no more, which the server does not know yet. */
+  /** Operations that are no longer served, which the server does not know yet. */
   readonly #left = new Set<string>();
-  readonly #removals: Removals;
+  readonly #removals: StreamRemovals;
   readonly #membership: Membership;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (message: string) => this.#events.onMessage(message);
   #readClient: RedisClient | undefined;
-  #reader: Reader | undefined;
-  #opening: Promise<Reader> | undefined;
+  #reader: StreamReader | undefined;
+  #opening: Promise<StreamReader> | undefined;
   #wasConnected = true;
   #sending = 0;
   #lastSent: Promise<void> | undefined;
@@ -73,14 +78,14 @@ export class RedisAdapter implements BrokerAdapter {
     this.address = this.#keys.createAddress();
     this.#commands = commands;
     this.#subscriber = subscriber;
-    this.#removals = new Removals(commands);
+    this.#removals = new StreamRemovals(commands);
     this.#membership = new Membership(commands, this.#keys, this.address, options.heartbeat);
     for (const client of [commands, subscriber]) {
       client.on("error", (error) => this.#onLost(error));
       client.on("ready", () => this.#onReady());
     }
     this.#timer = setInterval(() => void this.#beat(), options.heartbeat);
-    this.#timer.unref(); // signs of life are no reason to stay alive
+    this.#timer.unref(); // signs of life must not keep the process alive
   }
 
   get isConnected(): boolean {
@@ -92,11 +97,11 @@ export class RedisAdapter implements BrokerAdapter {
     await this.#subscriber.subscribe(this.address, (message) => this.#events.onMessage(message));
   }
 
-  request(operationId: string, requestId: string, text: string): Ticket {
+  request(operationId: string, requestId: string, message: string): Ticket {
     const key = this.#keys.call(operationId);
     const ticket: Ticket = { key, id: undefined, isWithdrawn: false };
     const bound = ["NOMKSTREAM", "MAXLEN", "~", String(this.#options.maxQueued)];
-    this.#commands.sendCommand(["XADD", key, ...bound, "*", "from", this.address, "frame", text]).then(
+    this.#commands.sendCommand(["XADD", key, ...bound, "*", "from", this.address, "frame", message]).then(
       (id) => {
         if (id === null) return this.#events.onUnserved(requestId);
         ticket.id = id as string;
@@ -109,8 +114,8 @@ export class RedisAdapter implements BrokerAdapter {
     return ticket;
   }
 
-  broadcast(operationId: string, text: string): void {
-    this.#publish(this.#keys.abort(operationId), text);
+  broadcast(operationId: string, message: string): void {
+    this.#publish(this.#keys.abort(operationId), message);
   }
 
   withdraw(ticket: unknown): void {
@@ -128,21 +133,21 @@ export class RedisAdapter implements BrokerAdapter {
     return wasHeld === 1 && isAfter(id, last);
   }
 
-  bury(operationId: string, text: string): void {
-    const fields = ["stream", this.#keys.call(operationId), "from", this.address, "frame", text];
+  bury(operationId: string, message: string): void {
+    const fields = ["stream", this.#keys.call(operationId), "from", this.address, "frame", message];
     const bound = ["MAXLEN", "~", String(maxDead)];
     this.#commands
       .sendCommand(["XADD", this.#keys.dead, ...bound, "*", ...fields])
-      .catch((error) => log.warn("A request that was given up could not be kept: {error}", { error }));
+      .catch((error) => log.warn("A request could not be kept: {error}", { error }));
   }
 
-  send(address: string, text: string): void {
-    if (!this.#keys.isAddress(address)) return;
-    this.#publish(address, text, () => this.#events.onGone(address));
+  send(address: string, message: string): void {
+    if (!this.#keys.isAddress(address)) return; // it may come from a frame
+    this.#publish(address, message, () => this.#events.onGone(address));
   }
 
-  gossip(text: string): void {
-    this.#publish(this.#keys.peers, text);
+  gossip(message: string): void {
+    this.#publish(this.#keys.peers, message);
   }
 
   async listen(): Promise<void> {
@@ -184,13 +189,13 @@ export class RedisAdapter implements BrokerAdapter {
     }
     for (const [operationId, waiting] of byOperation) {
       this.#checkOperation(operationId, waiting).catch((error) =>
-        log.debug("Workers cannot be told: {error}", { error }),
+        log.debug("Workers cannot be checked: {error}", { error }),
       );
     }
   }
 
   whenWritable(): Promise<void> | undefined {
-    return this.#sending > highWater ? this.#lastSent : undefined;
+    return this.#sending > highWaterBytes ? this.#lastSent : undefined;
   }
 
   async close(): Promise<void> {
@@ -205,25 +210,25 @@ export class RedisAdapter implements BrokerAdapter {
     for (const client of [this.#readClient, this.#subscriber, this.#commands]) client?.destroy();
   }
 
-  #publish(channel: string, text: string, onNobody?: () => void): void {
+  #publish(channel: string, message: string, onUnreceived?: () => void): void {
     if (!this.isConnected) return;
-    this.#sending += text.length;
-    this.#lastSent = this.#commands.sendCommand(["PUBLISH", channel, text]).then(
-      (heard) => {
-        this.#sending -= text.length;
-        if (heard === 0) onNobody?.();
+    this.#sending += message.length;
+    this.#lastSent = this.#commands.sendCommand(["PUBLISH", channel, message]).then(
+      (receivers) => {
+        this.#sending -= message.length;
+        if (receivers === 0) onUnreceived?.();
       },
       (error) => {
-        this.#sending -= text.length;
+        this.#sending -= message.length;
         log.debug("A message was lost: {error}", { error });
       },
     );
   }
 
-  #onEntries(key: string, entries: readonly Entry[]): void {
-    for (const { id, from, text } of entries) {
+  #onEntries(key: string, entries: readonly StreamEntry[]): void {
+    for (const { id, from, message } of entries) {
       this.#removals.add(key, id);
-      this.#events.onRequest(text, this.#keys.isAddress(from) ? from : "");
+      this.#events.onRequest(message, this.#keys.isAddress(from) ? from : "");
     }
   }
 
@@ -240,14 +245,14 @@ export class RedisAdapter implements BrokerAdapter {
     await reader.add(keys);
   }
 
-  /** Nobody would leave a stream again, or close a connection, that is made after the end. */
+  /** A stream that is joined after the end would never be left, nor a connection closed. */
   #assertOpen(): void {
     if (this.#isClosed) throw notConnected(this.name);
   }
 
-  async #openReader(): Promise<Reader> {
+  async #openReader(): Promise<StreamReader> {
     const client = this.#options.createClient();
-    const reader = new Reader(client, this.#commands, {
+    const reader = new StreamReader(client, this.#commands, {
       consumer: this.address,
       block: Math.min(1_000, this.#options.heartbeat),
       isStream: (key) => this.#membership.isStream(key),
@@ -270,11 +275,11 @@ export class RedisAdapter implements BrokerAdapter {
   }
 
   #join(keys: readonly string[]): Promise<void> {
-    // No one would leave a stream again that was stopped meanwhile.
+    // A stream that was stopped in the meantime would never be left.
     return this.#membership.join(keys, (key) => this.#operations.has(key));
   }
 
-  /** Leaves the streams of what is served no more, now or when the server is back. */
+  /** Leaves the streams of operations that are no longer served, now or when the server is back. */
   async #leaveAll(ids: readonly string[]): Promise<void> {
     if (ids.length === 0 || !this.isConnected) return;
     await this.#removals.flush();
@@ -284,7 +289,7 @@ export class RedisAdapter implements BrokerAdapter {
     if (aborts.length > 0) await this.#subscriber.unsubscribe(aborts, this.#onAbort);
   }
 
-  /** Leaves a stream. What nobody has taken is taken now when nobody else is left who could. */
+  /** Leaves a stream. The last worker also takes the requests that no worker has received. */
   async #leave(operationId: string): Promise<void> {
     const key = this.#keys.call(operationId);
     const [, , , left] = await this.#survey(key, this.address);

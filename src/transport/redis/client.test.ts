@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createClientMaker, type RedisClient } from "./client.ts";
+import { createClientFactory, type RedisClient } from "./client.ts";
 
 type Strategy = (retries: number, cause: Error) => number | false | Error;
 
@@ -13,7 +13,7 @@ async function strategyFrom(strategy: Strategy): Promise<Strategy> {
       return { destroy() {} } as Partial<RedisClient> as RedisClient;
     },
   };
-  const createClient = await createClientMaker({ client, heartbeat: 1_000 });
+  const createClient = await createClientFactory({ client, heartbeat: 1_000 });
   createClient();
   return given.socket!.reconnectStrategy!;
 }

@@ -1,21 +1,20 @@
 import type * as Redis from "@redis/client";
+import { backOffDelay } from "../../internal/back-off.ts";
+import { toReason } from "../../internal/text.ts";
 import { maxTimerDelay } from "../../internal/timers.ts";
-import { CallError, resolveDuration } from "../../operation/index.ts";
+import { CallError, loadPeer, resolveDuration } from "../../operation/index.ts";
 import { cannotConnect, createSocketController, credentialsRefused } from "../peer/index.ts";
-import { isDenial } from "./errors.ts";
 
-const packageName = "@redis/client";
-
-/** What is used of a client of `@redis/client`. Clients made with `createClient` have it, whatever their settings. */
+/** The part of a client of `@redis/client` that is used. Clients made with `createClient` have it, whatever their settings. */
 export interface RedisClient {
   /** Its settings, those of the URL included. */
   readonly options?: { readonly database?: number | undefined } | undefined;
   readonly isReady: boolean;
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
-  /** Lets go at once. */
+  /** Disconnects immediately. */
   destroy(): void;
-  /** Lets go when what was sent has been answered. */
+  /** Disconnects when all replies have arrived. */
   close(): Promise<unknown>;
   sendCommand(args: string[]): Promise<unknown>;
   subscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
@@ -23,37 +22,39 @@ export interface RedisClient {
   on(event: string, listener: (error: Error) => void): unknown;
 }
 
-/** A client whose settings are used for others. */
-export interface RedisTemplate {
+/** A client whose settings are used for the connections of a transport. */
+export interface RedisClientTemplate {
   /** Its settings. */
   readonly options?: { readonly socket?: object | undefined } | undefined;
   duplicate(overrides: Record<string, unknown>): RedisClient;
 }
 
-/** Where the server is, and how to speak to it. */
-interface RedisPlace {
+/** The address of the server and how to connect to it. */
+interface RedisServerOptions {
   url?: string | undefined;
-  client?: RedisTemplate | undefined;
+  client?: RedisClientTemplate | undefined;
   connect?: Redis.RedisClientOptions | undefined;
 }
 
 /** How connections are made. */
-export interface RedisConnectOptions extends RedisPlace {
-  /** Milliseconds between signs of life; a server that is silent for three is given up. */
+export interface RedisConnectOptions extends RedisServerOptions {
+  /** Milliseconds between signs of life; the connection to a server that is silent for three is closed. */
   heartbeat: number;
 }
 
-/** In ms. A shorter silence is a busy process more often than a lost link: its timers fire before it reads. */
-const shortestSilence = 3_000;
+/** In ms. A shorter silence is more often a busy process than a lost connection: its timers fire before it reads. */
+const minSilenceMs = 3_000;
+/** The delays between attempts to reconnect, in ms. */
+const reconnectRange = { first: 100, max: 1_200 };
 
-/** Never connected. Copies of one client cost a hundredth of what a new one does. */
-let template: RedisTemplate | undefined;
+/** A client that is never connected: copying one costs a hundredth of creating one. */
+let template: RedisClientTemplate | undefined;
 
 /**
- * Makes a function that makes clients, none of them connected yet. They speak RESP 2, whose replies have the same shape with
- * every server, and keep nothing to be sent later: a request that comes late is worse than one that fails.
+ * Returns a function that creates clients, which are not connected yet. They use RESP 2, whose replies have the same shape
+ * with every server, and queue nothing while disconnected: a request that arrives late is worse than one that fails.
  */
-export async function createClientMaker(options: RedisConnectOptions): Promise<() => RedisClient> {
+export async function createClientFactory(options: RedisConnectOptions): Promise<() => RedisClient> {
   const { url, client, connect, heartbeat } = options;
   const own = {
     RESP: 2 as const,
@@ -69,9 +70,9 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
   assertURL(url ?? connect?.url);
   const socket: SocketOptions = { ...connect?.socket };
   const zero = { zero: true };
-  const silence = Math.min(Math.max(3 * heartbeat, shortestSilence), maxTimerDelay);
-  const { reconnectStrategy = toDelay } = socket;
-  template ??= (await loadRedisClient()).createClient() as unknown as RedisTemplate;
+  const silence = Math.min(Math.max(3 * heartbeat, minSilenceMs), maxTimerDelay);
+  const { reconnectStrategy = (retries: number) => backOffDelay(retries, reconnectRange) } = socket;
+  template ??= (await loadRedisClient()).createClient() as unknown as RedisClientTemplate;
   const like = template;
   const settings = {
     ...connect,
@@ -85,7 +86,7 @@ export async function createClientMaker(options: RedisConnectOptions): Promise<(
       reconnectStrategy: boundStrategy(reconnectStrategy),
     },
   };
-  // The client writes into what it is given.
+  // The client modifies the options that it receives.
   return () => createDestroyable((signal) => like.duplicate({ ...settings, socket: { ...settings.socket, signal } }));
 }
 
@@ -104,14 +105,14 @@ function createDestroyable(create: (signal: AbortSignal) => RedisClient): RedisC
   return client;
 }
 
-/** The client's own error would hold the text, and a password with it. */
+/** The client's own error would contain the URL, and a password with it. */
 function assertURL(url: string | undefined): void {
   if (url === undefined || (URL.canParse(url) && /^rediss?:/.test(url))) return;
   throw new TypeError("url must be an address such as redis://127.0.0.1:6379.");
 }
 
-/** Connects, or fails with `UNAVAILABLE`: that a server is not there at the start is a mistake more often than not. */
-export async function connectFirst(clients: readonly RedisClient[], place: RedisPlace): Promise<void> {
+/** Connects, or fails with `UNAVAILABLE`: a server that is missing at the start is usually a mistake. */
+export async function connectFirst(clients: readonly RedisClient[], place: RedisServerOptions): Promise<void> {
   try {
     await Promise.all(clients.map((client) => connectOnce(client)));
   } catch (error) {
@@ -121,13 +122,13 @@ export async function connectFirst(clients: readonly RedisClient[], place: Redis
 }
 
 /** Why a first connection failed: `UPSTREAM_DENIED` when the server refuses the credentials, else `UNAVAILABLE`. */
-export function toConnectError(place: RedisPlace, cause: unknown): CallError {
+export function toConnectError(place: RedisServerOptions, cause: unknown): CallError {
   const unconnected = { server: "Redis", addresses: toAddresses(place), cause };
   if (!isDenial(cause)) return cannotConnect(unconnected);
-  return credentialsRefused(unconnected, "Give the right user and password in `url` or `connect`.");
+  return credentialsRefused(unconnected, "Pass the right user and password in `url` or `connect`.");
 }
 
-function toAddresses({ url, client, connect }: RedisPlace): string[] {
+function toAddresses({ url, client, connect }: RedisServerOptions): string[] {
   if (client !== undefined) return [];
   const address = url ?? connect?.url;
   if (address !== undefined) return [new URL(address).host];
@@ -139,7 +140,7 @@ function toAddresses({ url, client, connect }: RedisPlace): string[] {
   return [path ?? `${host}:${port}`];
 }
 
-/** The client itself would try again for ever. */
+/** Without this the client would try again for ever. */
 async function connectOnce(client: RedisClient): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     client.on("error", reject);
@@ -150,10 +151,10 @@ async function connectOnce(client: RedisClient): Promise<void> {
 type SocketOptions = NonNullable<Redis.RedisClientOptions["socket"]>;
 type ReconnectStrategy = SocketOptions["reconnectStrategy"];
 
-/** A server that is away is not tried more often than this, in ms, whatever a strategy of the user returns. */
-const minReconnectDelay = 40;
+/** Minimum delay between attempts to reconnect, in ms, whatever a strategy of the user returns. */
+const minReconnectDelayMs = 40;
 
-/** Refuses a delay that is not a duration; what a function returns is bounded below. */
+/** Rejects a delay that is not a duration; the result of a function has a minimum. */
 function boundStrategy(strategy: ReconnectStrategy): ReconnectStrategy {
   if (typeof strategy !== "function") {
     const isOff = strategy === false;
@@ -161,26 +162,39 @@ function boundStrategy(strategy: ReconnectStrategy): ReconnectStrategy {
   }
   return (retries, cause) => {
     const delay = strategy(retries, cause);
-    return typeof delay === "number" ? Math.min(Math.max(delay || 0, minReconnectDelay), maxTimerDelay) : delay;
+    return typeof delay === "number" ? Math.min(Math.max(delay || 0, minReconnectDelayMs), maxTimerDelay) : delay;
   };
 }
 
-/** Twice as long each time, up to a second, and never the same for all who wait. */
-function toDelay(retries: number): number {
-  return Math.min(50 * 2 ** retries, 1_000) * (0.8 + Math.random() * 0.4);
+function loadRedisClient(): Promise<typeof Redis> {
+  return loadPeer("@redis/client", "the Redis transport", () => import("@redis/client"));
 }
 
-async function loadRedisClient(): Promise<typeof Redis> {
-  try {
-    return await import("@redis/client");
-  } catch (error) {
-    const { code } = error as { code?: unknown };
-    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
-    throw new CallError(
-      "UNAVAILABLE",
-      `The Redis transport needs the package ${packageName}, which is not installed. Install it: npm install ${packageName}`,
-      { package: packageName },
-      { cause: error, mayHaveRun: false },
-    );
-  }
+/** Returns whether the server requires other credentials, or does not allow this user to run a command. */
+function isDenial(error: unknown): boolean {
+  return /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/.test((error as Error).message);
+}
+
+/** `UPSTREAM_DENIED`, if that is why a command failed. */
+export function denialOf(error: unknown): CallError | undefined {
+  if (!isDenial(error)) return undefined;
+  const message = `The Redis server refused: ${toReason(error)}.`;
+  return new CallError("UPSTREAM_DENIED", message, undefined, { cause: error, retryable: false, mayHaveRun: false });
+}
+
+/** The error of a request that was not sent, or may not have been: `UPSTREAM_DENIED` or `UNAVAILABLE`. */
+export function commandFailed(error: Error): CallError {
+  const denial = denialOf(error);
+  if (denial !== undefined) return denial;
+  const message = `The Redis server did not accept the request: ${toReason(error)}.`;
+  const options = { cause: error, retryable: true, mayHaveRun: !isRefusal(error) };
+  return new CallError("UNAVAILABLE", message, undefined, options);
+}
+
+/** Returns whether a command certainly had no effect: the server refused it, or it was not sent. */
+function isRefusal(error: Error): boolean {
+  const name = error.constructor.name;
+  return (
+    name === "ClientOfflineError" || name === "ClientClosedError" || name === "SimpleError" || name === "BlobError"
+  );
 }

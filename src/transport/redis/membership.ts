@@ -1,20 +1,19 @@
 import { logger } from "../../internal/log.ts";
 import type { RedisClient } from "./client.ts";
-import { group, type Keys } from "./keys.ts";
-import { joinScript } from "./scripts.ts";
+import { group, joinScript, type Keys } from "./streams.ts";
 
 const log = logger("transport", "redis");
 
-/** How many streams are looked at in one beat for consumers that are not alive any more. */
+/** How many streams are searched in one beat for consumers that are no longer alive. */
 const checkedPerBeat = 100;
 
-/** The membership of one worker in the groups of consumers that read its streams. */
+/** The membership of one worker in the consumer groups of its streams. */
 export class Membership {
   readonly #client: RedisClient;
   readonly #keys: Keys;
   readonly #consumer: string;
   readonly #heartbeat: number;
-  /** Keys that hold something else than a stream. */
+  /** Keys that contain another type of value than a stream. */
   readonly #refused = new Set<string>();
   #checked = 0;
 
@@ -30,15 +29,15 @@ export class Membership {
     return !this.#refused.has(key);
   }
 
-  /** Joins the groups of streams. Streams that are missing are created. `isWanted` is asked when the worker is alive. */
+  /** Joins the groups of streams. Missing streams are created. `isWanted` is called once the worker is known to be alive. */
   async join(keys: readonly string[], isWanted: (key: string) => boolean): Promise<void> {
-    await this.#sayAlive();
+    await this.#setAlive();
     await this.#enter(keys.filter(isWanted));
   }
 
-  /** Shows that this worker is alive, and looks after its streams, a few at a time. */
+  /** Sends a sign of life, and restores its streams, a few at a time. */
   async beat(keys: readonly string[]): Promise<void> {
-    if (!(await this.#sayAlive())) return this.#enter(keys); // the others have removed this worker
+    if (!(await this.#setAlive())) return this.#enter(keys); // the others have removed this worker
     const start = this.#checked < keys.length ? this.#checked : 0;
     this.#checked = start + checkedPerBeat;
     const due = new Set(keys.slice(start, this.#checked));
@@ -65,7 +64,7 @@ export class Membership {
   }
 
   /** Returns whether this worker counted as alive before. */
-  async #sayAlive(): Promise<boolean> {
+  async #setAlive(): Promise<boolean> {
     const args = ["1", "PX", String(3 * this.#heartbeat), "GET"];
     return (await this.#client.sendCommand(["SET", this.#keys.alive + this.#consumer, ...args])) !== null;
   }

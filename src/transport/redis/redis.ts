@@ -3,28 +3,28 @@ import { resolveCount } from "../../operation/index.ts";
 import { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { RedisAdapter } from "./adapter.ts";
-import { connectFirst, createClientMaker, type RedisTemplate, toConnectError } from "./client.ts";
+import { connectFirst, createClientFactory, type RedisClientTemplate, toConnectError } from "./client.ts";
 
-/** How calls travel over Redis. */
+/** Options of {@link createRedisTransport}. */
 export interface RedisTransportOptions extends BrokerOptions {
-  /** Where the server is, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default that of this machine */
+  /** Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server of this machine */
   url?: string | undefined;
-  /** What else the client is told: users, TLS, database. */
+  /** Further options of the client: users, TLS, database. */
   connect?: RedisClientOptions | undefined;
-  /** A client of `@redis/client` whose settings are used. The transport makes connections of its own like it. */
-  client?: RedisTemplate | undefined;
+  /** A client of `@redis/client` whose settings are used. The transport makes its own connections with them. */
+  client?: RedisClientTemplate | undefined;
   /**
-   * What keys and channels begin with: letters, digits, `_`, `-`, `.`, `{` and `}`, in parts between colons. Peers with
-   * different prefixes, or in different databases, do not hear each other. @default "operations"
+   * Prefix of all keys and channels: letters, digits, `_`, `-`, `.`, `{` and `}`, in parts between colons. Peers with
+   * different prefixes, or in different databases, do not see each other. @default "operations"
    */
   prefix?: string | undefined;
-  /** How many requests, at least 1, may wait for one operation before the oldest are dropped. @default 100,000 */
+  /** Maximum number of requests, at least 1, that wait for one operation; the oldest are dropped. @default 100,000 */
   maxQueued?: number | undefined;
 }
 
 /** A transport over Redis. */
 export interface RedisTransport extends Transport {
-  /** How many messages came that made no sense. */
+  /** How many malformed messages have arrived. */
   readonly dropped: number;
 }
 
@@ -39,7 +39,7 @@ export async function createRedisTransport(options: RedisTransportOptions = {}):
   const brokerOptions = resolveBrokerOptions(options);
   const { heartbeat } = brokerOptions;
   const maxQueued = resolveCount("maxQueued", options.maxQueued, 100_000, { min: 1 });
-  const createClient = await createClientMaker({ url, client, connect, heartbeat });
+  const createClient = await createClientFactory({ url, client, connect, heartbeat });
   const [commands, subscriber] = [createClient(), createClient()];
   await connectFirst([commands, subscriber], options);
   let adapter: RedisAdapter | undefined;

@@ -2,49 +2,48 @@ import { setTimeout as delay } from "node:timers/promises";
 import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import type { RedisClient } from "./client.ts";
-import { type Entry, readEntries } from "./entries.ts";
-import { group } from "./keys.ts";
+import { group, readEntries, type StreamEntry } from "./streams.ts";
 
 const log = logger("transport", "redis");
 
 /**
- * How many requests are taken in one read from each stream. While few wait, a worker takes few, so that others get
- * their share; as long as there are more than it asked for, it asks for twice as many.
+ * How many requests one read takes from each stream. While few wait, a worker takes few, so that others get their share;
+ * as long as a read returns as many as it may, the next one takes twice as many.
  */
 const batch = { min: 2, max: 256 };
-/** How long, in ms, to wait before trying again. */
-const pause = 50;
+/** How long, in ms, to wait before the next attempt. */
+const retryMs = 50;
 /** How long, in ms, to wait for a server that does not reply. */
 const maxWaitMs = 1_500;
 
 /** What a reader needs of its adapter. */
-export interface ReaderHost {
+export interface StreamReaderHost {
   readonly consumer: string;
-  /** How long one read waits, in ms: what its connection is silent at most. */
+  /** How long one read waits, in ms: the maximum silence of its connection. */
   readonly block: number;
-  /** Whether the key holds a stream, as far as is known. One read of all fails when one of them does not. */
+  /** Returns whether the key contains a stream, as far as is known. A read of all fails when one of them does not. */
   isStream(key: string): boolean;
-  onEntries(key: string, entries: Entry[]): void;
-  /** Makes the streams again that were there. */
+  onEntries(key: string, entries: StreamEntry[]): void;
+  /** Creates missing streams again. */
   rejoin(): Promise<void>;
 }
 
-/** Takes requests from streams, on a connection of its own, because reading waits. */
-export class Reader {
+/** Takes requests from streams, on a connection of its own, because reading blocks it. */
+export class StreamReader {
   readonly #client: RedisClient;
   readonly #commands: RedisClient;
-  readonly #host: ReaderHost;
+  readonly #host: StreamReaderHost;
   readonly #keys = new Set<string>();
-  /** The read that is going on. */
+  /** The read that is running. */
   #turn: Promise<void> | undefined;
-  /** What the server calls the connection. */
+  /** The id of the connection on the server. */
   #clientId: string | undefined;
   #isClosed = false;
   #isFailing = false;
   #batch: number = batch.min;
   #running: Promise<void> | undefined;
 
-  constructor(client: RedisClient, commands: RedisClient, host: ReaderHost) {
+  constructor(client: RedisClient, commands: RedisClient, host: StreamReaderHost) {
     this.#client = client;
     this.#commands = commands;
     this.#host = host;
@@ -56,23 +55,23 @@ export class Reader {
     await this.interrupt();
   }
 
-  /** Resolves when nothing more can come from these streams. */
+  /** Resolves when no further request from these streams can arrive. */
   async remove(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.#keys.delete(key);
     await this.interrupt();
   }
 
-  /** Learns the number of the connection. To be called whenever it is new. */
+  /** Reads the id of the connection. Call it after every connect. */
   async identify(): Promise<void> {
     this.#clientId = String(await this.#client.sendCommand(["CLIENT", "ID"]));
   }
 
-  /** Reads no more. To be called when all streams were removed. */
+  /** Stops reading. Call it after all streams were removed. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Ends the read that is going on, which may wait for streams that changed. */
+  /** Ends the running read, whose list of streams may be out of date. */
   async interrupt(): Promise<void> {
     if (this.#turn !== undefined) await settlesWithin(maxWaitMs, this.#unblock(this.#turn));
   }
@@ -83,11 +82,11 @@ export class Reader {
       isOver = true;
     });
     while (!isOver) {
-      // The read may not have reached the server yet: then nothing is interrupted, and it is tried again.
+      // The read may not have reached the server yet: then nothing is interrupted, and the next attempt follows.
       if (this.#clientId !== undefined && this.#commands.isReady) {
         await this.#commands.sendCommand(["CLIENT", "UNBLOCK", this.#clientId]).catch(() => {});
       }
-      await Promise.race([over, delay(pause)]);
+      await Promise.race([over, delay(retryMs)]);
     }
   }
 
@@ -103,7 +102,7 @@ export class Reader {
   async #read(): Promise<void> {
     const { consumer, block } = this.#host;
     const keys = [...this.#keys].filter((key) => this.#host.isStream(key));
-    if (keys.length === 0) return void (await delay(pause));
+    if (keys.length === 0) return void (await delay(retryMs));
     const options = ["GROUP", group, consumer, "COUNT", String(this.#batch), "BLOCK", String(block), "NOACK"];
     try {
       const reply = await this.#client.sendCommand([
@@ -128,11 +127,11 @@ export class Reader {
 
   async #recover(error: Error): Promise<void> {
     if (this.#isClosed) return;
-    // A stream is gone: the server was emptied, a worker has taken this one for dead, or a program replaced it.
+    // A stream is missing: the server was emptied, another worker has removed this one, or a program replaced it.
     if (/^(NOGROUP|UNBLOCKED|WRONGTYPE)/.test(error.message)) {
-      await this.#host.rejoin().catch((cause) => log.debug("Streams could not be made again: {cause}", { cause }));
+      await this.#host.rejoin().catch((cause) => log.debug("Streams could not be created again: {cause}", { cause }));
     } else if (!this.#isFailing) log.warn("Requests cannot be read: {error}", { error });
     this.#isFailing = true;
-    if (!this.#isClosed) await delay(pause);
+    if (!this.#isClosed) await delay(retryMs);
   }
 }
