@@ -3,10 +3,12 @@
  * Importing two hundred small files took longer than everything in them.
  */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
+
+const { version }: { version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
 const bundle = await rolldown({
@@ -16,6 +18,7 @@ const bundle = await rolldown({
   external: (id) => !id.startsWith(".") && !id.startsWith("/") && !/^[A-Za-z]:/.test(id),
   platform: "neutral",
   treeshake: { moduleSideEffects: false },
+  transform: { define: { __PACKAGE_VERSION__: JSON.stringify(version) } },
 });
 await bundle.write({
   dir: join(root, "dist"),

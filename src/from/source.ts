@@ -3,6 +3,9 @@ import type { IOperationDefinition } from "../operation/index.ts";
 /** Ends a subscription to changes. Calling it twice is fine. */
 export type Unsubscribe = () => void;
 
+/** A secret, or a function that returns it for every request, so that tokens can rotate. */
+export type Secret = string | (() => string | Promise<string>);
+
 /** What became of a source's operations since it was last read. */
 export interface SourceChange {
   added: IOperationDefinition[];

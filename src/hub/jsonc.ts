@@ -48,8 +48,3 @@ function positionOf(error: unknown, text: string): { line: number; column: numbe
   const before = text.slice(0, offset).split(/\r\n|\n|\r/);
   return { line: before.length, column: before.at(-1)!.length + 1 };
 }
-
-/** Returns whether a parsed value is an object, and not an array. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

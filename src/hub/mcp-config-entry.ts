@@ -1,5 +1,5 @@
 import type { MCPClientConfig } from "../from/mcp/index.ts";
-import { isObject } from "./jsonc.ts";
+import { isObject } from "../internal/objects.ts";
 import type { MCPConfigOptions } from "./mcp-config.ts";
 import { expandVariables, MissingVariable, type VariableDialect } from "./mcp-config-variables.ts";
 

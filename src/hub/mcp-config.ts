@@ -1,6 +1,7 @@
 import type { MCPClientConfig } from "../from/mcp/index.ts";
+import { isObject } from "../internal/objects.ts";
 import { CallError } from "../operation/index.ts";
-import { isObject, JSONCError, parseJSONC } from "./jsonc.ts";
+import { JSONCError, parseJSONC } from "./jsonc.ts";
 import { ConfigEntry, EntryProblem } from "./mcp-config-entry.ts";
 import type { MCPVariables, VariableDialect } from "./mcp-config-variables.ts";
 

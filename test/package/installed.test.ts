@@ -42,6 +42,16 @@ test("the package runs on plain Node, and every sub-path loads", () => {
   expect(JSON.parse(run(process.execPath, ["main.mjs"]))).toEqual(expectedReport);
 });
 
+test("connecting to an MCP server without the SDK fails with the command that installs it", () => {
+  const connecting = 'createMCPClient("x", { command: "x" }).catch(({ code, message }) => console.log(code, message));';
+  write("mcp.mjs", `import { createMCPClient } from "@alkdev/operations/from-mcp"; ${connecting}`);
+
+  expect(run(process.execPath, ["mcp.mjs"])).toBe(
+    "UNAVAILABLE The package @modelcontextprotocol/client is required for MCP servers and is not installed. " +
+      "Install it: npm install @modelcontextprotocol/client\n",
+  );
+});
+
 test("the root needs no peer: a program that declares its registry gets a checked context.env from the packed types", () => {
   const fixture = (name: string) => readFileSync(new URL(`../fixtures/register/${name}.ts`, import.meta.url), "utf8");
   for (const name of ["operations", "registry"]) write(`${name}.mts`, fixture(name).replaceAll('.ts"', '.mjs"'));
@@ -63,6 +73,20 @@ function linkPeers(): void {
     symlinkSync(resolve(root, "node_modules", name), link);
   }
 }
+
+test("MCP servers receive the name and version of the package", () => {
+  linkPeers();
+  const program = `import { createMCPClient } from "@alkdev/operations/from-mcp";
+    const send = async ({ params }) => {
+      console.log(JSON.stringify(params.clientInfo));
+      process.exit();
+    };
+    await createMCPClient("x", { transport: () => ({ start: async () => {}, close: async () => {}, send }) });`;
+  write("client-info.mjs", program);
+  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+  expect(JSON.parse(run(process.execPath, ["client-info.mjs"]))).toEqual({ name, version });
+});
 
 test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResolution %s", (moduleResolution) => {
   linkPeers();

@@ -1,22 +1,23 @@
 import { classNameOf } from "../../internal/instances.ts";
+import { toJSONSafe } from "../../internal/json-safe.ts";
+import { isObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
-import { CallError, isCallError, mapError } from "../../operation/index.ts";
-import { inputRequired } from "./input-required.ts";
-import { boundedData, isObject } from "./values.ts";
+import { CallError, type CallErrorOptions, isCallError, mapError } from "../../operation/index.ts";
 
-/** Codes of JSON-RPC and MCP that mean something to us. Those between -32000 and -32019 mean nothing. */
+/** Codes of JSON-RPC and MCP with a meaning of their own. Those between -32000 and -32019 have none. */
 const invalidParams = -32602;
 const methodNotFound = -32601;
 const missingCapability = -32021;
 const elicitationRequired = -32042;
 const resourceNotFound = -32002;
 
-const refused = { retryable: false, mayHaveRun: false } as const;
-const longestMessage = 1_000;
+const notRun = { retryable: false, mayHaveRun: false } as const;
+const maxMessageLength = 1_000;
+const maxDataLength = 4_000;
 
 /**
- * Turns what a request to a server failed with into a `CallError`. What happened to the connection is one already;
- * the rest is what the server answered, or an answer that the protocol does not allow. Never decides by a message.
+ * Converts the failure of a request to a server into a `CallError`. Errors of the connection are one already; the others
+ * are errors that the server responded with, or responses that the protocol does not allow.
  */
 export function toCallError(error: unknown, operationId: string): CallError {
   if (isCallError(error)) return error;
@@ -26,25 +27,48 @@ export function toCallError(error: unknown, operationId: string): CallError {
     : fromSDKError(error, operationId);
 }
 
-/** Tells whether the server refused the request as such: the tool is unknown to it, or its arguments are wrong. */
+/** Whether the server refused the request itself: it does not know the tool, or the arguments are invalid. */
 export function isInvalidParams(error: unknown): boolean {
   return isFailure(error) && error.code === invalidParams;
 }
 
 /** `OPERATION_NOT_FOUND`: the server does not have the tool any more. */
-export function toolGone(operationId: string, cause: unknown): CallError {
-  return new CallError(
-    "OPERATION_NOT_FOUND",
-    `The server of ${quote(operationId)} does not know this tool any more.`,
-    { operationId },
-    { ...refused, cause },
-  );
+export function toolNotFound(operationId: string, cause: unknown): CallError {
+  const message = `The server of ${quote(operationId)} does not have this tool any more.`;
+  return new CallError("OPERATION_NOT_FOUND", message, { operationId }, { ...notRun, cause });
 }
 
-/** `VALIDATION_ERROR`: the arguments hold an object whose content JSON would silently drop. */
+/** `VALIDATION_ERROR`: the arguments contain an object whose content JSON would silently drop. */
 export function notJSON(operationId: string, object: object): CallError {
-  const message = `${quote(operationId)} cannot be called: its arguments hold a ${classNameOf(object)}, which JSON cannot carry.`;
-  return new CallError("VALIDATION_ERROR", message, { operationId }, refused);
+  const message = `${quote(operationId)} cannot be called: its arguments contain a ${classNameOf(object)}, which JSON cannot represent.`;
+  return new CallError("VALIDATION_ERROR", message, { operationId }, notRun);
+}
+
+const inputProblems = {
+  /** The server requests input of its user. */
+  unanswered: "requests input of its user. Set onElicit in the server's configuration to provide it.",
+  /** The server requests sampling, roots or the like. */
+  notOffered: "requests a capability that this client does not offer.",
+  /** The server received input and requests more. */
+  endless: "requests input again and again.",
+};
+
+/** `INPUT_REQUIRED`: the server needs input to complete a call and does not receive it. */
+export function inputRequired(
+  operationId: string,
+  problem: keyof typeof inputProblems = "unanswered",
+  details: object = {},
+  options: CallErrorOptions = {},
+): CallError {
+  const message = `${quote(operationId)} ${inputProblems[problem]}`;
+  return new CallError("INPUT_REQUIRED", message, { operationId, ...details }, options);
+}
+
+/** The data of a server's error as JSON, unless it is too large. */
+export function boundedData({ data }: { data?: unknown }): { data?: unknown } {
+  if (data === undefined) return {};
+  const safe = toJSONSafe(data);
+  return JSON.stringify(safe ?? null).length > maxDataLength ? {} : { data: safe };
 }
 
 interface Failure {
@@ -58,27 +82,23 @@ function isFailure(error: unknown): error is Failure {
 }
 
 function fromProtocolError(error: Failure, code: number, operationId: string): CallError {
+  const id = quote(operationId);
   const details = { operationId, mcp: { code, ...boundedData(error) } };
-  const message = truncate(error.message, longestMessage);
+  const message = truncate(error.message, maxMessageLength);
+  const refused = { ...notRun, cause: error };
   switch (code) {
     case invalidParams:
     case resourceNotFound:
-      return new CallError("VALIDATION_ERROR", `${quote(operationId)} was refused: ${message}`, details, {
-        ...refused,
-        cause: error,
-      });
+      return new CallError("VALIDATION_ERROR", `${id} was refused: ${message}`, details, refused);
     case methodNotFound:
-      return new CallError("OPERATION_NOT_FOUND", `${quote(operationId)} was not found: ${message}`, details, {
-        ...refused,
-        cause: error,
-      });
+      return new CallError("OPERATION_NOT_FOUND", `${id} was not found: ${message}`, details, refused);
     case missingCapability:
     case elicitationRequired: {
       const problem = code === elicitationRequired || needsElicitation(error) ? "unanswered" : "notOffered";
       return inputRequired(operationId, problem, { mcp: details.mcp }, { cause: error });
     }
     default:
-      return new CallError("EXECUTION_ERROR", `${quote(operationId)} failed: ${message}`, details, { cause: error });
+      return new CallError("EXECUTION_ERROR", `${id} failed: ${message}`, details, { cause: error });
   }
 }
 
@@ -106,13 +126,6 @@ function fromSDKError(error: Failure, operationId: string): CallError {
 }
 
 function badResponse(error: Failure, operationId: string): CallError {
-  const message = truncate(error.message, longestMessage);
-  return new CallError(
-    "BAD_RESPONSE",
-    `${quote(operationId)} got no usable answer: ${message}`,
-    { operationId },
-    {
-      cause: error,
-    },
-  );
+  const message = `${quote(operationId)} returned an invalid response: ${truncate(error.message, maxMessageLength)}`;
+  return new CallError("BAD_RESPONSE", message, { operationId }, { cause: error });
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { CallError, type Progress } from "../../operation/index.ts";
 import type { MCPRequestOptions } from "./connection/index.ts";
-import { context, FakeConnection, rawTool, sdkError, wrap } from "./testing.ts";
+import { context, FakeConnection, mcpTool, sdkError, wrap } from "./testing.ts";
 
 async function setUp(tool: Record<string, unknown> = {}) {
   const connection = new FakeConnection();
-  connection.tools = [rawTool(tool)];
+  connection.tools = [mcpTool(tool)];
   const wrapper = await wrap(connection);
   const { handler } = wrapper.tools[0]!;
   return { connection, wrapper, call: async (input: unknown, of = context()) => handler(input, of) };
@@ -30,7 +30,7 @@ describe("a call", () => {
 
     expect(sent).toEqual({
       params: { name: "echo", arguments: { text: "hi" } },
-      tool: rawTool({ outputSchema: { type: "object" } }),
+      tool: mcpTool({ outputSchema: { type: "object" } }),
     });
     expect(envelope).toEqual({
       data: { ok: true },
@@ -61,7 +61,7 @@ describe("a call", () => {
 
     await expect(call({ files: [new Blob(["x"])] })).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
-      message: '"fake.echo" cannot be called: its arguments hold a Blob, which JSON cannot carry.',
+      message: '"fake.echo" cannot be called: its arguments contain a Blob, which JSON cannot represent.',
       mayHaveRun: false,
     });
     expect(calls).toBe(0);
@@ -167,9 +167,9 @@ describe("what goes wrong", () => {
     [
       -32021,
       { requiredCapabilities: { sampling: {} } },
-      { code: "INPUT_REQUIRED", message: expect.stringMatching(/offered/) },
+      { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not offer/) },
     ],
-    ["CAPABILITY_NOT_SUPPORTED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/offered/) }],
+    ["CAPABILITY_NOT_SUPPORTED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not offer/) }],
     [-32042, { elicitations: [] }, { code: "INPUT_REQUIRED", retryable: false }],
     ["INVALID_RESULT", {}, { code: "BAD_RESPONSE", retryable: false, mayHaveRun: true }],
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "task" }, { code: "BAD_RESPONSE" }],

@@ -1,15 +1,17 @@
 import { findNotJSON } from "../../internal/instances.ts";
+import { logger } from "../../internal/log.ts";
+import { isObject } from "../../internal/objects.ts";
 import { markToolHandler, type OperationContext, type OperationHandler, type Progress } from "../../operation/index.ts";
-import { isInvalidParams, notJSON, toCallError, toolGone } from "./call-errors.ts";
-import type { MCPProgress, MCPRequestOptions, RawTool } from "./connection/index.ts";
-import { log } from "./report.ts";
+import { isInvalidParams, notJSON, toCallError, toolNotFound } from "./call-errors.ts";
+import type { MCPProgress, MCPRequestOptions, MCPTool } from "./connection/index.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";
 import type { ToolHost } from "./tool-operation.ts";
-import { isObject } from "./values.ts";
 
-/** Makes the code of one tool. What the server answers comes back as it is; what goes wrong is a `CallError`. */
+const log = logger("from", "mcp");
+
+/** Creates the handler of one tool. Results, also those with `isError`, become envelopes; failures throw a `CallError`. */
 export function createToolHandler(
-  tool: RawTool,
+  tool: MCPTool,
   host: ToolHost,
   output: Pick<ResultRules, "outputSchema" | "isWrapped">,
 ): OperationHandler {
@@ -19,14 +21,14 @@ export function createToolHandler(
   const rules: ResultRules = { operationId, ...output };
 
   const explain = async (error: unknown): Promise<never> => {
-    // One code stands for both an unknown tool and wrong arguments; the list tells them apart.
-    if (isInvalidParams(error) && !(await host.hasTool(name))) throw toolGone(operationId, error);
+    // One code means both an unknown tool and invalid arguments; the list distinguishes them.
+    if (isInvalidParams(error) && !(await host.hasTool(name))) throw toolNotFound(operationId, error);
     throw toCallError(error, operationId);
   };
 
   return markToolHandler(async (input: unknown, context: OperationContext) => {
-    const lost = findNotJSON(input);
-    if (lost !== undefined) throw notJSON(operationId, lost);
+    const dropped = findNotJSON(input);
+    if (dropped !== undefined) throw notJSON(operationId, dropped);
     const params = { name, arguments: isObject(input) ? input : {} };
     const options = { tool, ...toRequestOptions(context, operationId) };
     const result = await connection.callTool(params, options).catch(explain);
@@ -34,10 +36,10 @@ export function createToolHandler(
   });
 }
 
-/** Passes on what limits a call, and who hears how far it is. */
+/** Passes the limits of a call to the server, and the server's progress to the caller. */
 export function toRequestOptions(context: OperationContext, operationId: string): MCPRequestOptions {
   return {
-    // A signal that cannot fire is spared: making and watching one costs.
+    // A signal that cannot fire is not read: creating and observing one costs time.
     signal: context.abortable === false ? undefined : context.signal,
     timeout: context.deadline === undefined ? undefined : Math.max(context.deadline - Date.now(), 1),
     onprogress: (progress) => {

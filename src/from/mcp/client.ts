@@ -1,20 +1,39 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
+import { Pins } from "../pins.ts";
+import { ReportBuilder } from "../report.ts";
 import type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "../source.ts";
 import type { MCPClientConfig } from "./config.ts";
 import { type MCPConnection, type MCPServerState, openConnection } from "./connection/index.ts";
-import { toNamespace } from "./names.ts";
-import { type HeldTool, Pins } from "./pins.ts";
-import { toPromptOperations } from "./prompts.ts";
-import { log, ReportBook } from "./report.ts";
-import { toResourceOperations } from "./resources.ts";
+import { toServerOperations } from "./server-requests.ts";
 import { type ListedTool, readTools } from "./tool-list.ts";
 import type { MCPOperation, ToolHost } from "./tool-operation.ts";
 
+const log = logger("from", "mcp");
+
+const maxNamespaceLength = 64;
+
+/** Converts a server's name into a namespace: 1 to 64 characters without dots and control characters. */
+export function toNamespace(server: string): string {
+  const allowed = Array.from(server.replace(/[.\p{Cc}\p{Cs}]/gu, "_"));
+  return allowed.length === 0 ? "mcp" : allowed.slice(0, maxNamespaceLength).join("");
+}
+
+/** A tool of a pinned server that waits for approval. */
+export interface MCPHeldTool {
+  /** Name of the tool. */
+  tool: string;
+  /** Hash that was approved; absent for a new tool. */
+  before?: string;
+  /** Hash of the tool as it is now. */
+  after: string;
+}
+
 /**
- * Connects to a server and reads its tools. Rejects with a `CallError`, also when the signal fires before that is done,
- * and then nothing is left running.
+ * Connects to a server and reads its tools. Rejects with a `CallError`, also when the signal fires before that is done;
+ * then no connection or process is left.
  */
 export async function createMCPClient(
   name: string,
@@ -37,34 +56,35 @@ export async function createMCPClient(
   }
 }
 
-/** Closes a server. Resolves when nothing of it is left, no process either. Calling it twice is fine. */
+/** Closes a server. Resolves when its process or connection has ended. May be called more than once. */
 export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   await wrapper.close();
 }
 
-/** Least time between two reads of the list of tools that were not asked for by {@link MCPClientWrapper.refresh}, in ms. */
-const minReadInterval = 1_000;
+/** Minimum time between two reads of the list of tools, except by {@link MCPClientWrapper.refresh}, in ms. */
+const minReadIntervalMs = 1_000;
 
-/** One connected server and its operations. A source that a registry can follow: `registry.follow(wrapper)`. */
+/** A connected server and its operations. A source for `registry.follow(wrapper)`. */
 export class MCPClientWrapper implements OperationSource, AsyncDisposable {
-  /** As in the configuration; the operations' namespace is this, made to fit. */
+  /** Name of the server in the configuration. */
   readonly name: string;
+  /** Namespace of the operations: the name, without the characters that a namespace must not have. */
   readonly namespace: string;
   readonly connection: MCPConnection;
   readonly #host: ToolHost;
-  readonly #pins: Pins;
-  readonly #extras: readonly MCPOperation[];
+  readonly #pins: Pins<MCPOperation>;
+  readonly #serverOperations: readonly MCPOperation[];
   readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener failed: {error}", { error }));
   readonly #stopListening: Unsubscribe;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   #offered: ReadonlyMap<string, MCPOperation> = new Map();
-  /** What was said about the list of tools itself. */
-  #reading = new ReportBook();
+  /** Skipped tools and warnings of the last read, before pins apply. */
+  #reading = new ReportBuilder();
   #report = this.#reading;
   #isLoaded = false;
   #refreshing: Promise<void> | undefined;
   #isStale = false;
-  /** The next read of the list that waits for its time, shared by everything that needs one. */
+  /** The next read of the list, which waits for {@link minReadIntervalMs} to pass. */
   #waiting: { read: Promise<void>; start: () => void; timer: ReturnType<typeof setTimeout> } | undefined;
   #nextReadAt = Number.NEGATIVE_INFINITY;
 
@@ -74,45 +94,47 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     this.connection = connection;
     this.#pins = new Pins(config.pinned);
     this.#host = { namespace: this.namespace, connection, config, hasTool: (name) => this.#hasTool(name) };
-    this.#extras = [...toResourceOperations(this.#host), ...toPromptOperations(this.#host)];
+    this.#serverOperations = toServerOperations(this.#host);
     this.#stopListening = connection.onToolsChanged(() => this.#refreshQuietly());
   }
 
-  /** The server's operations as they are now, ready to register. */
+  /** The current operations of the server, to register them. */
   get tools(): MCPOperation[] {
     return [...this.#offered.values()];
   }
 
+  /** The current state of the server. */
   get state(): MCPServerState {
     return this.connection.state;
   }
 
-  /** What was taken from the server when it was last read, and what was left out. */
+  /** Imported and skipped tools of the last read. */
   get report(): SourceReport {
     return this.#report.report;
   }
 
   /** Tools of a pinned server that wait for approval. */
-  get held(): HeldTool[] {
-    return this.#pins.held(this.#listed);
+  get held(): MCPHeldTool[] {
+    return this.#pins.held(this.#listed).map(({ key, ...hashes }) => ({ tool: key, ...hashes }));
   }
 
-  /** Hash of each tool as the server has it now, for `pinned` in a later run. */
+  /** Hash of each current tool by name. Save it and pass it as `pinned` in a later run. */
   get hashes(): Record<string, string> {
     return Object.fromEntries(Array.from(this.#listed, ([name, { hash }]) => [name, hash]));
   }
 
-  /** The operations as they are known; {@link refresh} asks the server. */
+  /** Returns the operations of the last read; {@link refresh} reads them again. */
   async load(): Promise<IOperationDefinition[]> {
     if (this.state.status === "closed") throw closed(this.name);
     return this.tools;
   }
 
+  /** Called with the operations that the server added, changed and removed. */
   onChange(listener: (change: SourceChange) => void): Unsubscribe {
     return this.#changes.on(listener);
   }
 
-  /** Reads the list of tools again and tells what changed. Rejects, changing nothing, when it cannot be read. */
+  /** Reads the list of tools again and emits the changes. Rejects without changes if it cannot be read. */
   refresh(): Promise<void> {
     this.#isStale = true;
     this.#refreshing ??= this.#refreshUntilFresh().finally(() => {
@@ -121,26 +143,27 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return this.#refreshing;
   }
 
-  /** Accepts tools of a pinned server as they are now, all or by name, and offers them again. */
+  /** Approves tools of a pinned server as they are now, by name or all. */
   approve(...tools: string[]): void {
     for (const tool of tools.length > 0 ? tools : this.#listed.keys()) {
       const listed = this.#listed.get(tool);
-      if (listed !== undefined) this.#pins.approve(tool, listed);
+      if (listed !== undefined) this.#pins.approve(tool, listed.hash);
     }
     this.#offer();
   }
 
+  /** Resolves when the process or connection of the server has ended. May be called more than once. */
   async close(): Promise<void> {
     this.#stopListening();
     await this.connection.close();
-    this.#waiting?.start(); // it fails now, and nothing waits for it any longer
+    this.#waiting?.start(); // fails immediately, so that its callers do not wait
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  /** A change that is told while the list is read asks for another look, however often it is told. */
+  /** Reads the list again if it changed while it was read. */
   async #refreshUntilFresh(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
@@ -149,17 +172,18 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   }
 
   async #read(): Promise<void> {
-    const reading = new ReportBook();
+    const reading = new ReportBuilder();
     const tools = await this.connection.listTools();
     this.#listed = await readTools(tools, this.#host, this.#listed, reading);
     this.#reading = reading;
     this.#pins.approveFirst(this.#listed);
     const hasChanged = this.#offer();
-    if (hasChanged || !this.#isLoaded) this.#report.deliver(this.name, this.#host.config);
+    if (hasChanged || !this.#isLoaded)
+      this.#report.deliver({ source: this.name, onReport: this.#host.config.onReport, log });
     this.#isLoaded = true;
   }
 
-  /** Reads the list again, at most once in {@link minReadInterval}, however often a server gives reason to. */
+  /** Reads the list again, but at most once in {@link minReadIntervalMs}. */
   #refreshSoon(): Promise<void> {
     if (this.#waiting !== undefined) return this.#waiting.read;
     const wait = this.#nextReadAt - performance.now();
@@ -177,7 +201,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   }
 
   #readNow(): Promise<void> {
-    this.#nextReadAt = performance.now() + minReadInterval;
+    this.#nextReadAt = performance.now() + minReadIntervalMs;
     return this.refresh();
   }
 
@@ -188,24 +212,24 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     });
   }
 
-  /** Offers what may be offered of what is listed, and tells whether that changed anything. */
+  /** Offers the listed tools that are approved. Returns whether that changed the operations. */
   #offer(): boolean {
-    const book = new ReportBook(this.#reading);
+    const report = new ReportBuilder(this.#reading);
     const offered = new Map<string, MCPOperation>();
     for (const [name, listed] of this.#listed) {
       const operation = this.#pins.offer(name, listed);
-      if (operation !== listed.operation) book.skipped(`tool "${name}"`, "it is not what was approved.");
+      if (operation !== listed.operation) report.skipped(`tool "${name}"`, "it is not what was approved.");
       if (operation !== undefined) offered.set(formatOperationId(this.namespace, name), operation);
     }
-    for (const operation of this.#extras) {
+    for (const operation of this.#serverOperations) {
       const id = formatOperationId(this.namespace, operation.name);
-      if (offered.has(id)) book.skipped(`operation "${operation.name}"`, "a tool has the same name.");
+      if (offered.has(id)) report.skipped(`operation "${operation.name}"`, "a tool has the same name.");
       else offered.set(id, operation);
     }
-    for (const id of offered.keys()) book.imported(id);
+    for (const id of offered.keys()) report.imported(id);
     const change = compare(this.#offered, offered);
     this.#offered = offered;
-    this.#report = book;
+    this.#report = report;
     const hasChanged = change.added.length + change.changed.length + change.removed.length > 0;
     if (hasChanged && this.#isLoaded) this.#changes.emit(change);
     return hasChanged;
@@ -216,7 +240,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
       await this.#refreshSoon();
       return this.#listed.has(name);
     } catch {
-      return true; // no telling
+      return true; // unknown
     }
   }
 }

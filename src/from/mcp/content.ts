@@ -1,11 +1,10 @@
 import { toJSONSafe } from "../../internal/json-safe.ts";
+import { isObject, type JSONObject } from "../../internal/objects.ts";
 import type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "../../operation/index.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
- * Turns content blocks of an MCP result into ours, field by field. A block of an unknown kind, or without what its
- * kind needs, becomes a text block that holds its JSON, so that nothing is lost. Never throws.
+ * Converts the content blocks of an MCP result, field by field. A block of an unknown type, or without a field that its
+ * type requires, becomes a text block with its JSON, so that nothing is lost. Never throws.
  */
 export function mapMCPContentBlocks(blocks: unknown): MCPContentBlock[] {
   return Array.isArray(blocks) ? blocks.map(mapBlock) : [];
@@ -13,22 +12,22 @@ export function mapMCPContentBlocks(blocks: unknown): MCPContentBlock[] {
 
 function mapBlock(block: unknown): MCPContentBlock {
   try {
-    return readBlock(block) ?? asText(block);
+    return readBlock(block) ?? toTextBlock(block);
   } catch {
-    return asText(block); // a getter or a proxy trap that throws
+    return toTextBlock(block); // a getter or a proxy trap that throws
   }
 }
 
 function readBlock(block: unknown): MCPContentBlock | undefined {
-  if (!isFields(block)) return undefined;
+  if (!isObject(block)) return undefined;
   const { type } = block;
   switch (type) {
     case "text":
-      return isText(block["text"]) ? withAnnotations({ type, text: block["text"] }, block) : undefined;
+      return isString(block["text"]) ? withAnnotations({ type, text: block["text"] }, block) : undefined;
     case "image":
     case "audio": {
       const { data, mimeType } = block;
-      return isText(data) && isText(mimeType) ? withAnnotations({ type, data, mimeType }, block) : undefined;
+      return isString(data) && isString(mimeType) ? withAnnotations({ type, data, mimeType }, block) : undefined;
     }
     case "resource": {
       const resource = readResource(block["resource"]);
@@ -42,43 +41,43 @@ function readBlock(block: unknown): MCPContentBlock | undefined {
 }
 
 function readResource(resource: unknown): MCPResourceContent | undefined {
-  if (!isFields(resource) || !isText(resource["uri"])) return undefined;
+  if (!isObject(resource) || !isString(resource["uri"])) return undefined;
   const { uri, mimeType, text, blob } = resource;
-  if (!isText(text) && !isText(blob)) return undefined;
+  if (!isString(text) && !isString(blob)) return undefined;
   return {
     uri,
-    ...(isText(mimeType) && { mimeType }),
-    ...(isText(text) && { text }),
-    ...(isText(blob) && { blob }),
+    ...(isString(mimeType) && { mimeType }),
+    ...(isString(text) && { text }),
+    ...(isString(blob) && { blob }),
   };
 }
 
-function readLink({ uri, name, description, mimeType }: Fields): MCPContentBlock | undefined {
-  if (!isText(uri) || !isText(name)) return undefined;
+function readLink({ uri, name, description, mimeType }: JSONObject): MCPContentBlock | undefined {
+  if (!isString(uri) || !isString(name)) return undefined;
   return {
     type: "resource_link",
     uri,
     name,
-    ...(isText(description) && { description }),
-    ...(isText(mimeType) && { mimeType }),
+    ...(isString(description) && { description }),
+    ...(isString(mimeType) && { mimeType }),
   };
 }
 
 type Annotated = Exclude<MCPContentBlock, { type: "resource_link" }>;
 
-function withAnnotations(block: Annotated, { annotations: given }: Fields): MCPContentBlock {
-  if (!isFields(given)) return block;
+function withAnnotations(block: Annotated, { annotations: given }: JSONObject): MCPContentBlock {
+  if (!isObject(given)) return block;
   const { audience, priority, lastModified } = given;
   const annotations: MCPAnnotations = {};
   if (Array.isArray(audience)) annotations.audience = audience.filter(isRole);
   if (Number.isFinite(priority)) annotations.priority = priority as number;
-  if (isText(lastModified)) annotations.lastModified = lastModified;
+  if (isString(lastModified)) annotations.lastModified = lastModified;
   block.annotations = annotations;
   return block;
 }
 
-/** The block as text. JSON fails for what no wire can carry, such as cycles, and for what is nested too deeply. */
-function asText(block: unknown): MCPContentBlock {
+/** The block as text. `JSON.stringify` fails for cycles, and for a value that is nested too deeply. */
+function toTextBlock(block: unknown): MCPContentBlock {
   return { type: "text", text: tryStringify(block) ?? JSON.stringify(toJSONSafe(block)) ?? "null" };
 }
 
@@ -90,11 +89,7 @@ function tryStringify(value: unknown): string | undefined {
   }
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === "string";
 }
 

@@ -22,16 +22,16 @@ test.each([
 });
 
 test.each([
-  ["a list's items", input({ a: { type: "array", items: region } }), "x-mcp-header stands where no argument is."],
-  ["an alternative", input({}, { anyOf: [input({ region })] }), "x-mcp-header stands where no argument is."],
-  ["a definition", input({}, { $defs: { region } }), "x-mcp-header stands where no argument is."],
-  ["the whole", { ...input({}), "x-mcp-header": "All" }, "x-mcp-header stands where no argument is."],
-  ["a line break", input({ a: { type: "string", "x-mcp-header": "A\r\nB" } }), "x-mcp-header is no name of a header."],
-  ["nothing", input({ a: { type: "string", "x-mcp-header": "" } }), "x-mcp-header is no name of a header."],
+  ["a list's items", input({ a: { type: "array", items: region } }), "x-mcp-header is not on an argument."],
+  ["an alternative", input({}, { anyOf: [input({ region })] }), "x-mcp-header is not on an argument."],
+  ["a definition", input({}, { $defs: { region } }), "x-mcp-header is not on an argument."],
+  ["the whole", { ...input({}), "x-mcp-header": "All" }, "x-mcp-header is not on an argument."],
+  ["a line break", input({ a: { type: "string", "x-mcp-header": "A\r\nB" } }), "x-mcp-header is not a header name."],
+  ["nothing", input({ a: { type: "string", "x-mcp-header": "" } }), "x-mcp-header is not a header name."],
   [
     "a number",
     input({ a: { type: "number", "x-mcp-header": "A" } }),
-    "x-mcp-header is for texts, integers and booleans only.",
+    "x-mcp-header requires type string, integer or boolean.",
   ],
   [
     "a name twice",

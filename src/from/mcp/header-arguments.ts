@@ -1,12 +1,12 @@
-import { isObject } from "./values.ts";
+import { isObject } from "../../internal/objects.ts";
 
 const keyword = "x-mcp-header";
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const allowedTypes = new Set<unknown>(["string", "integer", "boolean"]);
 
 /**
- * Says what is wrong with the arguments that a tool wants in HTTP headers as well; `undefined` when nothing is. A
- * client over HTTP must not offer a tool that gets this wrong (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
+ * Returns why the `x-mcp-header` keywords of an input schema are invalid, or `undefined` if they are valid. A client over
+ * HTTP must not offer a tool with invalid ones (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
  */
 export function headerProblem(inputSchema: unknown): string | undefined {
   if (!JSON.stringify(inputSchema ?? null).includes(`"${keyword}"`)) return undefined;
@@ -26,14 +26,14 @@ export function headerProblem(inputSchema: unknown): string | undefined {
   return visit(inputSchema, false);
 }
 
-/** Keywords that hold values, not schemas. */
+/** Keywords that contain values, not schemas. */
 const dataKeywords = new Set(["const", "enum", "default", "examples", keyword]);
 
 function problemOf(schema: Record<string, unknown>, isArgument: boolean, names: Set<string>): string | undefined {
   const name = schema[keyword];
-  if (!isArgument) return `${keyword} stands where no argument is.`;
-  if (typeof name !== "string" || !token.test(name)) return `${keyword} is no name of a header.`;
-  if (!allowedTypes.has(schema["type"])) return `${keyword} is for texts, integers and booleans only.`;
+  if (!isArgument) return `${keyword} is not on an argument.`;
+  if (typeof name !== "string" || !token.test(name)) return `${keyword} is not a header name.`;
+  if (!allowedTypes.has(schema["type"])) return `${keyword} requires type string, integer or boolean.`;
   if (names.has(name.toLowerCase())) return `${keyword} names one header twice.`;
   names.add(name.toLowerCase());
   return undefined;

@@ -1,13 +1,13 @@
-export { closeMCPClient, createMCPClient, type MCPClientWrapper } from "./client.ts";
+export type { Secret } from "../source.ts";
+export { closeMCPClient, createMCPClient, type MCPClientWrapper, type MCPHeldTool } from "./client.ts";
 export type {
   MCPAuth,
   MCPClientConfig,
-  MCPElicitAnswer,
   MCPElicitRequest,
+  MCPElicitResult,
   MCPLimits,
   MCPProtocol,
   MCPRestart,
-  MCPSecret,
   MCPTimeouts,
   MCPToolFilter,
 } from "./config.ts";
@@ -19,10 +19,10 @@ export {
   type MCPServerInfo,
   type MCPServerState,
   type MCPServerStatus,
-  type RawResult,
-  type RawTool,
+  type MCPTool,
+  type MCPToolCall,
+  type MCPToolResult,
 } from "./connection/index.ts";
 export { mapMCPContentBlocks } from "./content.ts";
-export { type FollowingRegistry, MCPClientLoader } from "./loader.ts";
-export type { HeldTool } from "./pins.ts";
+export { MCPClientLoader, type SourceFollower } from "./loader.ts";
 export type { MCPOperation } from "./tool-operation.ts";

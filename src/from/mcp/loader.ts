@@ -1,33 +1,35 @@
+import { logger } from "../../internal/log.ts";
+import { isObject } from "../../internal/objects.ts";
 import { CallError, mapError } from "../../operation/index.ts";
 import type { OperationSource } from "../source.ts";
-import { createMCPClient, type MCPClientWrapper } from "./client.ts";
+import { createMCPClient, type MCPClientWrapper, toNamespace } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
 import type { MCPServerState } from "./connection/index.ts";
-import { toNamespace } from "./names.ts";
-import { log } from "./report.ts";
 import type { MCPOperation } from "./tool-operation.ts";
-import { isObject } from "./values.ts";
 
-/** What a loader asks of a registry. */
-export interface FollowingRegistry {
+const log = logger("from", "mcp");
+
+/** The part of a registry that a loader needs. */
+export interface SourceFollower {
+  /** Registers the operations of a source, and applies its changes until it is closed. */
   follow(source: OperationSource): Promise<{ close(): Promise<void> }>;
 }
 
-/** Holds the connections to many servers. */
+/** Connects to several servers and keeps their connections. */
 export class MCPClientLoader implements AsyncDisposable {
   readonly #wrappers = new Map<string, MCPClientWrapper>();
   readonly #failures = new Map<string, CallError>();
-  /** Namespaces that are taken, also by servers that are still being connected. */
-  readonly #taken = new Map<string, string>();
-  readonly #registries = new Set<FollowingRegistry>();
-  /** Servers that are being connected. */
+  /** Server name by namespace, also for servers that are still being connected. */
+  readonly #namespaces = new Map<string, string>();
+  readonly #registries = new Set<SourceFollower>();
+  /** Attempts to connect that are running. */
   readonly #opening = new Set<Promise<unknown>>();
-  /** Stops servers that are being connected. */
+  /** Aborts them. */
   #closing = new AbortController();
 
   /**
-   * Connects to all servers at a time and gives those that worked, in the order of the configuration. The others are
-   * in {@link getStates} and in the log. Registries that follow this loader follow the new servers too.
+   * Connects to all servers at the same time. Returns those that succeeded, in the order of the configuration; the others
+   * are in {@link getStates} and in the log. Registries that were passed to {@link registerAll} follow the new servers too.
    */
   async load(config: Record<string, MCPClientConfig>): Promise<MCPClientWrapper[]> {
     const opening = Object.entries(config).map(([name, one]) => this.#open(name, one));
@@ -36,20 +38,22 @@ export class MCPClientLoader implements AsyncDisposable {
     return wrappers;
   }
 
+  /** Returns a connected server by its name in the configuration. */
   getClient(name: string): MCPClientWrapper | undefined {
     return this.#wrappers.get(name);
   }
 
+  /** Returns all connected servers. */
   getAllWrappers(): MCPClientWrapper[] {
     return [...this.#wrappers.values()];
   }
 
-  /** The operations of all servers as they are now. */
+  /** Returns the current operations of all servers. */
   getAllOperations(): MCPOperation[] {
     return this.getAllWrappers().flatMap(({ tools }) => tools);
   }
 
-  /** How each server is, those that could not be connected included. */
+  /** Returns the state of each server by name, also of those that could not be connected. */
   getStates(): Record<string, MCPServerState> {
     const connected = this.getAllWrappers().map(({ name, state }) => [name, state] as const);
     const failed = Array.from(this.#failures, ([name, error]) => [name, toFailedState(error)] as const);
@@ -57,22 +61,22 @@ export class MCPClientLoader implements AsyncDisposable {
   }
 
   /**
-   * Registers the operations of all servers, those that are loaded later too, and applies what servers add, change and
-   * remove. Closing the registry closes the servers.
+   * Registers the operations of all servers, also of those that are loaded later, and applies their changes. Closing the
+   * registry closes the servers.
    */
-  async registerAll(registry: FollowingRegistry): Promise<void> {
+  async registerAll(registry: SourceFollower): Promise<void> {
     this.#registries.add(registry);
     await Promise.all(this.getAllWrappers().map((wrapper) => registry.follow(wrapper)));
   }
 
-  /** Accepts a tool of a pinned server as it is now; all of them when none is named. */
+  /** Approves tools of a pinned server as they are now, by name or all. */
   approve(name: string, ...tools: string[]): void {
     const wrapper = this.#wrappers.get(name);
-    if (wrapper === undefined) throw refused(`There is no MCP server "${name}".`);
+    if (wrapper === undefined) throw invalid(`There is no MCP server "${name}".`);
     wrapper.approve(...tools);
   }
 
-  /** Closes all servers, also those that are still being connected. Resolves when no process is left. */
+  /** Closes all servers, also those that are being connected. Resolves when no process is left. */
   async closeAll(): Promise<void> {
     this.#closing.abort();
     this.#closing = new AbortController();
@@ -82,7 +86,7 @@ export class MCPClientLoader implements AsyncDisposable {
     this.#registries.clear();
     const opening = [...this.#opening];
     const outcomes = await Promise.allSettled([...wrappers.map((wrapper) => wrapper.close()), ...opening]);
-    for (const { namespace } of wrappers) this.#taken.delete(namespace);
+    for (const { namespace } of wrappers) this.#namespaces.delete(namespace);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
@@ -90,8 +94,8 @@ export class MCPClientLoader implements AsyncDisposable {
     await this.closeAll();
   }
 
-  /** A registry that was closed meanwhile takes nothing more, and must not keep servers from being loaded. */
-  async #followLater(registry: FollowingRegistry, wrappers: readonly MCPClientWrapper[]): Promise<void> {
+  /** A registry that was closed in the meantime must not fail the load. */
+  async #followLater(registry: SourceFollower, wrappers: readonly MCPClientWrapper[]): Promise<void> {
     try {
       await Promise.all(wrappers.map((wrapper) => registry.follow(wrapper)));
     } catch (error) {
@@ -109,12 +113,12 @@ export class MCPClientLoader implements AsyncDisposable {
   async #tryOpen(name: string, config: MCPClientConfig): Promise<MCPClientWrapper | undefined> {
     const { signal } = this.#closing;
     const namespace = toNamespace(name);
-    const holder = this.#holderOf(namespace);
-    if (holder !== undefined) {
-      const error = refused(`The namespace "${namespace}" of the MCP server "${name}" is taken by "${holder}".`);
+    const user = this.#userOf(namespace);
+    if (user !== undefined) {
+      const error = invalid(`The namespace "${namespace}" of the MCP server "${name}" is used by "${user}".`);
       return this.#fail(name, error, signal);
     }
-    this.#taken.set(namespace, name);
+    this.#namespaces.set(namespace, name);
     this.#failures.delete(name);
     try {
       const wrapper = await createMCPClient(name, config, { signal });
@@ -125,17 +129,17 @@ export class MCPClientLoader implements AsyncDisposable {
       this.#wrappers.set(name, wrapper);
       return wrapper;
     } catch (error) {
-      this.#taken.delete(namespace);
+      this.#namespaces.delete(namespace);
       return this.#fail(name, mapError(error), signal);
     }
   }
 
-  /** Who has a namespace. A server that was closed has it no longer. */
-  #holderOf(namespace: string): string | undefined {
-    const name = this.#taken.get(namespace);
+  /** Returns the server that uses a namespace. A closed server does not. */
+  #userOf(namespace: string): string | undefined {
+    const name = this.#namespaces.get(namespace);
     if (name === undefined || this.#wrappers.get(name)?.state.status !== "closed") return name;
     this.#wrappers.delete(name);
-    this.#taken.delete(namespace);
+    this.#namespaces.delete(namespace);
     return undefined;
   }
 
@@ -152,6 +156,6 @@ function toFailedState(error: CallError): MCPServerState {
   return { status: "failed", error, stderr: Array.isArray(lines) ? lines : [], restarts: 0 };
 }
 
-function refused(message: string): CallError {
+function invalid(message: string): CallError {
   return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { createToolFilter, toNamespace } from "./names.ts";
+import { toNamespace } from "./client.ts";
+import { createToolFilter } from "./tool-list.ts";
 
 test.each([
   ["github", "github"],
@@ -26,6 +27,6 @@ test.each([
   [{ exclude: ["*"] }, "any", false],
   [{ include: ["a"], exclude: ["a"] }, "a", false],
   [{ include: ["a.c"] }, "abc", false],
-])("%j takes %j: %j", (filter, name, taken) => {
-  expect(createToolFilter(filter)(name)).toBe(taken);
+])("%j includes %j: %j", (filter, name, isIncluded) => {
+  expect(createToolFilter(filter)(name)).toBe(isIncluded);
 });

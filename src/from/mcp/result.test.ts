@@ -1,11 +1,11 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import type { RawResult } from "./connection/index.ts";
+import type { MCPToolResult } from "./connection/index.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";
 
 const count = Type.Object({ count: Type.Number() });
 
-function read(result: RawResult, rules: Partial<ResultRules> = {}) {
+function read(result: MCPToolResult, rules: Partial<ResultRules> = {}) {
   return toMCPEnvelope(result, { operationId: "test.tool", isWrapped: false, ...rules });
 }
 
@@ -112,7 +112,7 @@ test("only true is an error", () => {
 });
 
 test.each([[undefined], [null], ["text"], [[]]])("%j is no result", (result) => {
-  expect(() => read(result as unknown as RawResult)).toThrow(expect.objectContaining({ code: "BAD_RESPONSE" }));
+  expect(() => read(result as unknown as MCPToolResult)).toThrow(expect.objectContaining({ code: "BAD_RESPONSE" }));
 });
 
 test("a question that nobody answers is INPUT_REQUIRED", () => {

@@ -1,27 +1,27 @@
 import type { TSchema } from "typebox";
 import { isUnsafe, noteInexact, noteUnsafeIntegers } from "../../internal/exact-json.ts";
+import { isObject } from "../../internal/objects.ts";
 import { CallError, type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } from "../../operation/index.ts";
 import { compileSchema } from "../../schema/index.ts";
-import type { RawResult } from "./connection/index.ts";
+import { inputRequired } from "./call-errors.ts";
+import type { MCPToolResult } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
-import { inputRequired } from "./input-required.ts";
-import { isObject } from "./values.ts";
 
-/** How the results of one tool are read. */
+/** How results of one tool become envelopes. */
 export interface ResultRules {
   /** The full id, for messages. */
   readonly operationId: string;
-  /** Shape of the data; absent when the tool declares none. */
+  /** Schema of the data; absent if the tool declares none. */
   readonly outputSchema?: TSchema;
   /** Whether the server wraps structured content as `{ result }`. */
   readonly isWrapped: boolean;
 }
 
 /**
- * Turns what a tool answered into an envelope. Errors that the tool reports are results like any other. Where there is
- * no structured content, the data is the very array of `meta.content`, by which a registry knows to leave it alone.
+ * Converts a result of a tool into an envelope; a result with `isError` too. Without structured content, `data` is the
+ * same array as `meta.content`, by which the registry knows not to normalise it.
  */
-export function toMCPEnvelope(result: RawResult, rules: ResultRules): ResponseEnvelope {
+export function toMCPEnvelope(result: MCPToolResult, rules: ResultRules): ResponseEnvelope {
   assertIsResult(result, rules.operationId);
   const isError = result.isError === true;
   const content = mapMCPContentBlocks(result.content);
@@ -51,16 +51,15 @@ function chooseData(
   return parsed === undefined ? content : parsed.value;
 }
 
-/** The text of a message is gone by now, so that any integer beyond 2^53 may have lost digits. */
+/** Any integer beyond 2^53 may have lost digits; the JSON of the message is not available any more. */
 function noteLostDigits(envelope: ResponseEnvelope): void {
   const { data } = envelope;
   if (typeof data === "number" && isUnsafe(data)) noteInexact(envelope, "data", undefined);
   else noteUnsafeIntegers(data);
 }
 
-/** Whatever else a result says, it is an object, and it is not a question. */
-function assertIsResult(result: unknown, id: string): asserts result is RawResult {
-  if (!isObject(result)) throw new CallError("BAD_RESPONSE", `"${id}" answered without a result.`);
+function assertIsResult(result: unknown, id: string): asserts result is MCPToolResult {
+  if (!isObject(result)) throw new CallError("BAD_RESPONSE", `"${id}" returned no result.`);
   if (result["resultType"] === "input_required") throw inputRequired(id);
 }
 
@@ -68,7 +67,7 @@ function unwrapped(structured: unknown): unknown {
   return isObject(structured) && Object.hasOwn(structured, "result") ? structured["result"] : structured;
 }
 
-/** Servers of before structured content put JSON into a text. It counts only when it is what the schema says. */
+/** Older servers return JSON in a text block. It is used only if it passes the schema. */
 function parseOnlyText(
   content: readonly MCPContentBlock[],
   schema: TSchema,

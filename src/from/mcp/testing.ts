@@ -1,19 +1,19 @@
 import { CallError, type OperationContext } from "../../operation/index.ts";
 import { MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
-import type { MCPConnection, MCPRequestOptions, MCPServerState, RawResult, RawTool } from "./connection/index.ts";
+import type { MCPConnection, MCPRequestOptions, MCPServerState, MCPTool, MCPToolResult } from "./connection/index.ts";
 
 /** A tool with overrides. */
-export function rawTool(tool: Record<string, unknown> = {}): RawTool {
-  return { name: "echo", description: "Says it again", inputSchema: { type: "object" }, ...tool };
+export function mcpTool(tool: Record<string, unknown> = {}): MCPTool {
+  return { name: "echo", description: "Repeats it", inputSchema: { type: "object" }, ...tool };
 }
 
 type Call = (
   params: { name: string; arguments?: Record<string, unknown> },
-  options: MCPRequestOptions & { tool: RawTool },
-) => RawResult | Promise<RawResult>;
+  options: MCPRequestOptions & { tool: MCPTool },
+) => MCPToolResult | Promise<MCPToolResult>;
 
-/** A connection without a server. Its parts can be exchanged at any time. */
+/** A connection without a server. Tests replace its parts at any time. */
 export class FakeConnection implements MCPConnection {
   readonly name: string;
   state: MCPServerState = {
@@ -24,9 +24,9 @@ export class FakeConnection implements MCPConnection {
     server: { name: "fake", version: "1.2.3" },
     capabilities: { tools: {}, resources: {}, prompts: {} },
   };
-  tools: RawTool[] | (() => Promise<RawTool[]>) = [rawTool()];
+  tools: MCPTool[] | (() => Promise<MCPTool[]>) = [mcpTool()];
   call: Call = () => ({ content: [] });
-  answer: (method: string, params?: Record<string, unknown>) => unknown = () => ({});
+  respond: (method: string, params?: Record<string, unknown>) => unknown = () => ({});
   lists = 0;
   readonly #listeners = new Set<() => void>();
 
@@ -34,17 +34,17 @@ export class FakeConnection implements MCPConnection {
     this.name = name;
   }
 
-  async listTools(): Promise<RawTool[]> {
+  async listTools(): Promise<MCPTool[]> {
     this.lists += 1;
     return typeof this.tools === "function" ? this.tools() : this.tools;
   }
 
-  async callTool(...call: Parameters<Call>): Promise<RawResult> {
+  async callTool(...call: Parameters<Call>): Promise<MCPToolResult> {
     return this.call(...call);
   }
 
   async request(method: string, params?: Record<string, unknown>): Promise<unknown> {
-    return this.answer(method, params);
+    return this.respond(method, params);
   }
 
   onToolsChanged(listener: () => void) {
@@ -64,14 +64,14 @@ export class FakeConnection implements MCPConnection {
     this.state = { ...this.state, status: "closed" };
   }
 
-  /** Exchanges the tools and says so. */
-  announce(...tools: RawTool[]): void {
+  /** Replaces the tools and notifies the listeners. */
+  announce(...tools: MCPTool[]): void {
     this.tools = tools;
     for (const listener of this.#listeners) listener();
   }
 }
 
-/** A wrapper that was loaded from a fake connection. */
+/** A wrapper around a fake connection, after its first load. */
 export async function wrap(connection: FakeConnection, config: MCPClientConfig = {}): Promise<MCPClientWrapper> {
   const wrapper = new MCPClientWrapper(connection, { onReport: () => {}, ...config });
   await wrapper.refresh();
@@ -92,7 +92,7 @@ export function context(overrides: Partial<OperationContext> = {}): OperationCon
     env: {},
     progress() {},
     get signal(): AbortSignal {
-      throw new CallError("EXECUTION_ERROR", "Nobody needs this signal.");
+      throw new CallError("EXECUTION_ERROR", "The signal is not needed.");
     },
     ...overrides,
   };

@@ -1,79 +1,86 @@
-import { canonicalJSON } from "../../internal/canonical-json.ts";
+import { canonicalJSON, hashJSON } from "../../internal/canonical-json.ts";
+import { createGlobs } from "../../internal/globs.ts";
+import { isObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
-import { type RawTool, refusalKey } from "./connection/index.ts";
-import { fingerprint } from "./fingerprint.ts";
+import type { ReportBuilder } from "../report.ts";
+import type { MCPToolFilter } from "./config.ts";
+import { type MCPTool, refusalKey } from "./connection/index.ts";
 import { headerProblem } from "./header-arguments.ts";
-import { createToolFilter } from "./names.ts";
-import type { ReportBook } from "./report.ts";
 import { type MCPOperation, type ToolHost, toToolOperation } from "./tool-operation.ts";
-import { isObject } from "./values.ts";
 
-/** A tool that the server has, and the operation that was made of it. */
+/** A tool of the server, and its operation. */
 export interface ListedTool {
   readonly operation: MCPOperation;
-  /** See {@link fingerprint}. */
+  /** See {@link hashTool}. */
   readonly hash: string;
-  /** Everything that the operation was made of, to tell whether it must be made anew. */
+  /** JSON of everything that the operation depends on. */
   readonly text: string;
   readonly warnings: readonly string[];
 }
 
-/** A description that takes longer to read than a book is no description. In characters of its JSON. */
-const longestTool = 1024 * 1024;
+/** Maximum size of a tool, in characters of its JSON. */
+const maxToolLength = 1024 * 1024;
 
 /**
- * Makes operations of a server's tools, by name. One that cannot be used is left out and reported, and the others
- * stay. Tools of `before` that are still the same keep their operation.
+ * Converts a server's tools into operations, by name. A tool that cannot be used is skipped and reported. Tools of `before`
+ * that have not changed keep their operation.
  */
 export async function readTools(
-  tools: readonly RawTool[],
+  tools: readonly MCPTool[],
   host: ToolHost,
   before: ReadonlyMap<string, ListedTool>,
-  book: ReportBook,
+  report: ReportBuilder,
 ): Promise<Map<string, ListedTool>> {
   const listed = new Map<string, ListedTool>();
-  const isWanted = createToolFilter(host.config.tools);
+  const isIncluded = createToolFilter(host.config.tools);
   for (const [index, tool] of tools.entries()) {
     const { name } = tool;
     if (typeof name !== "string") {
-      book.skipped(`tool ${index}`, "it has no name.");
-    } else if (!isWanted(name)) {
-      book.skipped(describe(name), "the configuration leaves it out.", { asked: true });
+      report.skipped(`tool ${index}`, "it has no name.");
+    } else if (!isIncluded(name)) {
+      report.skipped(describe(name), "the configuration excludes it.", { requested: true });
     } else if (listed.has(name)) {
-      book.skipped(describe(name), "an earlier tool has the same name.");
+      report.skipped(describe(name), "an earlier tool has the same name.");
     } else {
-      const read = await tryRead(name, tool, host, before.get(name), book);
+      const read = await tryRead(name, tool, host, before.get(name), report);
       if (read !== undefined) listed.set(name, read);
     }
   }
   return listed;
 }
 
+/** Creates a filter by tool name; `exclude` overrides `include`. */
+export function createToolFilter({ include, exclude = [] }: MCPToolFilter = {}): (name: string) => boolean {
+  const isIncluded = include === undefined ? () => true : createGlobs(include);
+  const isExcluded = createGlobs(exclude);
+  return (name) => isIncluded(name) && !isExcluded(name);
+}
+
 async function tryRead(
   name: string,
-  tool: RawTool,
+  tool: MCPTool,
   host: ToolHost,
   before: ListedTool | undefined,
-  book: ReportBook,
+  report: ReportBuilder,
 ): Promise<ListedTool | undefined> {
   try {
     const read = await readTool(tool, host, before);
-    for (const warning of read.warnings) book.warn(describe(name), warning);
+    for (const warning of read.warnings) report.warn(describe(name), warning);
     return read;
   } catch (error) {
-    book.skipped(describe(name), (error as Error).message);
+    report.skipped(describe(name), (error as Error).message);
     return undefined;
   }
 }
 
-async function readTool(tool: RawTool, host: ToolHost, before: ListedTool | undefined): Promise<ListedTool> {
+async function readTool(tool: MCPTool, host: ToolHost, before: ListedTool | undefined): Promise<ListedTool> {
   const refusal = tool[refusalKey];
   if (typeof refusal === "string") throw new Error(refusal);
   const { server, protocol } = host.connection.state;
   const text = tryCanonical({ tool, server, protocol });
-  if (text === undefined) throw new Error("it is nested too deeply, or contains itself.");
+  if (text === undefined) throw new Error("it is nested too deeply, or has a cycle.");
   if (text === before?.text) return before;
-  if (text.length > longestTool) throw new Error(`its description is longer than ${longestTool} characters.`);
+  if (text.length > maxToolLength) throw new Error(`its description is longer than ${maxToolLength} characters.`);
   const { execution } = tool;
   if (isObject(execution) && execution["taskSupport"] === "required") {
     throw new Error("it can only be called as a task, which is not supported.");
@@ -82,10 +89,18 @@ async function readTool(tool: RawTool, host: ToolHost, before: ListedTool | unde
   if (problem !== undefined) throw new Error(problem);
   const warnings: string[] = [];
   const operation = toToolOperation(tool, host, (reason) => warnings.push(reason));
-  return { operation, hash: await fingerprint(tool), text, warnings };
+  return { operation, hash: await hashTool(tool), text, warnings };
 }
 
-/** Whether arguments of this server go into HTTP headers. */
+/**
+ * The SHA-256 of everything about a tool that a caller or reviewer relies on: descriptions, hints and schemas, but not
+ * icons, `_meta` or the server's version.
+ */
+function hashTool({ title, description, inputSchema, outputSchema, annotations }: MCPTool): Promise<string> {
+  return hashJSON({ title, description, inputSchema, outputSchema, annotations });
+}
+
+/** Whether arguments are also sent to this server as HTTP headers. */
 function hasHeaders({ config, connection }: ToolHost): boolean {
   return config.command === undefined && connection.state.protocol?.era === "modern";
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
-import { FakeConnection, rawTool, wrap } from "./testing.ts";
+import { FakeConnection, mcpTool, wrap } from "./testing.ts";
 
 async function importTools(tools: Array<Record<string, unknown>>, config = {}, connection = new FakeConnection()) {
   connection.tools = tools;
@@ -56,14 +56,14 @@ describe("a tool", () => {
   test("whose input schema has no type is read as an object, and that is reported", async () => {
     const { operation, report } = await importTools([
       { name: "bare", inputSchema: { properties: { a: { type: "number" } } } },
-      rawTool(),
+      mcpTool(),
     ]);
 
     expect(report).toEqual({
       imported: ["fake.bare", "fake.echo"],
       skipped: [],
       warnings: [
-        { where: 'tool "bare"', reason: 'its input schema has no type, which MCP demands; "object" was added.' },
+        { where: 'tool "bare"', reason: 'its input schema has no type, which MCP requires; "object" was added.' },
       ],
     });
     expect(compileSchema(operation.inputSchema).check({ a: 1 })).toBe(true);
@@ -82,7 +82,7 @@ describe("a tool", () => {
   });
 
   test("takes its title from the annotations when it has none", async () => {
-    const { operation } = await importTools([rawTool({ annotations: { title: "Echo" }, description: undefined })]);
+    const { operation } = await importTools([mcpTool({ annotations: { title: "Echo" }, description: undefined })]);
 
     expect(operation).toMatchObject({ title: "Echo", description: "Echo" });
   });
@@ -90,9 +90,9 @@ describe("a tool", () => {
   test("is a query, or idempotent, where the configuration trusts the server", async () => {
     const { operations } = await importTools(
       [
-        rawTool({ name: "reads", annotations: { readOnlyHint: true } }),
-        rawTool({ name: "sets", annotations: { idempotentHint: true } }),
-        rawTool({ name: "odd", annotations: { readOnlyHint: "yes" } }),
+        mcpTool({ name: "reads", annotations: { readOnlyHint: true } }),
+        mcpTool({ name: "sets", annotations: { idempotentHint: true } }),
+        mcpTool({ name: "odd", annotations: { readOnlyHint: "yes" } }),
       ],
       { trustAnnotations: true },
     );
@@ -105,7 +105,7 @@ describe("a tool", () => {
   });
 
   test("gets access rules and policy from the configuration only", async () => {
-    const { operation } = await importTools([rawTool({ accessControl: { requiredScopes: ["evil"] } })], {
+    const { operation } = await importTools([mcpTool({ accessControl: { requiredScopes: ["evil"] } })], {
       accessControl: { requiredScopes: ["tools"] },
       outputPolicy: "strict",
     });
@@ -121,24 +121,24 @@ describe("a tool that cannot be used is left out, and the others stay", () => {
   for (let level = 0; level < 100; level++) deep = { type: "object", properties: { deeper: deep } };
 
   test.each([
-    ["no input schema", rawTool({ inputSchema: null }), "it has no input schema."],
-    ["input that is no object", rawTool({ inputSchema: { type: "array" } }), "its input is not an object."],
-    ["a schema that is none", rawTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
-    ["a cyclic schema", rawTool({ inputSchema: cyclic }), "it is nested too deeply, or contains itself."],
-    ["a schema that is too deep", rawTool({ inputSchema: deep }), /limits\.schemaDepth/],
+    ["no input schema", mcpTool({ inputSchema: null }), "it has no input schema."],
+    ["input that is no object", mcpTool({ inputSchema: { type: "array" } }), "its input is not an object."],
+    ["a schema that is none", mcpTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
+    ["a cyclic schema", mcpTool({ inputSchema: cyclic }), "it is nested too deeply, or has a cycle."],
+    ["a schema that is too deep", mcpTool({ inputSchema: deep }), /limits\.schemaDepth/],
     [
       "too long a description",
-      rawTool({ inputSchema: { type: "object", description: "x".repeat(10_000_000) } }),
+      mcpTool({ inputSchema: { type: "object", description: "x".repeat(10_000_000) } }),
       "its description is longer than 1048576 characters.",
     ],
     [
       "a reference into the network",
-      rawTool({ inputSchema: { type: "object", properties: { a: { $ref: "http://localhost:1/schema.json" } } } }),
-      /nothing is fetched/,
+      mcpTool({ inputSchema: { type: "object", properties: { a: { $ref: "http://localhost:1/schema.json" } } } }),
+      /Nothing is fetched/,
     ],
-    ["a need for tasks", rawTool({ execution: { taskSupport: "required" } }), /as a task/],
+    ["a need for tasks", mcpTool({ execution: { taskSupport: "required" } }), /as a task/],
   ])("%s", async (_, tool, reason) => {
-    const { operations, report } = await importTools([tool, rawTool({ name: "good" })]);
+    const { operations, report } = await importTools([tool, mcpTool({ name: "good" })]);
 
     expect(operations.map(({ name }) => name)).toEqual(["good"]);
     expect(report).toEqual({
@@ -149,37 +149,37 @@ describe("a tool that cannot be used is left out, and the others stay", () => {
   });
 
   test.each(["", "a\nb", "x".repeat(257)])("the name %j", async (name) => {
-    const { operations, report } = await importTools([rawTool({ name }), rawTool({ name: "good" })]);
+    const { operations, report } = await importTools([mcpTool({ name }), mcpTool({ name: "good" })]);
 
     expect(operations.map((operation) => operation.name)).toEqual(["good"]);
     expect(report.skipped).toEqual([{ where: expect.any(String), reason: expect.stringContaining("/name") }]);
   });
 
   test.each([[{}], [{ name: 1 }]])("%j instead of a tool", async (tool) => {
-    const { operations, report } = await importTools([tool, rawTool()]);
+    const { operations, report } = await importTools([tool, mcpTool()]);
 
     expect(operations.map(({ name }) => name)).toEqual(["echo"]);
     expect(report.skipped).toEqual([{ where: "tool 0", reason: "it has no name." }]);
   });
 
   test("the second of a name", async () => {
-    const { operations, report } = await importTools([rawTool(), rawTool({ description: "Another" })]);
+    const { operations, report } = await importTools([mcpTool(), mcpTool({ description: "Another" })]);
 
-    expect(operations.map(({ description }) => description)).toEqual(["Says it again"]);
+    expect(operations.map(({ description }) => description)).toEqual(["Repeats it"]);
     expect(report.skipped).toEqual([{ where: 'tool "echo"', reason: "an earlier tool has the same name." }]);
   });
 
   test("what the configuration does not want", async () => {
     const names = ["read_file", "read_dir", "write_file", "stat"];
     const { operations, report } = await importTools(
-      names.map((name) => rawTool({ name })),
+      names.map((name) => mcpTool({ name })),
       { tools: { include: ["read_*", "stat"], exclude: ["*_d*r"] } },
     );
 
     expect(operations.map(({ name }) => name)).toEqual(["read_file", "stat"]);
     expect(report.skipped).toEqual([
-      { where: 'tool "read_dir"', reason: "the configuration leaves it out." },
-      { where: 'tool "write_file"', reason: "the configuration leaves it out." },
+      { where: 'tool "read_dir"', reason: "the configuration excludes it." },
+      { where: 'tool "write_file"', reason: "the configuration excludes it." },
     ]);
   });
 });
@@ -203,7 +203,7 @@ describe("an output schema", () => {
     ["of the network", { $ref: "https://example.com/schema.json" }],
     ["no schema", "text"],
   ])("that is %s makes the output unknown, with a warning", async (_, outputSchema) => {
-    const { operation, report } = await importTools([rawTool({ outputSchema })]);
+    const { operation, report } = await importTools([mcpTool({ outputSchema })]);
 
     expect(operation.outputSchema).toEqual(Type.Unknown());
     expect(report).toEqual({
@@ -219,15 +219,15 @@ describe("an output schema", () => {
     const connection = new FakeConnection();
     connection.state = { ...connection.state, protocol: { era: "legacy", version: "2025-11-25" } };
 
-    const { operation } = await importTools([rawTool({ outputSchema: wrapped })], {}, connection);
+    const { operation } = await importTools([mcpTool({ outputSchema: wrapped })], {}, connection);
     expect(operation.outputSchema).toEqual({ type: "number" });
 
-    const kept = await importTools([rawTool({ outputSchema: wrapped })], { unwrapResults: false }, connection);
+    const kept = await importTools([mcpTool({ outputSchema: wrapped })], { unwrapResults: false }, connection);
     expect(kept.operation.outputSchema).toEqual(wrapped);
   });
 
   test("was meant so on a modern server", async () => {
-    const { operation } = await importTools([rawTool({ outputSchema: wrapped })]);
+    const { operation } = await importTools([mcpTool({ outputSchema: wrapped })]);
 
     expect(operation.outputSchema).toEqual(wrapped);
   });

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "typebox";
+import { isObject, type JSONObject } from "../../internal/objects.ts";
 import {
   assertValidSpec,
   type IOperationDefinition,
@@ -9,33 +10,31 @@ import {
 import { FromSchema } from "../../schema/index.ts";
 import { createToolHandler } from "./call-tool.ts";
 import type { MCPClientConfig } from "./config.ts";
-import type { MCPConnection, MCPServerState, RawTool } from "./connection/index.ts";
-import { defined, isObject, type JSONObject, textOf } from "./values.ts";
-import { unwrapSchema } from "./wrapped-schema.ts";
+import type { MCPConnection, MCPServerState, MCPTool } from "./connection/index.ts";
 
-/** An operation that an MCP server runs. */
+/** An operation that runs on an MCP server. */
 export type MCPOperation = OperationSpec &
   Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & { handler: OperationHandler };
 
-/** What the operations of one server share. */
+/** What all operations of one server need. */
 export interface ToolHost {
   readonly namespace: string;
   readonly connection: MCPConnection;
   readonly config: MCPClientConfig;
-  /** Asks the server whether it still has a tool. */
+  /** Reads the list again and returns whether the server still has the tool. */
   hasTool(name: string): Promise<boolean>;
 }
 
 /**
- * Makes an operation of a tool. Throws when that cannot be: without a usable name or input schema. An output schema
- * that cannot be read is reported to `warn`, and the output is then unknown; so is an input schema without a type.
+ * Converts a tool into an operation. Throws if its name or input schema cannot be used. `warn` receives the reason why an
+ * output schema cannot be used, which leaves the output unknown, and is called for an input schema without a type.
  */
-export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
+export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
   const { config, connection, namespace } = host;
   const name = tool["name"] as string;
   const annotations = isObject(tool["annotations"]) ? tool["annotations"] : {};
   const trusted = config.trustAnnotations === true ? annotations : {};
-  const title = textOf(tool["title"]) ?? textOf(annotations["title"]);
+  const title = asString(tool["title"]) ?? asString(annotations["title"]);
   const output = readOutput(tool["outputSchema"], host, warn);
   const operation: MCPOperation = {
     namespace,
@@ -43,7 +42,7 @@ export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: st
     version: versionOf(connection.state),
     type: trusted["readOnlyHint"] === true ? OperationType.QUERY : OperationType.MUTATION,
     ...(title !== undefined && { title }),
-    description: textOf(tool["description"]) ?? title ?? `The tool ${name} of the MCP server ${connection.name}.`,
+    description: asString(tool["description"]) ?? title ?? `The tool ${name} of the MCP server ${connection.name}.`,
     inputSchema: readInput(tool["inputSchema"], config, warn),
     outputSchema: output.schema ?? Type.Unknown(),
     accessControl: config.accessControl ?? { requiredScopes: [] },
@@ -57,9 +56,9 @@ export function toToolOperation(tool: RawTool, host: ToolHost, warn: (reason: st
   return operation;
 }
 
-/** The version that a server says it has. */
+/** The version that a server reports. */
 export function versionOf({ server }: MCPServerState): string {
-  return textOf(server?.version) || "0.0.0";
+  return asString(server?.version) || "0.0.0";
 }
 
 function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: string) => void): TSchema {
@@ -67,13 +66,13 @@ function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: 
   const { type } = schema;
   if (type !== undefined && type !== "object") throw new Error("its input is not an object.");
   if (type !== undefined) return FromSchema(schema, { limits });
-  // Arguments travel as an object, whatever the schema forgets to say.
-  warn('its input schema has no type, which MCP demands; "object" was added.');
+  // Arguments are always an object, also where the schema does not say so.
+  warn('its input schema has no type, which MCP requires; "object" was added.');
   return FromSchema({ type: "object", ...schema }, { limits });
 }
 
 interface Output {
-  /** Absent when the tool declares none that can be used. */
+  /** Absent if the tool declares none that can be used. */
   schema?: TSchema;
   isWrapped: boolean;
 }
@@ -85,14 +84,51 @@ function readOutput(schema: unknown, { config, connection }: ToolHost, warn: (re
     const inner = mayBeWrapped ? unwrapSchema(schema) : undefined;
     return { schema: FromSchema(inner ?? schema, { limits: config.limits }), isWrapped: inner !== undefined };
   } catch (error) {
-    warn(`its output schema cannot be used, so its output can be anything: ${(error as Error).message}`);
+    warn(`its output schema cannot be used, so its output is unknown: ${(error as Error).message}`);
     return { isWrapped: false };
   }
 }
 
-/** What the server says about the tool beyond the spec. JSON. */
-function toMeta(tool: RawTool, { name, state }: MCPConnection): JSONObject {
+/** The properties of the tool that are not part of the spec. */
+function toMeta(tool: MCPTool, { name, state }: MCPConnection): JSONObject {
   const { title, annotations, icons, execution, _meta } = tool;
-  const server = defined({ name, info: state.server, protocol: state.protocol?.version });
-  return defined({ server, tool: tool["name"], title, annotations, icons, execution, _meta });
+  const server = omitUndefined({ name, info: state.server, protocol: state.protocol?.version });
+  return omitUndefined({ server, tool: tool["name"], title, annotations, icons, execution, _meta });
+}
+
+function asString(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function omitUndefined(object: JSONObject): JSONObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
+
+/** Keywords of a schema that a server wrapped around another one, because older clients support objects only. */
+const wrapperKeywords = new Set(["$schema", "type", "properties", "required"]);
+/** Marks schemas that FastMCP wrapped; these also have a title and definitions. */
+const fastMCPMark = "x-fastmcp-wrap-result";
+
+/**
+ * Returns the schema inside of `{ result }` if a server wrapped it for clients that support objects only, and `undefined`
+ * for any other schema. Servers never wrap objects, so a schema with an object inside was written like that.
+ */
+export function unwrapSchema(schema: unknown): JSONObject | undefined {
+  if (!isObject(schema) || schema["type"] !== "object") return undefined;
+  const { properties, required } = schema;
+  if (!isObject(properties) || !isOnly(Object.keys(properties), "result") || !isOnly(required, "result")) {
+    return undefined;
+  }
+  const isWrapper = schema[fastMCPMark] === true || Object.keys(schema).every((key) => wrapperKeywords.has(key));
+  const inner = properties["result"];
+  if (!isWrapper || !isObject(inner) || inner["type"] === "object") return undefined;
+  const dialect = Object.hasOwn(schema, "$schema") ? { $schema: schema["$schema"] } : {};
+  if (!/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(inner))) return { ...dialect, ...inner };
+  // References of the inner schema start at the wrapper, which therefore becomes a document within the schema.
+  const $id = "urn:mcp:wrapped-output";
+  return { ...dialect, $ref: `${$id}#/properties/result`, $defs: { wrapped: { ...schema, $id } } };
+}
+
+function isOnly(list: unknown, item: string): boolean {
+  return Array.isArray(list) && list.length === 1 && list[0] === item;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compileSchema, FromSchema } from "../../schema/index.ts";
-import { unwrapSchema } from "./wrapped-schema.ts";
+import { unwrapSchema } from "./tool-operation.ts";
 
 function wrap(result: unknown, extra: object = {}) {
   return { type: "object", properties: { result }, required: ["result"], ...extra };

@@ -1,8 +1,7 @@
 import type { AccessControl, Limits, OutputPolicy } from "../../operation/index.ts";
-import type { SourceReport } from "../source.ts";
+import type { Secret, SourceReport } from "../source.ts";
 
-/** A secret, or a function that is asked for it at every call, so that tokens can rotate. */
-export type Secret = string | (() => string | Promise<string>);
+export type { Secret } from "../source.ts";
 
 /**
  * A credential of the operator. Goes to `baseUrl`, the origin that the document came from and `allowedOrigins` only, and

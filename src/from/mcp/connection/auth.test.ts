@@ -117,7 +117,7 @@ test("a login that cannot be finished is UPSTREAM_DENIED, and needs a provider",
 
   await expect(finishing).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: "The login could not be finished.",
+    message: "The login could not be completed.",
   });
   await expect(finishMCPAuth({ url }, refused)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
 });

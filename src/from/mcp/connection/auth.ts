@@ -3,19 +3,15 @@ import { CallError } from "../../../operation/index.ts";
 import type { MCPAuth, MCPClientConfig } from "../config.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { IssuerGuard } from "./issuer-guard.ts";
-import { loadSDK, type SDK } from "./load-sdk.ts";
-import { createSetup } from "./setup.ts";
+import { resolveSettings, type SDK } from "./settings.ts";
 
-/** What the SDK asks for credentials, and where they may go. */
+/** The source of credentials for the SDK, and the rule where they may be sent. */
 export interface Authorisation {
   readonly provider: AuthProvider | OAuthClientProvider | undefined;
   readonly guard: IssuerGuard;
 }
 
-/**
- * Makes of the configuration what the SDK asks for credentials. One for the whole life of a connection, so that the
- * tokens it got outlive a reconnect.
- */
+/** Creates the authorisation of a connection. There is one per connection, so that its tokens outlive a session. */
 export function createAuthorisation(
   sdk: SDK,
   server: URL,
@@ -40,18 +36,18 @@ function createProvider(
     case "bearer": {
       const { token } = auth;
       if (typeof token === "string") return { token: async () => token };
-      const ask = async () => {
+      const getToken = async () => {
         const value = await token();
         secrets.add(value);
         return value;
       };
-      // After a refusal the function is asked once more, because it may know a newer token by then.
-      return { token: ask, onUnauthorized: async () => {} };
+      // After a refusal the function is called once more, because it may return a newer token by then.
+      return { token: getToken, onUnauthorized: async () => {} };
     }
     case "clientCredentials": {
       const { clientId, clientSecret, scope, expectedIssuer = server.origin } = auth;
       const provider = new sdk.ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer });
-      // Any issuer of the server's origin is good, which the guard checks.
+      // Any issuer of the server's origin is allowed; the guard checks that.
       if (auth.expectedIssuer === undefined)
         provider.clientInformation = () => ({ client_id: clientId, client_secret: clientSecret });
       return guard.guard(provider);
@@ -62,8 +58,8 @@ function createProvider(
 }
 
 /**
- * Finishes a login in a browser: takes what came back to the redirect URL, and lets the configured provider save the
- * tokens. The next connection with this configuration uses them. `state` must have been checked before.
+ * Completes a login in a browser: exchanges the parameters of the redirect URL for tokens, which the configured provider
+ * saves. The next connection with this configuration uses them. Check `state` before you call this.
  */
 export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URLSearchParams): Promise<void> {
   const { url, auth } = config;
@@ -72,9 +68,8 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
       mayHaveRun: false,
     });
   }
-  const sdk = await loadSDK();
   const server = new URL(url);
-  const { limits, secrets } = createSetup(sdk, server.host, config);
+  const { sdk, limits, secrets } = await resolveSettings(server.host, config);
   const { provider, guard } = createAuthorisation(sdk, server, auth, secrets);
   const transport = new sdk.StreamableHTTPClientTransport(server, {
     authProvider: provider,
@@ -85,15 +80,15 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
       maxBytes: limits.responseBytes,
       secrets,
       guard,
-      tap: () => undefined,
-      onSessionLost: () => {},
+      failRequest: () => {},
+      onExpired: () => {},
     }),
   });
   try {
     await transport.finishAuth(callback instanceof URL ? callback.searchParams : callback);
   } catch (error) {
-    // What the server says about it may be anything, and is not for showing.
-    throw new CallError("UPSTREAM_DENIED", "The login could not be finished.", undefined, {
+    // The server's message may contain anything, so it is only the cause.
+    throw new CallError("UPSTREAM_DENIED", "The login could not be completed.", undefined, {
       cause: error,
       mayHaveRun: false,
     });

@@ -1,78 +1,74 @@
-import type { Link } from "./link.ts";
+import { BackOff } from "../../../internal/back-off.ts";
+import { startTimer, type Timer } from "../../../internal/timers.ts";
+import { settlesWithin } from "../../../internal/wait.ts";
+import type { MCPSession } from "./session.ts";
 
-/** Changes that come within this time are told as one, in ms. */
-const togetherWithin = 50;
-const firstDelay = 500;
-const longestDelay = 30_000;
-/** How long a new connection waits for the server to say that it will tell of changes, in ms. */
-const patience = 1_000;
+/** Changes within this time are reported as one, in ms. */
+const debounceMs = 50;
+/** Maximum wait of a new session until the server confirms the subscription, in ms. */
+const maxConfirmationMs = 1_000;
 
 /**
- * Tells when the tools of a server may have changed. Servers of 2026-07-28 tell it on a stream that the client opens,
- * which is opened again whenever it ends; the others tell it unasked.
+ * Reports when the tools of a server may have changed. Servers of 2026-07-28 send changes on a stream that the client
+ * opens, and opens again whenever it ends; the others send them unasked.
  */
 export class ChangeWatch {
   readonly #onChange: () => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #waiting: ReturnType<typeof setTimeout> | undefined;
-  #link: Link | undefined;
+  #pendingChange: Timer | undefined;
+  #nextAttempt: Timer | undefined;
+  #session: MCPSession | undefined;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
-  /** The server said that its tools changed. */
-  changed(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+  /** Reports a change after {@link debounceMs}. */
+  notify(): void {
+    this.#pendingChange ??= startTimer(() => {
+      this.#pendingChange = undefined;
       this.#onChange();
-    }, togetherWithin);
+    }, debounceMs);
   }
 
-  /** Listens on a new link in the place of the one before. Resolves when it does, or when that takes long. */
-  async follow(link: Link): Promise<void> {
-    this.#link = link;
-    clearTimeout(this.#waiting);
-    const { protocol, capabilities } = link.describe();
+  /** Listens in a new session instead of the previous one. Resolves when it does, or after {@link maxConfirmationMs}. */
+  async follow(session: MCPSession): Promise<void> {
+    this.#session = session;
+    this.#nextAttempt?.stop();
+    const { protocol, capabilities } = session.describe();
     const tools = capabilities?.["tools"] as { listChanged?: boolean } | undefined;
     if (protocol?.era !== "modern" || !tools?.listChanged) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, patience);
-      const listening = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#listen(link, firstDelay, listening).then(listening);
+    const backOff = new BackOff({ first: 500, max: 30_000 });
+    const listening = new Promise<void>((resolve) => {
+      this.#listen(session, backOff, resolve).then(resolve);
     });
+    await settlesWithin(maxConfirmationMs, listening);
   }
 
   stop(): void {
-    this.#link = undefined;
-    clearTimeout(this.#timer);
-    clearTimeout(this.#waiting);
+    this.#session = undefined;
+    this.#pendingChange?.stop();
+    this.#nextAttempt?.stop();
   }
 
-  async #listen(link: Link, delay: number, onListening: () => void): Promise<void> {
-    let next = Math.min(delay * 2, longestDelay);
+  async #listen(session: MCPSession, backOff: BackOff, onListening: () => void): Promise<void> {
     try {
-      const subscription = await link.client.listen({ toolsListChanged: true });
+      const subscription = await session.client.listen({ toolsListChanged: true });
       onListening();
       await subscription.closed;
-      next = firstDelay;
+      backOff.reset();
     } catch (error) {
-      if (isRefused(error)) return;
+      if (isUnsupported(error)) return;
     }
-    if (this.#link !== link || link.ended) return;
-    // What changed while nobody listened was not told.
-    const again = () => void this.#listen(link, next, () => this.changed());
-    this.#waiting = setTimeout(again, delay);
+    if (this.#session !== session || session.isEnded) return;
+    // Changes during the pause were not received, so the next subscription reports one.
+    const again = () => void this.#listen(session, backOff, () => this.notify());
     // Listening alone must not keep the process alive.
-    if (typeof this.#waiting === "object") this.#waiting.unref();
+    this.#nextAttempt = startTimer(again, backOff.next(), { keepsAlive: false });
   }
 }
 
-/** The server answered that it does not know subscriptions. */
-function isRefused(error: unknown): boolean {
+/** Whether the server responded that it does not support subscriptions. */
+function isUnsupported(error: unknown): boolean {
   const { code, status } = error as { code?: unknown; status?: unknown };
   return code === -32601 || code === -32602 || status === 404;
 }

@@ -52,7 +52,7 @@ test.each([
 
   const answer = JSON.parse(await call(connection, "ask"));
 
-  expect(answer).toEqual({ code: -32603, message: "The request for input could not be answered." });
+  expect(answer).toEqual({ code: -32603, message: "The request for input failed." });
 });
 
 test("a question without a handler is told as what it is", async () => {

@@ -1,5 +1,5 @@
-/** What a program gets of this process's environment unless told otherwise: what programs need to run, and no secrets. */
-export const inheritedByDefault: readonly string[] = [
+/** The variables that a program inherits by default: what programs need to run, and no secrets. */
+const defaultInherited: readonly string[] = [
   "HOME",
   "LANG",
   "LC_ALL",
@@ -31,26 +31,26 @@ export const inheritedByDefault: readonly string[] = [
 ];
 
 /**
- * The environment of a program: the allowed variables of this process, and those of the configuration over them. `PATH`
- * loses its relative entries, so that nothing is run because it lies in the working directory.
+ * Creates the environment of a program: the allowed variables of this process, overridden by those of the configuration.
+ * Relative entries of `PATH` are removed, so that no file of the working directory is run by its name alone.
  */
 export function createEnvironment(
   ours: Readonly<Record<string, string | undefined>>,
-  allowed: readonly string[] = inheritedByDefault,
+  allowed: readonly string[] = defaultInherited,
   own: Readonly<Record<string, string>> = {},
   isWindows = globalThis.process?.platform === "win32",
 ): Record<string, string> {
   const environment: Record<string, string> = Object.create(null);
   for (const name of allowed) {
     const value = ours[name];
-    // A value that starts with "()" is a function to some shells.
+    // Some shells execute a value that starts with "()" as a function.
     if (value !== undefined && !value.startsWith("()")) environment[name] = value;
   }
   for (const [name, value] of Object.entries(own)) environment[name] = value;
   for (const [name, value] of Object.entries(environment)) {
     if (name !== "PATH" && !(isWindows && name.toUpperCase() === "PATH")) continue;
     const absolute = withoutRelativeEntries(value, isWindows);
-    // An empty one means the working directory.
+    // An empty PATH means the working directory.
     if (absolute === "") delete environment[name];
     else environment[name] = absolute;
   }

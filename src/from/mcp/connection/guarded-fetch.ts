@@ -2,34 +2,34 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { allowManyListeners } from "../../../internal/abort-listeners.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { MCPClientConfig } from "../config.ts";
-import { answerTooLarge, boundReading, cutBody } from "./bounded-body.ts";
-import { boundEvents } from "./event-stream.ts";
+import { boundEvents, boundReading, responseTooLarge, truncateBody } from "./bounded-response.ts";
 import { dropForeignMetadata, type IssuerGuard } from "./issuer-guard.ts";
-import type { MessageTap } from "./message-tap.ts";
-import { addHeaders } from "./secrets.ts";
+import { addSecretHeaders } from "./settings.ts";
 
-/** What the fetch of one connection is made of. */
+/** Options of {@link createGuardedFetch}. */
 export interface GuardedFetchOptions {
   url: URL;
   headers: MCPClientConfig["headers"];
   fetch: typeof fetch;
-  /** Largest decoded answer, and largest event of a stream, in bytes. */
+  /** Maximum size of a decoded response, and of an event of a stream, in bytes. */
   maxBytes: number;
   secrets: Set<string>;
-  /** Decides about requests to other origins, which only logins make. */
+  /** Checks requests to other origins, which occur only during a login. */
   guard: IssuerGuard;
-  tap(): MessageTap | undefined;
+  /** Fails the JSON-RPC request with this id, because its response was cut off. */
+  failRequest(id: string | number, error: CallError): void;
   /** The server does not know the session any more. */
-  onSessionLost(): void;
+  onExpired(): void;
 }
 
-const longestErrorPage = 64 * 1024;
+const maxErrorPageBytes = 64 * 1024;
 
-/** A fetch that bounds what comes back and tells when the session is gone. */
+/** Creates a `fetch` that adds the configured headers, bounds responses, and reports an expired session. */
 export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
   const { url, fetch, maxBytes } = options;
-  // A server without a stream of its own may answer 404 to the request for one; a lost session shows only later.
-  let streamed = false;
+  // A server without a stream of notifications may return 404 for one. Only after a stream was opened a 404 means that the
+  // session expired.
+  let hasStreamed = false;
   return async (target, init) => {
     const { origin } = new URL(target);
     if (origin !== url.origin) options.guard.assertForeignTarget(new URL(target), init?.method);
@@ -37,23 +37,20 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
     const response = await fetch(target, request);
     if (!response.ok) {
       if (response.type === "opaqueredirect") return response;
-      if (response.status === 404 && isInSession(request) && (streamed || request.method === "POST")) {
-        options.onSessionLost();
+      if (response.status === 404 && isInSession(request) && (hasStreamed || request.method === "POST")) {
+        options.onExpired();
       }
-      return withoutForeignMetadata(
-        replaceBody(response, cutBody(response, Math.min(maxBytes, longestErrorPage))),
-        url,
-      );
+      return toErrorPage(response, Math.min(maxBytes, maxErrorPageBytes), url);
     }
     if (response.body === null || isSmall(response, maxBytes)) return response;
     if (!isEventStream(response)) return boundReading(response, maxBytes);
     if (origin !== url.origin) return response;
-    if (request.method === "GET") streamed = true;
+    if (request.method === "GET") hasStreamed = true;
     const body = boundEvents(response.body, maxBytes, () => {
       const id = requestIdOf(request.body);
-      if (id !== undefined) options.tap()?.fail(id, answerTooLarge(maxBytes));
+      if (id !== undefined) options.failRequest(id, responseTooLarge(maxBytes));
     });
-    // Streams are only read by their body; another response would cost as much as the rest of the guard.
+    // The SDK reads only the body of a stream; creating another response would cost as much as all the other checks.
     return Object.defineProperty(response, "body", { value: body });
   };
 }
@@ -61,10 +58,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
 async function prepare(options: GuardedFetchOptions, origin: string, init: RequestInit = {}): Promise<RequestInit> {
   const { headers: configured, url, secrets } = options;
   if (init.signal) allowManyListeners(init.signal);
-  // Only to the server itself: token endpoints and the like may be anywhere.
+  // Configured headers are only for the server itself: a token endpoint may have any origin.
   if (configured === undefined || origin !== url.origin) return init;
   const own = typeof configured === "function" ? await configured() : configured;
-  if (typeof configured === "function") addHeaders(secrets, own);
+  if (typeof configured === "function") addSecretHeaders(secrets, own);
   const headers = new Headers(init.headers);
   for (const [name, value] of Object.entries(own)) if (!headers.has(name)) setHeader(headers, name, value);
   return { ...init, headers };
@@ -74,7 +71,7 @@ function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, value);
   } catch {
-    // The platform's message shows the value, which may be a secret.
+    // The platform's message contains the value, which may be a secret.
     throw new CallError("VALIDATION_ERROR", `The header ${JSON.stringify(name)} cannot be sent.`, undefined, {
       mayHaveRun: false,
     });
@@ -85,7 +82,7 @@ function isInSession({ method, headers }: RequestInit): boolean {
   return method !== "DELETE" && new Headers(headers).has("mcp-session-id");
 }
 
-/** The platform holds a body to the length that was announced; only decoding can make more of it. */
+/** The platform enforces `content-length`; only decoding can make a body longer. */
 function isSmall({ headers }: Response, maxBytes: number): boolean {
   const length = headers.get("content-length");
   return length !== null && Number(length) <= maxBytes && !headers.has("content-encoding");
@@ -95,27 +92,19 @@ function isEventStream(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
 }
 
-/** The id of the request in a body, if it is one. */
+/** The id of the JSON-RPC request in a body. */
 function requestIdOf(body: RequestInit["body"]): string | number | undefined {
   if (typeof body !== "string") return undefined;
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
   return method === undefined ? undefined : id;
 }
 
-function withoutForeignMetadata(response: Response, server: URL): Response {
-  const challenge = response.headers.get("www-authenticate");
-  if (challenge !== null) response.headers.set("www-authenticate", dropForeignMetadata(challenge, server));
-  return response;
-}
-
-function replaceBody(response: Response, body: ReadableStream<Uint8Array> | null): Response {
-  const copy = new Response(body, {
-    status: response.status,
-    statusText: response.statusText,
-    headers: response.headers,
-  });
-  // Redirects are judged by where the answer came from.
-  Object.defineProperty(copy, "url", { value: response.url });
-  Object.defineProperty(copy, "type", { value: response.type });
-  return copy;
+/** A copy of an error response with a bounded body, and without metadata of other origins. */
+function toErrorPage(response: Response, maxBytes: number, server: URL): Response {
+  const { body, status, statusText, headers, url, type } = response;
+  const page = new Response(body && truncateBody(body, maxBytes), { status, statusText, headers });
+  const challenge = headers.get("www-authenticate");
+  if (challenge !== null) page.headers.set("www-authenticate", dropForeignMetadata(challenge, server));
+  // The SDK checks redirects by these two.
+  return Object.defineProperties(page, { url: { value: url }, type: { value: type } });
 }

@@ -29,7 +29,7 @@ test("an answer that breaks off fails at once", async () => {
 
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": The answer broke off before it was complete.',
+    message: 'MCP server "tiny": The response ended before it was complete.',
     mayHaveRun: true,
   });
 });
@@ -58,7 +58,7 @@ test.each([
 
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "PAYLOAD_TOO_LARGE",
-    message: 'MCP server "tiny": The answer has more than 1000000 bytes.',
+    message: 'MCP server "tiny": The response has more than 1000000 bytes.',
   });
 });
 
@@ -95,7 +95,7 @@ test("a call without an answer is a TIMEOUT", async () => {
 
   await expect(late).rejects.toMatchObject({
     code: "TIMEOUT",
-    message: 'MCP server "tiny": tool "hang" got no answer within 300 ms.',
+    message: 'MCP server "tiny": tool "hang" did not respond within 300 ms.',
     mayHaveRun: true,
   });
 });

@@ -105,6 +105,19 @@ test("headers and tokens are asked for at every request and never shown", async 
   expect(`${error.message}${JSON.stringify(error)}`).not.toContain("s3cr3t");
 });
 
+test.each(["x-session", "x-signature", "x-api-key", "cookie"])(
+  "the value of the header %s does not appear in an error that repeats it",
+  async (name) => {
+    const { url } = await serveHTTP((request, response) => {
+      response.writeHead(418).end(`refused ${request.headers[name]}`);
+    });
+
+    const opening = openConnection("echoing", { url, transport: "http", headers: { [name]: "s3cr3t-value" } });
+
+    await expect(opening).rejects.toMatchObject({ details: { status: 418, body: "refused [redacted]" } });
+  },
+);
+
 test("a refused token is UPSTREAM_DENIED", async () => {
   const { url } = await serveHTTP((_, response) => void response.writeHead(401).end());
 
@@ -112,7 +125,7 @@ test("a refused token is UPSTREAM_DENIED", async () => {
 
   await expect(opening).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: 'MCP server "locked": it asks for credentials, or refused those it got. Check "auth" and "headers".',
+    message: 'MCP server "locked": it requires credentials, or refused those it received. Check "auth" and "headers".',
     mayHaveRun: false,
   });
 });

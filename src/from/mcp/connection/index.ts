@@ -3,9 +3,12 @@ export {
   type MCPConnection,
   type MCPProgress,
   type MCPRequestOptions,
-  type RawResult,
-  type RawTool,
+  type MCPServerInfo,
+  type MCPServerState,
+  type MCPServerStatus,
+  type MCPTool,
+  type MCPToolCall,
+  type MCPToolResult,
   refusalKey,
 } from "./connection.ts";
-export { openConnection } from "./open-connection.ts";
-export type { MCPServerInfo, MCPServerState, MCPServerStatus } from "./state.ts";
+export { openConnection } from "./server-connection.ts";

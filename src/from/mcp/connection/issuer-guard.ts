@@ -1,12 +1,13 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { quote } from "../../../internal/text.ts";
+import { isConfidentialURL, isLoopbackHost } from "../../../internal/urls.ts";
 import { CallError } from "../../../operation/index.ts";
 
 type ClientInformation = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
 type Tokens = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
 type IssuerContext = Parameters<OAuthClientProvider["clientInformation"]>[0];
 
-/** Which authorization servers may be used with an MCP server. */
+/** The authorization servers that may be used with an MCP server. */
 export interface IssuerRules {
   /** The only authorization server. @default any over https, but secrets only go to the server's own origin */
   expectedIssuer?: string;
@@ -22,8 +23,8 @@ export class IssuerGuard {
   readonly #server: URL;
   readonly #expected: string | undefined;
   readonly #ownOriginOnly: boolean;
-  /** A credential that names no issuer was handed out for the server's own origin. */
-  #keepsToOrigin = false;
+  /** Whether a credential without an issuer was used, which may only be sent to the server's own origin. */
+  #isBoundToOrigin = false;
 
   constructor(server: URL, { expectedIssuer, ownOriginOnly = false }: IssuerRules = {}) {
     this.#server = server;
@@ -58,22 +59,21 @@ export class IssuerGuard {
 
   /** Throws unless a request of the flow may go to another origin than the server's own. */
   assertForeignTarget(target: URL, method = "GET"): void {
-    const isLocal = target.protocol === "http:" && isLoopback(target) && isLoopback(this.#server);
-    if (target.protocol !== "https:" && !isLocal) {
+    if (!isConfidentialURL(target) || (target.protocol === "http:" && !isLoopbackHost(this.#server.hostname))) {
       throw denied(`The authorization server ${quote(target.origin)} must be reached over https`);
     }
     const isPost = method.toUpperCase() === "POST";
-    // Where an expected issuer has its token endpoint is its own decision, where it is found is not.
+    // An expected issuer may have its token endpoint elsewhere, but its metadata must be its own.
     const isElsewhere = this.#expected !== undefined && !isPost && target.origin !== originOf(this.#expected);
-    if (isElsewhere || this.#ownOriginOnly || (this.#keepsToOrigin && isPost)) throw this.#refused(target.origin);
+    if (isElsewhere || this.#ownOriginOnly || (this.#isBoundToOrigin && isPost)) throw this.#refused(target.origin);
   }
 
-  /** Throws for an issuer that may not be used at all; else returns what may be used with it. */
+  /** Throws for an issuer that must not be used, and binds the client to any other. */
   #bindClient(provider: OAuthClientProvider, client: ClientInformation, issuer: string | undefined): ClientInformation {
     if (this.#expected !== undefined && issuer !== undefined && !isSameIssuer(issuer, this.#expected)) {
       throw this.#refused(issuer);
     }
-    // The SDK compares the issuer of a client that has one.
+    // The SDK checks the issuer of a client that has one.
     if (client === undefined || typeof client.issuer === "string") return client;
     if (this.#expected !== undefined) return { ...client, issuer: this.#expected };
     const hasSecret =
@@ -81,20 +81,20 @@ export class IssuerGuard {
       provider.addClientAuthentication !== undefined ||
       provider.redirectUrl === undefined;
     if (!hasSecret) return client;
-    return { ...client, issuer: this.#keepToOrigin(issuer) };
+    return { ...client, issuer: this.#bindToOrigin(issuer) };
   }
 
   #bindTokens(tokens: Tokens, issuer: string | undefined): Tokens {
     // Without an issuer the access token is read, which goes to the MCP server itself.
     if (issuer === undefined || tokens?.refresh_token === undefined || typeof tokens.issuer === "string") return tokens;
     if (this.#expected !== undefined) return { ...tokens, issuer: this.#expected };
-    // A refresh token that may not go there is as good as none: its user logs in again.
-    return this.#isOwn(issuer) ? { ...tokens, issuer: this.#keepToOrigin(issuer) } : undefined;
+    // A refresh token that must not be sent there is dropped, so that the user logs in again.
+    return this.#isOwn(issuer) ? { ...tokens, issuer: this.#bindToOrigin(issuer) } : undefined;
   }
 
-  #keepToOrigin(issuer: string | undefined): string {
+  #bindToOrigin(issuer: string | undefined): string {
     if (issuer === undefined || !this.#isOwn(issuer)) throw this.#refused(issuer ?? "unknown");
-    this.#keepsToOrigin = true;
+    this.#isBoundToOrigin = true;
     return issuer;
   }
 
@@ -111,9 +111,9 @@ export class IssuerGuard {
   }
 }
 
-/** A server names the page where its user logs in. Opening that must not run a program or a script. */
+/** The server names the page where the user logs in. Opening it must not run a program or a script. */
 function assertPage(url: URL): void {
-  if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url))) return;
+  if (isConfidentialURL(url)) return;
   throw denied(`The authorisation page must be https, not ${JSON.stringify(url.protocol)}`);
 }
 
@@ -121,23 +121,16 @@ function denied(problem: string): CallError {
   return new CallError("UPSTREAM_DENIED", `${problem}.`, undefined, { mayHaveRun: false });
 }
 
-function isLoopback({ hostname }: URL): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
-}
-
 function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** As the SDK compares them: a slash at the end makes no difference. */
+/** Compares issuers as the SDK does: a trailing slash makes no difference. */
 function isSameIssuer(one: string, other: string): boolean {
   return one.replace(/\/$/, "") === other.replace(/\/$/, "");
 }
 
-/**
- * Takes `resource_metadata` of other origins out of what a server sends with a refusal, so that it is looked for on the
- * server itself.
- */
+/** Removes `resource_metadata` of other origins from a challenge, so that the SDK reads it from the server itself. */
 export function dropForeignMetadata(challenge: string, server: URL): string {
   return challenge.replace(/resource_metadata=(?:"([^"]*)"|([^\s,]*))/g, (whole, quoted, bare) =>
     originOf(quoted ?? bare ?? "") === server.origin ? whole : " ",

@@ -1,24 +1,24 @@
-/** What a {@link LineReader} tells. */
+/** Receives what a {@link LineReader} reads. */
 export interface LineListener {
-  /** With `false` the line was not what it should be, and counts as noise. */
+  /** Returns `false` for a line that is not a message, which counts as noise. */
   onLine(line: string): boolean | void;
-  /** A line was too long and has been thrown away. `head` and `tail` are its first and last characters. */
+  /** A line was too long and was dropped. `head` and `tail` are its first and last characters. */
   onTooLong(head: string, tail: string): void;
-  /** A line does not end at all, or noise does not. Nothing comes after it. */
+  /** A line, or the noise between messages, does not end. The reader ignores everything after it. */
   onEndless(): void;
 }
 
 const newline = 0x0a;
-/** How much of a line that was thrown away is shown, on both ends. */
-const shownLength = 256;
-/** A line that is this many times too long is no line. */
-const endless = 8;
-/** Reading a line that is then refused costs far more than skipping one: it counts as this many bytes of noise. */
+/** Number of bytes at both ends of a dropped line that are kept. */
+const keptBytes = 256;
+/** A line, or noise, that exceeds the limit by this factor counts as endless. */
+const endlessFactor = 8;
+/** A line that was parsed in vain counts as this many bytes of noise, because parsing costs far more than skipping. */
 const refusedLineBytes = 16 * 1024;
 
 /**
- * Cuts a stream of bytes into lines without keeping more than `limit` bytes of any. Empty lines are left out. With a
- * `marker`, lines that do not contain it are noise: they are skipped without being decoded.
+ * Splits a stream of bytes into lines and keeps at most `limit` bytes of each. Empty lines are skipped. With a `marker`,
+ * lines that do not contain it are noise, which is skipped without being decoded.
  */
 export class LineReader {
   readonly #limit: number;
@@ -27,7 +27,7 @@ export class LineReader {
   /** Bytes of noise since the last line that was accepted. */
   #noise = 0;
   #parts: Buffer[] = [];
-  /** Bytes of the line so far, also of one that is thrown away. */
+  /** Bytes of the line so far, also of one that is dropped. */
   #size = 0;
   #head: Buffer = nothing();
   #tail: Buffer = nothing();
@@ -53,24 +53,24 @@ export class LineReader {
     }
   }
 
-  /** Skips all lines before the next one with the marker at once. Returns where to go on. */
+  /** Skips all lines before the next one with the marker in one step. Returns where that one starts. */
   #skipNoise(chunk: Buffer, start: number): number {
     if (this.#marker === undefined) return start;
     const marked = chunk.indexOf(this.#marker, start);
     const next = chunk.lastIndexOf(newline, marked === -1 ? chunk.length : marked) + 1;
     if (next <= start) return start;
-    this.#count(next - start);
+    this.#countNoise(next - start);
     return next;
   }
 
   #accept(line: Buffer): void {
-    if (this.#listener.onLine(line.toString("utf8")) === false) this.#count(refusedLineBytes);
+    if (this.#listener.onLine(line.toString("utf8")) === false) this.#countNoise(refusedLineBytes);
     else this.#noise = 0;
   }
 
-  #count(noise: number): void {
+  #countNoise(noise: number): void {
     this.#noise += noise;
-    if (this.#noise > this.#limit * endless) this.#stop();
+    if (this.#noise > this.#limit * endlessFactor) this.#stop();
   }
 
   #stop(): void {
@@ -88,9 +88,9 @@ export class LineReader {
     }
     const more = fitted ? Buffer.concat([...this.#parts, part]) : part;
     this.#parts = [];
-    if (this.#head.length < shownLength) this.#head = Buffer.concat([this.#head, more]).subarray(0, shownLength);
-    this.#tail = Buffer.concat([this.#tail, more.subarray(-shownLength)]).subarray(-shownLength);
-    if (this.#size > this.#limit * endless) this.#stop();
+    if (this.#head.length < keptBytes) this.#head = Buffer.concat([this.#head, more]).subarray(0, keptBytes);
+    this.#tail = Buffer.concat([this.#tail, more.subarray(-keptBytes)]).subarray(-keptBytes);
+    if (this.#size > this.#limit * endlessFactor) this.#stop();
   }
 
   #finish(last: Buffer): void {
@@ -101,7 +101,7 @@ export class LineReader {
     this.#parts = [];
     this.#size = 0;
     if (!tooLong) {
-      if (this.#marker !== undefined && !whole.includes(this.#marker)) this.#count(whole.length);
+      if (this.#marker !== undefined && !whole.includes(this.#marker)) this.#countNoise(whole.length);
       else if (whole.length > 0) this.#accept(whole);
       return;
     }

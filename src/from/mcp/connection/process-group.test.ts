@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findDescendants, isStillRunning, listProcesses } from "./processes.ts";
+import { findDescendants, isStillRunning, listProcesses } from "./process-group.ts";
 import { call, connect, isRunning, pidOf, program } from "./testing.ts";
 
 const family = `
@@ -27,7 +27,7 @@ test("what the program detached ends with it, with what that started, also what 
 });
 
 test("descendants are found in any order, and each once", () => {
-  const entry = (pid: number, parent: number) => ({ pid, parent, group: pid, start: "1", isDead: false });
+  const entry = (pid: number, parent: number) => ({ pid, parent, group: pid, start: "1", isZombie: false });
   const all = [entry(4, 3), entry(3, 2), entry(2, 1), entry(9, 8), entry(1, 1)];
 
   expect(findDescendants([1, 3], all).map(({ pid }) => pid)).toEqual([2, 4]);

@@ -1,14 +1,14 @@
 import type { ChildProcess } from "node:child_process";
-import { findDescendants, isStillRunning, listProcesses, type ProcessEntry } from "./processes.ts";
+import { pause, settlesWithin } from "../../../internal/wait.ts";
 
-/** How long a killed group is looked at before it counts as gone: nobody may be there to collect its dead. */
-const goneAfterKill = 1_000;
-const pollEvery = 20;
+/** Longest wait for a killed group, in ms. Without an init process its zombies are never collected. */
+const maxWaitAfterKillMs = 1_000;
+const pollIntervalMs = 20;
 
 /**
- * A program and everything it started. On POSIX it leads a process group of its own, so that the descendants of
- * wrappers such as `npx` are reached too. Descendants that left the group are found by their parents; one whose parent
- * ended before that, as daemons do, cannot be found any more.
+ * A program and everything it started. On POSIX it leads its own process group, which includes the descendants of
+ * wrappers such as `npx`. Descendants that left the group are found by their parents; one whose parent ended before, as
+ * with daemons, cannot be found.
  */
 export class ProcessGroup {
   readonly pid: number;
@@ -25,37 +25,37 @@ export class ProcessGroup {
     this.#exited = new Promise((resolve) => {
       child.once("exit", () => resolve());
     });
-    remember(this);
+    register(this);
   }
 
-  /** Asks politely, then firmly, then not at all: closes the input, SIGTERM after `stop` ms, SIGKILL after `kill` more. */
+  /** Closes the input, sends SIGTERM after `stop` ms and SIGKILL after `kill` ms more. Resolves when all have ended. */
   stop(stop: number, kill: number): Promise<void> {
     this.#stopping ??= this.#stop(stop, kill);
     return this.#stopping;
   }
 
-  /** Kills what is left, at once. @param all - the processes of this machine, where they are known already */
+  /** Kills what is left immediately. @param all - The processes of this machine, where they were listed already. */
   kill(all = listProcesses()): void {
     this.#findDetached(all);
     this.#signal("SIGKILL");
   }
 
   async #stop(stop: number, kill: number): Promise<void> {
-    // Read while the program runs: its descendants cannot be found later.
+    // While the program runs: its descendants cannot be found later.
     this.#findDetached(listProcesses());
     this.#child.stdin?.end();
-    await within(stop, this.#exited);
+    await settlesWithin(stop, this.#exited);
     if (this.#isLeaderAlive()) this.#findDetached(listProcesses());
-    // Descendants that outlive their leader are not waited for: nobody reads what they say.
-    if (this.#alive()) {
+    // Descendants that outlive their leader get no more time: nothing reads their output.
+    if (this.#isAlive()) {
       this.#signal("SIGTERM");
-      await this.#gone(kill);
+      await this.#waitForEnd(kill);
     }
-    if (this.#alive() && !this.#areAllDead()) {
+    if (this.#isAlive() && !this.#areAllZombies()) {
       this.#signal("SIGKILL");
-      await this.#gone(goneAfterKill);
+      await this.#waitForEnd(maxWaitAfterKillMs);
     }
-    forget(this);
+    unregister(this);
   }
 
   #findDetached(all: readonly ProcessEntry[]): void {
@@ -69,11 +69,11 @@ export class ProcessGroup {
     return [...this.#detached.values()].filter(isStillRunning);
   }
 
-  async #gone(timeout: number): Promise<void> {
+  async #waitForEnd(timeout: number): Promise<void> {
     const end = performance.now() + timeout;
-    for (let polls = 1; this.#alive() && performance.now() < end; polls++) {
-      await sleep(pollEvery);
-      if (polls % 5 === 0 && this.#areAllDead()) return;
+    for (let polls = 1; this.#isAlive() && performance.now() < end; polls++) {
+      await pause(pollIntervalMs);
+      if (polls % 5 === 0 && this.#areAllZombies()) return;
     }
   }
 
@@ -81,7 +81,7 @@ export class ProcessGroup {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  #alive(): boolean {
+  #isAlive(): boolean {
     if (process.platform === "win32") return this.#isLeaderAlive();
     try {
       process.kill(-this.pid, 0);
@@ -92,10 +92,10 @@ export class ProcessGroup {
   }
 
   /** Whether only zombie processes are left, as in a container without an init process. */
-  #areAllDead(): boolean {
+  #areAllZombies(): boolean {
     const all = listProcesses();
     const members = all.filter(({ group }) => group === this.pid);
-    return all.length > 0 && members.every(({ isDead }) => isDead) && this.#liveDetached().length === 0;
+    return all.length > 0 && members.every(({ isZombie }) => isZombie) && this.#liveDetached().length === 0;
   }
 
   #signal(signal: "SIGTERM" | "SIGKILL"): void {
@@ -112,38 +112,116 @@ function send(target: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(target, signal);
   } catch {
-    // It is gone already.
+    // It has ended already.
   }
 }
 
 const running = new Set<ProcessGroup>();
 
-function remember(group: ProcessGroup): void {
+function register(group: ProcessGroup): void {
   if (running.size === 0) process.on("exit", killAll);
   running.add(group);
 }
 
-function forget(group: ProcessGroup): void {
+function unregister(group: ProcessGroup): void {
   running.delete(group);
   if (running.size === 0) process.off("exit", killAll);
 }
 
-/** A process that ends without closing its connections must not leave programs behind. */
+/** Runs when this process exits without closing its connections, so that no program is left. */
 function killAll(): void {
   const all = listProcesses();
   for (const group of running) group.kill(all);
 }
 
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** A process of this machine. */
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** Start time in the unit of the system. With the pid it identifies a process. */
+  readonly start: string;
+  /** Whether it has ended and was not collected yet. */
+  readonly isZombie: boolean;
 }
 
-function within(milliseconds: number, event: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    event.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+/** Lists all processes; none where the system cannot list them. Synchronous, so that it works while this process exits. */
+export function listProcesses(): ProcessEntry[] {
+  if (process.platform === "win32") return [];
+  if (process.platform !== "linux") return listWithPs();
+  const { readdirSync } = process.getBuiltinModule("node:fs");
+  try {
+    const names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return names.map((name) => readProcess(Number(name))).filter((entry) => entry !== undefined);
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the descendants of the given processes, without these themselves. */
+export function findDescendants(roots: Iterable<number>, all: readonly ProcessEntry[]): ProcessEntry[] {
+  const children = new Map<number, ProcessEntry[]>();
+  for (const entry of all) {
+    const siblings = children.get(entry.parent);
+    if (siblings === undefined) children.set(entry.parent, [entry]);
+    else siblings.push(entry);
+  }
+  const seen = new Set(roots);
+  const found: ProcessEntry[] = [];
+  for (const pid of seen) {
+    for (const child of children.get(pid) ?? []) {
+      if (seen.has(child.pid)) continue;
+      seen.add(child.pid);
+      found.push(child);
+    }
+  }
+  return found;
+}
+
+/** Whether the process of the entry still runs, and not another one with the same pid. */
+export function isStillRunning({ pid, start }: ProcessEntry): boolean {
+  const entry = process.platform === "linux" ? readProcess(pid) : listProcesses().find((other) => other.pid === pid);
+  return entry !== undefined && entry.start === start && !entry.isZombie;
+}
+
+function readProcess(pid: number): ProcessEntry | undefined {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // "pid (name) state parent group …", where the name may contain anything. The start time is field 22.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, parent, group] = fields;
+    return {
+      pid,
+      parent: Number(parent),
+      group: Number(group),
+      start: fields[19]!,
+      isZombie: state === "Z" || state === "X",
+    };
+  } catch {
+    return undefined; // it ended in the meantime
+  }
+}
+
+function listWithPs(): ProcessEntry[] {
+  const { execFileSync } = process.getBuiltinModule("node:child_process");
+  try {
+    const columns = "pid=,ppid=,pgid=,stat=,lstart=";
+    const output = execFileSync("ps", ["-A", "-o", columns], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return output
+      .trim()
+      .split("\n")
+      .map((line) => {
+        const [pid, parent, group, state, ...start] = line.trim().split(/\s+/);
+        return {
+          pid: Number(pid),
+          parent: Number(parent),
+          group: Number(group),
+          start: start.join(" "),
+          isZombie: state!.startsWith("Z"),
+        };
+      });
+  } catch {
+    return [];
+  }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createMCPClient } from "../client.ts";
 import { MCPClientLoader } from "../loader.ts";
-import { findLastWords } from "./program-end.ts";
+import { findErrorLine } from "./program-output.ts";
 import { call, connect, program, reaches } from "./testing.ts";
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   [["something else", "Node.js v20.20.2"], "Node.js v20.20.2"],
   [[], undefined],
 ])("of %j the line to show is %j", (lines, expected) => {
-  expect(findLastWords(lines)).toBe(expected);
+  expect(findErrorLine(lines)).toBe(expected);
 });
 
 test("an error in response to tools/list is a CallError with the name of the server", async () => {
@@ -53,7 +53,7 @@ test.each([[true], [false]])(
       code: "UNAVAILABLE",
       details: { server: "shop", exitCode: 1, signal: null, stderr },
     });
-    expect(error!.message).toContain("The program ended with code 1. It said last: TypeError: no such column");
+    expect(error!.message).toContain("The program ended with code 1. Its last output: TypeError: no such column");
     expect(stderr).toContain("TypeError: no such column");
   },
 );
@@ -80,7 +80,7 @@ test("a program that failed is started again by a call after its window", async 
   expect(refused).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: false });
   expect(refused.details).toMatchObject({ server: "tiny", exitCode: 1, retryAfter: expect.any(Number) });
   expect(refused.message).toMatch(
-    /it failed\. The first call after \d+ ms starts it again\..*It said last: the disk is full\.$/,
+    /it failed\. The first call after \d+ ms starts it again\..*Its last output: the disk is full\.$/,
   );
   await expect.poll(() => call(connection, "echo", {}).catch(() => ""), { timeout: 20_000 }).toBe("{}");
   expect(connection.state.status).toBe("ready");
@@ -91,7 +91,7 @@ test("a program that is not restarted says how to start it again, and is not wor
   const failed = reaches(connection, "failed");
   await expect(call(connection, "die")).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": it went away before it answered tool "die". The program ended with code 3.',
+    message: 'MCP server "tiny": the connection was lost before tool "die" responded. The program ended with code 3.',
     details: { server: "tiny", exitCode: 3, signal: null },
     mayHaveRun: true,
   });
@@ -100,8 +100,8 @@ test("a program that is not restarted says how to start it again, and is not wor
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      'MCP server "tiny": it failed, and "restart" does not let it be restarted. Call reconnect() to start it. ' +
-      'MCP server "tiny": it went away. The program ended with code 3.',
+      'MCP server "tiny": it failed, and "restart" does not allow a restart. Call reconnect() to start it. ' +
+      'MCP server "tiny": the connection was lost. The program ended with code 3.',
     retryable: false,
     mayHaveRun: false,
   });

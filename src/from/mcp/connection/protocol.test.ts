@@ -5,7 +5,6 @@ import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Server } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
 import { openConnection } from "./index.ts";
-import { importSDK } from "./load-sdk.ts";
 import { call, connect, modern, program, serveHTTP } from "./testing.ts";
 
 test("a program that refuses the handshake is asked for 2026-07-28, at restarts at once", async () => {
@@ -287,31 +286,17 @@ test("a transport of one's own is used, and made anew at a reconnect", async () 
 });
 
 test.each([
-  ["neither command nor url", {}, 'give either "command", for a program, or "url"'],
-  ["both", { command: "a", url: "https://a.example.com" }, 'give either "command", for a program, or "url"'],
+  ["neither command nor url", {}, 'pass either "command", for a program, or "url"'],
+  ["both", { command: "a", url: "https://a.example.com" }, 'pass either "command", for a program, or "url"'],
   ["no URL", { url: "s3cr3t" }, '"url" is not a URL'],
   ["a file", { url: "file:///etc/passwd" }, '"url" must be http or https'],
-  ["credentials in the URL", { url: "https://u:s3cr3t@a.example.com" }, '"url" must hold no credentials'],
+  ["credentials in the URL", { url: "https://u:s3cr3t@a.example.com" }, '"url" must not contain credentials'],
 ])("%s is refused before anything is started", async (_, config, problem) => {
   const error = await openConnection("odd", config).catch((reason) => reason);
 
   expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
   expect(error.message).toContain(`MCP server "odd": ${problem}`);
   expect(error.message).not.toContain("s3cr3t");
-});
-
-test("a missing SDK is told with the command that installs it", async () => {
-  const missing = Object.assign(new Error("Cannot find package '@modelcontextprotocol/client'"), {
-    code: "ERR_MODULE_NOT_FOUND",
-  });
-
-  await expect(importSDK(() => Promise.reject(missing))).rejects.toMatchObject({
-    code: "UNAVAILABLE",
-    message:
-      "MCP servers need the package @modelcontextprotocol/client, which is not installed. Install it: npm install @modelcontextprotocol/client",
-    retryable: false,
-    mayHaveRun: false,
-  });
 });
 
 test("a response whose id has another type than its request's is ignored and counted", async () => {

@@ -1,62 +1,95 @@
-import { allowManyListeners } from "../../../internal/abort-listeners.ts";
+import { allowManyListeners, onAbort } from "../../../internal/abort-listeners.ts";
 import { Emitter } from "../../../internal/emitter.ts";
 import { logger } from "../../../internal/log.ts";
 import { quote } from "../../../internal/text.ts";
-import { CallError, isCallError, limitExceeded } from "../../../operation/index.ts";
+import { maxTimerDelay } from "../../../internal/timers.ts";
+import { pause, waitFor } from "../../../internal/wait.ts";
+import { type CallError, isCallError } from "../../../operation/index.ts";
 import type { Unsubscribe } from "../../source.ts";
-import { isObject } from "../values.ts";
+import type { MCPClientConfig } from "../config.ts";
 import { ChangeWatch } from "./change-watch.ts";
-import type { MCPConnection, MCPRequestOptions, RawResult, RawTool } from "./connection.ts";
-import type { Link } from "./link.ts";
-import { serverFailed, toLinkError, toListError, wentAway } from "./link-error.ts";
-import { openLink } from "./open-link.ts";
-import { withStderr } from "./program-end.ts";
+import type {
+  MCPConnection,
+  MCPRequestOptions,
+  MCPServerState,
+  MCPTool,
+  MCPToolCall,
+  MCPToolResult,
+} from "./connection.ts";
+import { connectionLost, serverError, serverFailed, toConnectionError } from "./connection-errors.ts";
+import { readToolPages, toListError } from "./list-tools.ts";
+import { openSession } from "./open-session.ts";
+import { withStderr } from "./program-output.ts";
 import { RestartBudget } from "./restart-budget.ts";
-import { type Setup, toTimeLeft } from "./setup.ts";
-import type { MCPServerState } from "./state.ts";
-import { waitFor } from "./wait-for.ts";
+import type { MCPSession } from "./session.ts";
+import { assertReachable, type ConnectionSettings, resolveSettings } from "./settings.ts";
 
 const log = logger("from", "mcp");
 
-/** What servers of 2026-07-28 answer when headers and body do not agree. */
+/** Error code of servers of 2026-07-28 for headers that do not match the body. */
 const headerMismatch = -32020;
-/** How long a list that was read because of that is good for other calls, in ms. */
-const relistInterval = 1_000;
+/** A list that was read because of that is used for other calls for this long, in ms. */
+const relistIntervalMs = 1_000;
 
-type Asking = (link: Link, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
+/** Sends a request in a session. */
+type Send = (session: MCPSession, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
 
-/** A connection that replaces its link whenever that is lost, within a budget. */
-export class ServerConnection implements MCPConnection {
+/**
+ * Starts or reaches a server and resolves when it is ready. Rejects with a `CallError`, and then no process is left;
+ * `details.stderr` has the last lines that a program wrote.
+ */
+export async function openConnection(
+  name: string,
+  config: MCPClientConfig,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<MCPConnection> {
+  assertReachable(name, config);
+  const connection = new MCPServerConnection(await resolveSettings(name, config));
+  const abort = () => void connection.close();
+  const stopListening = onAbort(signal, abort);
+  try {
+    if (signal?.aborted) abort();
+    await connection.start();
+  } finally {
+    stopListening();
+  }
+  return connection;
+}
+
+/** A connection that opens another session whenever one is lost, within its restart budget. */
+class MCPServerConnection implements MCPConnection {
   readonly name: string;
-  readonly #setup: Setup;
+  readonly #settings: ConnectionSettings;
+  readonly #isProgram: boolean;
   readonly #budget: RestartBudget | undefined;
-  readonly #states = new Emitter<MCPServerState>(failed);
-  readonly #changes = new Emitter<void>(failed);
+  readonly #states = new Emitter<MCPServerState>(logListenerError);
+  readonly #changes = new Emitter<void>(logListenerError);
   readonly #watch: ChangeWatch;
   readonly #closing = new AbortController();
   #state: Omit<MCPServerState, "stderr"> = { status: "starting", restarts: 0 };
-  #link: Link | undefined;
-  /** The next link, while there is none. */
-  #opening: Promise<Link> | undefined;
+  #session: MCPSession | undefined;
+  /** The next session, while there is none. */
+  #opening: Promise<MCPSession> | undefined;
   #closed: Promise<void> | undefined;
-  #relisted: { at: number; tools: Promise<RawTool[]> } | undefined;
-  /** Links that were lost and are not gone yet. */
-  readonly #leaving = new Set<{ link: Link; gone: Promise<void> }>();
+  #relisted: { at: number; tools: Promise<MCPTool[]> } | undefined;
+  /** Sessions that were lost and are not closed yet. */
+  readonly #leaving = new Set<{ session: MCPSession; gone: Promise<void> }>();
 
-  constructor(setup: Setup) {
-    const { restart = true } = setup.config;
-    this.name = setup.name;
-    this.#setup = setup;
+  constructor(settings: ConnectionSettings) {
+    const { restart = true, command } = settings.config;
+    this.name = settings.name;
+    this.#settings = settings;
+    this.#isProgram = command !== undefined;
     this.#budget = restart === false ? undefined : new RestartBudget(restart === true ? {} : restart);
     this.#watch = new ChangeWatch(() => this.#changes.emit());
   }
 
   get state(): MCPServerState {
-    const { lines, ignoredResponses } = this.#setup;
-    return { ...this.#state, stderr: lines.lines, ...(ignoredResponses > 0 && { ignoredResponses }) };
+    const { stderr, ignoredResponses } = this.#settings;
+    return { ...this.#state, stderr: stderr.lines, ...(ignoredResponses > 0 && { ignoredResponses }) };
   }
 
-  /** Opens the first link. Rejects where that fails, and then nothing is left. */
+  /** Opens the first session. Rejects if that fails, and then no process is left. */
   async start(): Promise<void> {
     try {
       await this.#open();
@@ -66,76 +99,57 @@ export class ServerConnection implements MCPConnection {
     }
   }
 
-  async listTools(options: { signal?: AbortSignal } = {}): Promise<RawTool[]> {
+  async listTools(options: { signal?: AbortSignal } = {}): Promise<MCPTool[]> {
     try {
       return await this.#readTools(options);
     } catch (error) {
-      throw withStderr(toListError(error, this), this.#setup.lines.lines);
+      throw withStderr(toListError(error, this.name), this.#settings.stderr.lines);
     }
   }
 
-  async #readTools(options: { signal?: AbortSignal }): Promise<RawTool[]> {
-    const { pages, operations: most } = this.#setup.limits;
-    const tools: RawTool[] = [];
-    let cursor: unknown;
-    for (let page = 0; page < pages; page++) {
-      const what = "the list of tools";
-      const result = await this.#ask(what, options, async (link, requestOptions) => {
-        if (link.describe().capabilities?.["tools"] === undefined) return { tools: [] };
-        return link.request("tools/list", cursor === undefined ? {} : { cursor }, requestOptions);
-      });
-      if (!isObject(result) || !Array.isArray(result["tools"])) throw this.#badList();
-      for (const tool of result["tools"]) tools.push(isObject(tool) ? tool : {});
-      if (tools.length > most) {
-        throw limitExceeded(`MCP server ${quote(this.name)} has too many tools`, "operations", most);
-      }
-      cursor = result["nextCursor"];
-      if (typeof cursor !== "string") return tools;
-    }
-    throw limitExceeded(`The list of tools of MCP server ${quote(this.name)} does not end`, "pages", pages);
+  #readTools(options: { signal?: AbortSignal }): Promise<MCPTool[]> {
+    return readToolPages(this.#settings, (cursor) =>
+      this.#send("the list of tools", options, async (session, requestOptions) => {
+        if (session.describe().capabilities?.["tools"] === undefined) return { tools: [] };
+        return session.request("tools/list", cursor === undefined ? {} : { cursor }, requestOptions);
+      }),
+    );
   }
 
-  async callTool(
-    params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
-    options: MCPRequestOptions & { tool: RawTool },
-  ): Promise<RawResult> {
+  async callTool(params: MCPToolCall, options: MCPRequestOptions & { tool: MCPTool }): Promise<MCPToolResult> {
     try {
       return await this.#callTool(params, options.tool, options);
     } catch (error) {
       if ((error as { code?: unknown }).code !== headerMismatch) throw error;
-      // The server wants other arguments in headers than it said before, and has not run the call.
+      // The server expects other arguments as headers than it listed before, and has not run the call.
       const tool = (await this.#relist()).find(({ name }) => name === params.name);
       if (tool === undefined) throw error;
-      this.#watch.changed();
+      this.#watch.notify();
       return this.#callTool(params, tool, options);
     }
   }
 
-  /** The list of tools for calls whose headers did not agree. Calls share it, because a server can refuse every one. */
-  #relist(): Promise<RawTool[]> {
+  /** The list of tools for calls whose headers did not match. Calls share it, because a server can refuse every one. */
+  #relist(): Promise<MCPTool[]> {
     const now = performance.now();
-    if (this.#relisted === undefined || now - this.#relisted.at > relistInterval) {
-      const tools = this.#readTools({}).catch((error) => Promise.reject(toListError(error, this)));
+    if (this.#relisted === undefined || now - this.#relisted.at > relistIntervalMs) {
+      const tools = this.#readTools({}).catch((error) => Promise.reject(toListError(error, this.name)));
       this.#relisted = { at: now, tools };
     }
     return this.#relisted.tools;
   }
 
-  #callTool(
-    params: { name: string; arguments?: Record<string, unknown>; _meta?: Record<string, unknown> },
-    tool: RawTool,
-    options: MCPRequestOptions,
-  ): Promise<RawResult> {
+  #callTool(params: MCPToolCall, tool: MCPTool, options: MCPRequestOptions): Promise<MCPToolResult> {
     const { onprogress } = options;
-    return this.#ask(`tool ${quote(params.name)}`, options, (link, requestOptions) =>
-      link.callTool(params, tool, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
-    ) as Promise<RawResult>;
+    return this.#send(`tool ${quote(params.name)}`, options, (session, requestOptions) =>
+      session.callTool(params, tool, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
+    ) as Promise<MCPToolResult>;
   }
 
   request(method: string, params: Record<string, unknown> = {}, options: MCPRequestOptions = {}): Promise<unknown> {
     const { onprogress } = options;
-    return this.#ask(quote(method), options, (link, requestOptions) =>
-      link.request(method, params, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
+    return this.#send(quote(method), options, (session, requestOptions) =>
+      session.request(method, params, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
     );
   }
 
@@ -150,8 +164,8 @@ export class ServerConnection implements MCPConnection {
   async reconnect(): Promise<void> {
     this.#assertOpen();
     this.#budget?.reset();
-    const old = this.#link;
-    this.#link = undefined;
+    const old = this.#session;
+    this.#session = undefined;
     if (old !== undefined) await old.close();
     if (this.#opening === undefined) this.#replace({ immediately: true });
     await this.#opening;
@@ -165,96 +179,88 @@ export class ServerConnection implements MCPConnection {
   async #close(): Promise<void> {
     this.#closing.abort();
     this.#watch.stop();
-    const link = this.#link;
-    this.#link = undefined;
+    const session = this.#session;
+    this.#session = undefined;
     this.#setState({ status: "closed" });
-    await link?.close();
+    await session?.close();
     await this.#opening?.catch(() => {});
-    await Promise.all(Array.from(this.#leaving, ({ link: old }) => old.close()));
+    await Promise.all(Array.from(this.#leaving, ({ session: old }) => old.close()));
   }
 
-  /** Runs one request on the present link, once more where the server had forgotten the session. */
-  async #ask(what: string, options: MCPRequestOptions, ask: Asking): Promise<unknown> {
-    const { signal } = options;
-    const timeout = options.timeout === undefined ? this.#setup.timeouts.request : toTimeLeft(options.timeout);
-    if (signal?.aborted) throw this.#error("ABORTED", `${what} was aborted before it was asked for`, signal.reason);
-    if (timeout === 0) throw this.#error("TIMEOUT", `no time was left for ${what}`);
+  /** Sends a request in the current session, and again in a new one if the server refused it for an expired session. */
+  async #send(what: string, { signal, timeout }: MCPRequestOptions, send: Send): Promise<unknown> {
+    const limits = { signal, timeout: timeout === undefined ? this.#settings.timeouts.request : toDelay(timeout) };
+    if (signal?.aborted) throw this.#notSent("ABORTED", `${what} was aborted before it was requested`, signal.reason);
+    if (limits.timeout === 0) throw this.#notSent("TIMEOUT", `no time was left for ${what}`);
     if (signal !== undefined) allowManyListeners(signal);
-    const requestOptions = { signal, timeout };
-    const link = this.#link ?? (await this.#waitForLink(what, requestOptions));
+    const session = this.#session ?? (await this.#waitForSession(what, limits));
     try {
-      return await ask(link, requestOptions);
+      return await send(session, limits);
     } catch (error) {
-      if (!link.isForgotten(error)) throw this.#explain(error, what, link, requestOptions);
+      if (!session.isExpiry(error)) throw this.#explain(error, what, session, limits);
     }
-    const next = await this.#waitForLink(what, requestOptions);
+    const next = await this.#waitForSession(what, limits);
     try {
-      return await ask(next, requestOptions);
+      return await send(next, limits);
     } catch (error) {
-      throw this.#explain(error, what, next, requestOptions);
+      throw this.#explain(error, what, next, limits);
     }
   }
 
-  /** Waits for the next link, and takes that off the time that is left. */
-  async #waitForLink(what: string, options: { signal?: AbortSignal; timeout: number }): Promise<Link> {
-    if (this.#link !== undefined) return this.#link;
+  /** Waits for the next session, and subtracts the wait from the time that is left. */
+  async #waitForSession(what: string, limits: { signal?: AbortSignal; timeout: number }): Promise<MCPSession> {
+    if (this.#session !== undefined) return this.#session;
     this.#assertOpen();
     this.#opening ??= this.#tryAgain();
     const start = performance.now();
-    const link = await waitFor(this.#opening, options, (code) =>
-      this.#error(code, `${what} waited for it to come back`),
+    const session = await waitFor(this.#opening, limits, (code) =>
+      this.#notSent(code, `${what} waited for the server to restart`),
     );
-    options.timeout = Math.max(1, options.timeout - Math.ceil(performance.now() - start));
-    return link;
+    limits.timeout = Math.max(1, limits.timeout - Math.ceil(performance.now() - start));
+    return session;
   }
 
-  /** A call for a server that failed starts it again, a program no more often than its budget allows. */
-  #tryAgain(): Promise<Link> {
-    const isProgram = this.#setup.config.command !== undefined;
-    // A server that is only reached, not run, may be back at any time.
-    const wait = isProgram ? this.#budget?.waitAt(performance.now()) : 0;
-    if (wait === 0) return this.#replace({ immediately: !isProgram });
+  /** Restarts a failed server for a call; a program no more often than its budget allows. */
+  #tryAgain(): Promise<MCPSession> {
+    // A server that is not run by this process may be back at any time.
+    const wait = this.#isProgram ? this.#budget?.waitAt(performance.now()) : 0;
+    if (wait === 0) return this.#replace({ immediately: !this.#isProgram });
     throw serverFailed(this.name, this.#state.error, wait);
   }
 
-  async #open(): Promise<Link> {
-    const link = await openLink(
-      this.#setup,
-      { onLost: (lost) => this.#lost(lost), onToolsChanged: () => this.#watch.changed() },
+  async #open(): Promise<MCPSession> {
+    const session = await openSession(
+      this.#settings,
+      { onLost: (lost) => this.#onLost(lost), onToolsChanged: () => this.#watch.notify() },
       this.#closing.signal,
     );
-    await this.#watch.follow(link);
-    if (link.ended) throw this.#gone(link, "it went away as soon as it was ready");
-    this.#link = link;
-    this.#setState({ status: "ready", error: undefined, ...link.describe() });
-    return link;
+    await this.#watch.follow(session);
+    if (session.isEnded) throw this.#lost(session, "the connection was lost as soon as it was ready");
+    this.#session = session;
+    this.#setState({ status: "ready", error: undefined, ...session.describe() });
+    return session;
   }
 
-  /** A link ended by itself: its requests have failed already. */
-  #lost(link: Link): void {
-    this.#leave(link);
-    if (this.#link === link) this.#link = undefined;
-    if (this.#closing.signal.aborted || this.#opening !== undefined) return;
-    const error = this.#gone(link, link.sessionLost ? "it forgot the session" : "it went away");
-    this.#state = { ...this.#state, error };
-    this.#replace({ immediately: link.sessionLost });
-  }
-
-  /** Requests of a forgotten session that are still being answered are let finish. */
-  #leave(link: Link): void {
-    const leaving = { link, gone: link.sessionLost ? link.closeWhenIdle() : link.close() };
+  /** Replaces a session that was lost. Its requests have failed already. */
+  #onLost(session: MCPSession): void {
+    // Requests of an expired session that the server still responds to may finish.
+    const leaving = { session, gone: session.isExpired ? session.closeWhenIdle() : session.close() };
     this.#leaving.add(leaving);
     leaving.gone.finally(() => this.#leaving.delete(leaving));
+    if (this.#session === session) this.#session = undefined;
+    if (this.#closing.signal.aborted || this.#opening !== undefined) return;
+    const error = this.#lost(session, session.isExpired ? "the session expired" : "the connection was lost");
+    this.#state = { ...this.#state, error };
+    this.#replace({ immediately: session.isExpired });
   }
 
-  #gone(link: Link, message: string): CallError {
-    const context = { name: this.name, end: link.programEnd };
-    const error = wentAway(context, message, { retryable: true, mayHaveRun: false });
-    return withStderr(error, this.#setup.lines.lines);
+  #lost({ programEnd }: MCPSession, problem: string): CallError {
+    const error = connectionLost({ name: this.name, programEnd }, problem, { retryable: true, mayHaveRun: false });
+    return withStderr(error, this.#settings.stderr.lines);
   }
 
-  /** Opens links until one holds. */
-  #replace(options: { immediately: boolean }): Promise<Link> {
+  /** Opens sessions until one succeeds or the budget is used up. */
+  #replace(options: { immediately: boolean }): Promise<MCPSession> {
     const opening = this.#reopen(options);
     this.#opening = opening;
     opening.then(
@@ -265,35 +271,35 @@ export class ServerConnection implements MCPConnection {
       (error: CallError) => {
         this.#opening = undefined;
         if (this.#closing.signal.aborted) return;
-        log.warn("MCP server {name} was given up: {message}", { name: this.name, message: error.message });
+        log.warn("MCP server {name} has failed: {message}", { name: this.name, message: error.message });
       },
     );
     return opening;
   }
 
-  /** With `immediately` the first attempt needs no leave, and where nothing is run it is the only one. */
-  async #reopen({ immediately }: { immediately: boolean }): Promise<Link> {
+  /** With `immediately` the first attempt ignores the budget, and is the only one for a server over HTTP. */
+  async #reopen({ immediately }: { immediately: boolean }): Promise<MCPSession> {
     for (let attempt = 0; ; attempt++) {
       const granted = this.#budget?.take(performance.now());
       const wait = immediately && attempt === 0 ? 0 : granted;
-      if (wait === undefined) throw this.#giveUp();
+      if (wait === undefined) throw this.#fail();
       this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
-      // What the old one held, such as a port, must be free for the new one.
-      if (this.#setup.config.command !== undefined) await Promise.all(Array.from(this.#leaving, ({ gone }) => gone));
-      if (wait > 0) await pause(wait, this.#closing.signal);
+      // The old program must release what it holds, such as a port, before the new one starts.
+      if (this.#isProgram) await Promise.all(Array.from(this.#leaving, ({ gone }) => gone));
+      if (wait > 0) await pause(wait, this.#closing.signal).catch(() => {});
       try {
         return await this.#open();
       } catch (error) {
         if (this.#closing.signal.aborted) throw error;
         this.#setState({ error: isCallError(error) ? error : undefined });
-        const once = immediately && this.#setup.config.command === undefined;
-        if (once || (isCallError(error) && !error.retryable)) throw this.#giveUp();
+        const once = immediately && !this.#isProgram;
+        if (once || (isCallError(error) && !error.retryable)) throw this.#fail();
       }
     }
   }
 
-  #giveUp(): CallError {
-    const error = this.#state.error ?? this.#error("UNAVAILABLE", "it went away");
+  #fail(): CallError {
+    const error = this.#state.error ?? this.#notSent("UNAVAILABLE", "the connection was lost");
     this.#setState({ status: "failed", error });
     return error;
   }
@@ -304,43 +310,26 @@ export class ServerConnection implements MCPConnection {
   }
 
   #assertOpen(): void {
-    if (this.#closing.signal.aborted) throw this.#error("UNAVAILABLE", "its connection was closed", undefined, false);
+    if (!this.#closing.signal.aborted) return;
+    throw serverError(this.name, "UNAVAILABLE", "its connection was closed", { retryable: false, mayHaveRun: false });
   }
 
-  #explain(error: unknown, what: string, link: Link, options: { signal?: AbortSignal; timeout: number }): unknown {
-    const { sdk, name, secrets } = this.#setup;
-    return toLinkError(error, { sdk, name, secrets, what, end: link.programEnd, ...options });
-  }
-
-  #badList(): CallError {
-    return new CallError("BAD_RESPONSE", `MCP server ${quote(this.name)}: the list of tools is no list.`, {
-      server: this.name,
-    });
+  #explain(error: unknown, what: string, session: MCPSession, limits: { signal?: AbortSignal; timeout: number }) {
+    const { sdk, name, secrets } = this.#settings;
+    return toConnectionError(error, { sdk, name, secrets, what, programEnd: session.programEnd, ...limits });
   }
 
   /** An error of a request that was never sent. */
-  #error(code: string, message: string, cause?: unknown, retryable = code !== "ABORTED"): CallError {
-    return new CallError(
-      code,
-      `MCP server ${quote(this.name)}: ${message}.`,
-      { server: this.name },
-      { cause, retryable, mayHaveRun: false },
-    );
+  #notSent(code: string, problem: string, cause?: unknown): CallError {
+    return serverError(this.name, code, problem, { cause, retryable: code !== "ABORTED", mayHaveRun: false });
   }
 }
 
-function failed(error: unknown): void {
-  log.error("A listener to an MCP connection failed: {error}", { error });
+/** Converts the time that a request has left into the delay of a timer. `Infinity` is the maximum, `NaN` is 0. */
+function toDelay(timeLeft: number): number {
+  return Number.isNaN(timeLeft) ? 0 : Math.min(Math.max(Math.ceil(timeLeft), 0), maxTimerDelay);
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", done, { once: true });
-  });
+function logListenerError(error: unknown): void {
+  log.error("A listener of an MCP connection failed: {error}", { error });
 }

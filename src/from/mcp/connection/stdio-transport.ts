@@ -1,86 +1,86 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { isObject } from "../../../internal/objects.ts";
 import { quote } from "../../../internal/text.ts";
 import { CallError, limitExceeded } from "../../../operation/index.ts";
 import type { MCPTimeouts } from "../config.ts";
-import { isObject } from "../values.ts";
 import { LineReader } from "./line-reader.ts";
 import { ProcessGroup } from "./process-group.ts";
-import type { ProgramEnd } from "./program-end.ts";
-import type { StderrLines } from "./stderr-lines.ts";
+import type { ProgramEnd, StderrLines } from "./program-output.ts";
 
-/** What is needed to start a program. */
+/** How a program is started and limited. */
 export interface StdioOptions {
   command: string;
   args: readonly string[];
   env: Record<string, string>;
   cwd?: string;
-  /** Where its stderr goes. */
-  lines: StderrLines;
-  /** Longest message, in bytes. */
-  maxLine: number;
-  /** How many bytes may wait for the program to read them. */
-  maxQueued: number;
+  /** Receives the program's stderr. */
+  stderr: StderrLines;
+  /** Maximum size of a message. */
+  maxLineBytes: number;
+  /** Maximum number of bytes that wait for the program to read them. */
+  maxQueuedBytes: number;
   timeouts: Required<Pick<MCPTimeouts, "stop" | "kill">>;
 }
 
 /** Every message contains this. A line without it is noise and is never parsed. */
 const messageMarker = '"jsonrpc"';
 
-/** A program that prints faster than it is read fills whole chunks of this many bytes. */
-const floodedChunk = 64 * 1024;
+/** A program that writes faster than this process reads fills chunks of this size. */
+const floodChunkBytes = 64 * 1024;
 
-/** What a program's pipes may still hold after it ended is read for this long. */
-const drainAfterExit = 100;
+/** The pipes of a program that has ended are read for this long, in ms. */
+const drainAfterExitMs = 100;
 
 /**
- * The stdio transport of MCP on a process group of its own. The SDK's leaves descendants behind, closes on one long
- * message and joins what it has read at every chunk.
+ * A stdio transport of MCP that runs the program in its own process group. The SDK's transport leaves descendants
+ * running, closes on one long message, and copies its whole buffer for every chunk.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** By these two the SDK knows a stdio transport. */
+  /** The SDK recognises a stdio transport by `stderr` and `pid`. */
   readonly stderr = null;
   pid: number | null = null;
   /** How the program ended, once it has. */
-  ended: ProgramEnd | undefined;
+  programEnd: ProgramEnd | undefined;
 
   readonly #options: StdioOptions;
   #child: ChildProcess | undefined;
   #group: ProcessGroup | undefined;
   #closed = false;
-  #told: Promise<void> = Promise.resolve();
+  #delivered: Promise<void> = Promise.resolve();
 
   constructor(options: StdioOptions) {
     this.#options = options;
   }
 
   async start(): Promise<void> {
-    const { command, args, env, cwd, lines, maxLine } = this.#options;
+    const { command, args, env, cwd, stderr, maxLineBytes } = this.#options;
     const { spawn } = await import("node:child_process");
-    if (this.#closed) throw new CallError("ABORTED", "Closed before it was started.", undefined, { mayHaveRun: false });
+    if (this.#closed)
+      throw new CallError("ABORTED", "It was closed before it was started.", undefined, { mayHaveRun: false });
     const child = startProgram(() =>
       spawn(command, args, {
         env,
         cwd,
         shell: false,
         stdio: ["pipe", "pipe", "pipe"],
-        // The leader of a group of its own, so that its descendants can be ended with it.
+        // The leader of its own group, so that its descendants can be ended with it.
         detached: process.platform !== "win32",
         windowsHide: true,
       }),
     );
     this.#child = child;
     const reader = new LineReader(
-      maxLine,
+      maxLineBytes,
       {
         onLine: (line) => this.#receive(line),
         onTooLong: (head, tail) => this.#refuse(head, tail),
         onEndless: () => {
-          this.onerror?.(tooLong(maxLine));
+          this.onerror?.(tooLong(maxLineBytes));
           this.#group?.kill();
         },
       },
@@ -88,10 +88,10 @@ export class StdioTransport implements Transport {
     );
     child.stdout?.on("data", (chunk: Buffer) => {
       reader.push(chunk);
-      if (chunk.length >= floodedChunk) letOthersRun(child.stdout!);
+      if (chunk.length >= floodChunkBytes) yieldToOthers(child.stdout!);
     });
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => lines.push(text));
-    // A program that is gone cannot be written to; that it is gone is told by its end.
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr.push(text));
+    // Writing to a program that has ended fails; its exit event reports that.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
 
     await new Promise<void>((resolve, reject) => {
@@ -107,13 +107,17 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable || this.#closed) throw new Error("Not connected");
-    // As bytes, because a pipe counts strings by their characters.
+    // As bytes, because a pipe measures strings in characters.
     const line = Buffer.from(`${JSON.stringify(message)}\n`);
-    if (stdin.writableLength + line.length > this.#options.maxQueued) throw tooMuchQueued(this.#options.maxQueued);
+    const { maxQueuedBytes } = this.#options;
+    if (stdin.writableLength + line.length > maxQueuedBytes) {
+      const problem = "The program does not read its input, and too many bytes wait for it";
+      throw limitExceeded(problem, "bufferedBytes", maxQueuedBytes);
+    }
     stdin.write(line);
   }
 
-  /** Resolves when the program and all that it started are gone. */
+  /** Resolves when the program and everything it started have ended. */
   async close(): Promise<void> {
     this.#finish();
     await this.#stop();
@@ -126,11 +130,11 @@ export class StdioTransport implements Transport {
   }
 
   #onExit(code: number | null, signal: string | null): void {
-    if (this.ended !== undefined) return;
-    this.ended = { code, signal };
-    // Descendants may hold the pipes open, and nobody is left to lead them.
+    if (this.programEnd !== undefined) return;
+    this.programEnd = { code, signal };
+    // Descendants may keep the pipes open.
     this.#group?.kill();
-    const timer = setTimeout(finish, drainAfterExit);
+    const timer = setTimeout(finish, drainAfterExitMs);
     const self = this;
     this.#child?.once("close", finish);
     function finish(): void {
@@ -151,25 +155,25 @@ export class StdioTransport implements Transport {
     if (this.#closed) return true;
     const value = parseLine(line);
     let isMessage = false;
-    // Servers of 2025-03-26 may answer several requests at once.
+    // Servers of 2025-03-26 may send several messages as an array.
     for (const message of Array.isArray(value) ? value : [value]) {
-      // Banners and other noise on stdout; programs do that.
+      // Some programs print banners and other noise to stdout.
       if (!isObject(message) || message["jsonrpc"] !== "2.0") continue;
       isMessage = true;
-      this.#tell(message as JSONRPCMessage);
+      this.#deliver(message as JSONRPCMessage);
     }
     return isMessage;
   }
 
-  /** One after the other: the SDK looks at progress a moment later, and forgets who wants it when the answer is there. */
-  #tell(message: JSONRPCMessage): void {
-    this.#told = this.#told.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
+  /** Delivers messages one after the other: the SDK handles progress asynchronously, and drops it after the response. */
+  #deliver(message: JSONRPCMessage): void {
+    this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
   }
 
-  /** A message that is too long is answered in its place, so that only its own call fails. */
+  /** Fails the request of a response that is too long, so that only this request fails. */
   #refuse(head: string, tail: string): void {
-    const error = tooLong(this.#options.maxLine);
-    // What the server says or asks by itself can be left out.
+    const error = tooLong(this.#options.maxLineBytes);
+    // Notifications and requests of the server can be dropped.
     if (/^\s*\{[^{]*"method"\s*:/.test(head)) return this.onerror?.(error);
     const id = findId(head, tail);
     if (id === undefined) {
@@ -177,7 +181,7 @@ export class StdioTransport implements Transport {
       this.#group?.kill();
       return;
     }
-    this.#tell({
+    this.#deliver({
       jsonrpc: "2.0",
       id,
       error: { code: -31008, message: error.message, data: error },
@@ -185,8 +189,8 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Node would go on reading for up to 32 chunks before anything else in this process has its turn. */
-function letOthersRun(stream: Readable): void {
+/** Pauses the stream for one turn: Node would read up to 32 chunks before anything else in this process runs. */
+function yieldToOthers(stream: Readable): void {
   stream.pause();
   setImmediate(() => stream.resume());
 }
@@ -194,7 +198,7 @@ function letOthersRun(stream: Readable): void {
 function parseLine(line: string): unknown {
   const value = parse(line);
   if (value !== undefined) return value;
-  // Something may have been printed before the message without ending its line.
+  // The program may have printed something before the message on the same line.
   const start = /.\{\s*"(?:jsonrpc|id|result|error|method|params)"\s*:/.exec(line);
   return start === null ? undefined : parse(line.slice(start.index + 1));
 }
@@ -207,7 +211,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The id of an answer of which only the ends are known. Members come in any order, but the long one is the result. */
+/** Finds the id of a response of which only both ends are known. Members have any order; the long one is the result. */
 function findId(head: string, tail: string): number | undefined {
   const atStart = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,/.exec(head);
   const atEnd = /,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(tail);
@@ -222,19 +226,14 @@ function tooLong(limit: number): CallError {
   });
 }
 
-function tooMuchQueued(limit: number): CallError {
-  const what = "The program does not read its input, and too many bytes wait for it";
-  return limitExceeded(what, "bufferedBytes", limit);
-}
-
-/** Spawning throws at once for arguments that no program can get, and shows them; they may be secret. */
+/** Replaces the error of `spawn` for invalid arguments, because its message contains them, and they may be secret. */
 function startProgram(spawn: () => ChildProcess): ChildProcess {
   try {
     return spawn();
   } catch (error) {
     throw new CallError(
       "VALIDATION_ERROR",
-      "The program cannot be started: command, args, env and cwd must be text without NUL characters.",
+      "The program cannot be started: command, args, env and cwd must be strings without NUL characters.",
       { code: (error as { code?: unknown }).code },
       { mayHaveRun: false },
     );
@@ -248,7 +247,7 @@ function notStarted(command: string, cwd: string | undefined, error: Error): Cal
     code === "ENOENT"
       ? `was not found${where}. Check "command"${cwd === undefined ? " and PATH" : ', "cwd" and PATH'}, whose relative entries are ignored.`
       : code === "EACCES"
-        ? `may not be run${where}. Check its permissions.`
+        ? `must not be run${where}. Check its permissions.`
         : `could not be started${where}.`;
   return new CallError("UNAVAILABLE", `The program ${quote(command)} ${hint}`, { code }, { mayHaveRun: false });
 }

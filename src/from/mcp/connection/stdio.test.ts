@@ -128,7 +128,7 @@ test("a program that ends at once is UNAVAILABLE, with its code and its last wor
   await expect(opening).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      'MCP server "broken": The program ended with code 3 before it was ready. It said last: cannot open the database',
+      'MCP server "broken": The program ended with code 3 before it was ready. Its last output: cannot open the database',
     details: { server: "broken", exitCode: 3, signal: null, stderr: ["cannot open the database"] },
     mayHaveRun: false,
   });
@@ -308,7 +308,7 @@ test("a program that keeps dying is given up, with its last words", async () => 
     status: "failed",
     restarts: 3,
     stderr: ["the disk is full", "the disk is full", "the disk is full"],
-    error: { code: "UNAVAILABLE", message: expect.stringContaining("It said last: the disk is full") },
+    error: { code: "UNAVAILABLE", message: expect.stringContaining("Its last output: the disk is full") },
   });
   await expect(call(connection, "echo")).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   await rm(join(folder, "seen"));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StderrLines } from "./stderr-lines.ts";
+import { StderrLines } from "./program-output.ts";
 
 test("of a flood of lines only those that are kept are cleaned", () => {
   let cleaned = 0;

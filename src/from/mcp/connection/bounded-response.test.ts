@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boundEvents } from "./event-stream.ts";
+import { boundEvents } from "./bounded-response.ts";
 
 async function pass(chunks: string[], limit: number): Promise<{ text: string; tooLarge: boolean }> {
   let tooLarge = false;
