@@ -314,6 +314,36 @@ describe("middleware", () => {
     expect(seen).not.toHaveBeenCalled();
   });
 
+  test("receives the error that the caller would, also of a nested call that did not run", async () => {
+    const registry = new OperationRegistry();
+    const seen: unknown[] = [];
+    registry.registerAll([
+      operation({ name: "outer", handler: (_: unknown, { env }: OperationContext) => env["test"]!["inner"]!({}) }),
+      operation({
+        name: "inner",
+        handler: async () => {
+          throw new CallError("UNAVAILABLE", "Not now", undefined, { retryable: true, mayHaveRun: false });
+        },
+      }),
+    ]);
+    registry.use(async ({ operationId, isNested }, next) => {
+      try {
+        return await next();
+      } catch (error) {
+        seen.push([operationId, isNested, (error as CallError).mayHaveRun]);
+        throw error;
+      }
+    });
+
+    const failure = await registry.execute("test.outer", {}).catch((error) => error);
+
+    expect(seen).toEqual([
+      ["test.inner", true, false],
+      ["test.outer", false, true],
+    ]);
+    expect(failure).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+  });
+
   test("may answer without the handler, throw, and wrap subscriptions", async () => {
     const handler = vi.fn();
     const registry = new OperationRegistry();

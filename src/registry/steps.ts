@@ -13,7 +13,7 @@ import {
 import { CallContext } from "./call-context.ts";
 import type { RegistryCore } from "./core.ts";
 import type { Entry } from "./entry.ts";
-import { notStarted, raise } from "./failures.ts";
+import { notStarted, raise, toFailure } from "./failures.ts";
 import type { Prepared } from "./prepared.ts";
 import type { Middleware } from "./types.ts";
 
@@ -116,13 +116,25 @@ export function runHandler(
   const { handler, entry } = prepared;
   const guard = CallContext.guardOf(context);
   if (guard?.ended !== undefined) throw guard.ended;
-  const run = () => {
+  const start = () => {
     guard?.start();
     if (CallContext.isFinished(context)) throw new CallError("EXECUTION_ERROR", endedMessage(entry.id));
-    return handler(input, context);
   };
-  if (middleware.length === 0) return run();
-  const call = Object.freeze({ operationId: entry.id, spec: entry.spec, input, context });
+  if (middleware.length === 0) {
+    start();
+    return handler(input, context);
+  }
+  const run = async () => {
+    start();
+    try {
+      return await handler(input, context);
+    } catch (error) {
+      // Middleware decides by what the caller would receive: a nested call that never ran does not mean that this one did not.
+      throw toFailure(entry, error);
+    }
+  };
+  const isNested = !CallContext.isOutermost(context);
+  const call = Object.freeze({ operationId: entry.id, spec: entry.spec, input, context, isNested });
   const step = (index: number): unknown => {
     const wrap = middleware[index];
     return wrap === undefined ? run() : wrap(call, async () => step(index + 1));

@@ -41,16 +41,25 @@ export interface RegistryOptions {
 
 /** One run of an operation as middleware sees it. */
 export interface MiddlewareCall {
+  /** Id of the operation, `namespace.name`. */
   readonly operationId: string;
+  /** Spec of the operation as it is registered. */
   readonly spec: OperationSpec;
   /** The validated input. */
   readonly input: unknown;
+  /** What the handler receives beside the input. */
   readonly context: OperationContext;
+  /**
+   * Whether a handler of this registry makes the call. Only then `context.parentRequestId` is certain; in a call from a
+   * network it is a claim of the caller.
+   */
+  readonly isNested: boolean;
 }
 
 /**
- * Wraps the run step, after access and input were checked. `next()` runs the rest and gives what the handler
- * returned: a value, an envelope, or an async iterable for subscriptions. What is returned here takes its place.
+ * Wraps the run step, after access and input were checked. `next()` runs the rest and returns what the handler
+ * returned: a value, an envelope, or an async iterable for subscriptions. What is returned here takes its place. When the
+ * handler throws, `next()` rejects with the `CallError` that the caller would receive.
  */
 export type Middleware = (call: MiddlewareCall, next: () => Promise<unknown>) => unknown;
 

@@ -16,13 +16,14 @@ test.each([
   [
     "from/openapi/a.ts",
     'import { x } from "../mcp/index.ts";',
-    "from/openapi may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts",
+    "from/openapi may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts, middleware",
   ],
   [
     "from/mcp/a.ts",
     'type X = import("../../registry/index.ts").X;',
     "from/mcp may import internal, operation, schema, from/source.ts, from/report.ts, from/pins.ts",
   ],
+  ["middleware/a.ts", 'import { x } from "../registry/index.ts";', "middleware imports types only from registry"],
   ["registry/a.ts", 'import { x } from "../from/source.ts";', "registry imports types only from from/source.ts"],
   ["registry/a.ts", 'const x = await import("yaml");', "registry may import the packages typebox"],
   ["schema/a.ts", 'import { readFileSync } from "node:fs";', "schema also runs in a browser"],

@@ -21,13 +21,14 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "schema", "from/source.ts"],
     packages: ["typebox"],
   },
+  middleware: { ours: ["internal", "operation", "registry"], packages: [] },
   "from/*": { ours: sourceLayers, packages: ["typebox"] },
   "from/mcp": {
     ours: sourceLayers,
     packages: ["typebox", "@modelcontextprotocol/client"],
   },
   "from/openapi": {
-    ours: sourceLayers,
+    ours: [...sourceLayers, "middleware"],
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
   "transport/transport.ts": { ours: ["internal", "operation"], packages: [] },
@@ -107,4 +108,4 @@ export const moduleLoaders = ["node", "from/modules"];
 export const openFolders = ["internal"];
 
 /** Layers whose import of a contract is for its types only. */
-export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"] };
+export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"], middleware: ["registry"] };

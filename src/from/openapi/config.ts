@@ -1,3 +1,4 @@
+import type { CircuitBreakerOptions, RetryOptions } from "../../middleware/index.ts";
 import type { AccessControl, Limits, OutputPolicy } from "../../operation/index.ts";
 import type { Secret, SourceReport } from "../source.ts";
 
@@ -26,24 +27,6 @@ export interface HTTPAuth {
   clientId?: Secret;
   clientSecret?: Secret;
   scopes?: string[];
-}
-
-/** How failed calls are made again. Only calls that did not run, or that are safe or idempotent, are. */
-export interface HTTPRetry {
-  /** Tries after the first, 0 or more. @default 2 */
-  retries?: number;
-  /** Wait before the first retry, in ms, above 0; doubles with each. `Retry-After` can make it longer. @default 100 */
-  delay?: number;
-  /** Longest wait that is accepted, in ms, above 0. @default 30,000 */
-  maxDelay?: number;
-}
-
-/** When a service that keeps failing is left alone for a while. */
-export interface HTTPBreaker {
-  /** Failures in a row, of the connection or by 502, 503, 504 and timeouts, that open it; at least 1. @default 5 */
-  failures?: number;
-  /** How long calls then fail at once, in ms, above 0, before one is let through to see. @default 10,000 */
-  cooldown?: number;
 }
 
 /** How a dropped event stream is taken up again. */
@@ -117,11 +100,17 @@ export interface HTTPServiceConfig {
   timeout?: number;
   /** @default the global `fetch` */
   fetch?: typeof fetch;
-  /** `true` takes the defaults. @default false */
-  retry?: boolean | HTTPRetry;
-  /** Whether calls fail at once while the service is down; `true` takes the defaults. @default false */
-  breaker?: boolean | HTTPBreaker;
-  /** Most requests to this service at a time, at least 1; more wait. `Infinity` for no limit. @default no limit */
+  /**
+   * Repeats failed calls that did not run, or that are safe or idempotent; `true` uses the defaults. The same as the
+   * middleware `retry`, for each attempt to send a request. @default false
+   */
+  retry?: boolean | RetryOptions;
+  /**
+   * Refuses calls while an origin of the service keeps failing; `true` uses the defaults. The same as the middleware
+   * `circuitBreaker`, counted per origin. @default false
+   */
+  breaker?: boolean | CircuitBreakerOptions;
+  /** Maximum number of requests to this service at the same time, at least 1; further ones wait. `Infinity` for no limit. @default no limit */
   concurrency?: number;
   /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. `Infinity` for no limit. @default no limit */
   idleTimeout?: number;

@@ -6,11 +6,11 @@ import {
   type ResponseEnvelope,
   resolveLimits,
 } from "../../operation/index.ts";
-import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { assertNamespace, badConfig, unreadableDocument } from "./document-error.ts";
 import { createEndpointHandler } from "./handler.ts";
 import { parseOpenAPI } from "./parse.ts";
+import { assertNumbers } from "./service-state.ts";
 import { isObject, type JSONObject } from "./values.ts";
 
 const defaultTimeout = 30_000;

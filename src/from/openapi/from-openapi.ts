@@ -1,5 +1,4 @@
 import { isCallError, mapError, resolveLimits } from "../../operation/index.ts";
-import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig, documentTooLarge, unreadableDocument } from "./document-error.ts";
 import { loadExternals } from "./externals.ts";
@@ -7,6 +6,7 @@ import { fetchDocument } from "./fetch-document.ts";
 import { importDocument, importOpenAPI } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 import { parseOpenAPI } from "./parse.ts";
+import { assertNumbers } from "./service-state.ts";
 import type { OpenAPISpec } from "./spec.ts";
 
 /** Reads files as text. Gives `FromOpenAPIFile` a file system of your own. */

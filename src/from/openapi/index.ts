@@ -1,9 +1,8 @@
+export type { CircuitBreakerOptions, RetryOptions } from "../../middleware/index.ts";
 export type {
   ExternalReferences,
   HTTPAuth,
-  HTTPBreaker,
   HTTPReconnect,
-  HTTPRetry,
   HTTPServiceConfig,
   OperationFilter,
   PaginationRule,

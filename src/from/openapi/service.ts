@@ -5,11 +5,11 @@ import { startTimer, type Timer } from "../../internal/timers.ts";
 import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
 import { type PinnableOperation, Pins } from "../pins.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../source.ts";
-import { assertNumbers } from "./assert-numbers.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig } from "./document-error.ts";
 import { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, locate, type OpenAPIFS } from "./from-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
+import { assertNumbers } from "./service-state.ts";
 import type { OpenAPISpec } from "./spec.ts";
 
 const log = logger("from", "openapi");

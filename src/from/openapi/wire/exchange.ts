@@ -1,35 +1,14 @@
+import type { ConcurrencyLimiter } from "../../../middleware/index.ts";
 import { CallError, type OperationContext, resolveLimits } from "../../../operation/index.ts";
-import type { HTTPRetry, HTTPServiceConfig } from "../config.ts";
+import type { HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
+import { type ServiceState, stateOf } from "../service-state.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
-import { CircuitBreaker } from "./breaker.ts";
-import { ConcurrencyLimiter } from "./limiter.ts";
 import { fromNetworkError } from "./network-error.ts";
 import { abandon } from "./read-body.ts";
 import { compileRequest, type RequestBuilder, type WireRequest } from "./request.ts";
 import { compileResponse, type ResponseReader } from "./response.ts";
-import { pause, RetryBudget, retryDelay } from "./retry.ts";
 import { CallScope } from "./scope.ts";
-
-/** What all operations of one service share. */
-interface ServiceState {
-  limiter: ConcurrencyLimiter | undefined;
-  budget: RetryBudget;
-  /** By origin: one service may be spread over several. */
-  breakers: Map<string, CircuitBreaker>;
-}
-
-const services = new WeakMap<HTTPServiceConfig, ServiceState>();
-
-function stateOf(config: HTTPServiceConfig): ServiceState {
-  let state = services.get(config);
-  if (state === undefined) {
-    const limiter = config.concurrency === undefined ? undefined : new ConcurrencyLimiter(config.concurrency);
-    state = { limiter, budget: new RetryBudget(), breakers: new Map() };
-    services.set(config, state);
-  }
-  return state;
-}
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
@@ -48,7 +27,6 @@ export class Exchange {
   readonly #state: ServiceState;
   readonly #build: RequestBuilder;
   readonly #authenticate: Authenticator | undefined;
-  readonly #retry: HTTPRetry | undefined;
 
   constructor(plan: EndpointPlan, config: HTTPServiceConfig) {
     this.#plan = plan;
@@ -56,7 +34,6 @@ export class Exchange {
     this.#state = stateOf(config);
     this.#build = compileRequest(plan, config);
     this.#authenticate = compileAuth(plan, config);
-    this.#retry = config.retry === true ? {} : config.retry || undefined;
     this.repeatable = plan.idempotent || safeMethods.has(plan.method);
     this.reader = compileResponse(plan, resolveLimits(config.limits));
   }
@@ -76,7 +53,7 @@ export class Exchange {
 
   async #inTurn<T>(limiter: ConcurrencyLimiter, scope: CallScope, work: () => Promise<T>): Promise<T> {
     try {
-      await limiter.acquire(scope.signal);
+      await limiter.acquire(this.#plan.operationId, scope.signal);
     } catch (error) {
       throw scope.failure ?? error;
     }
@@ -95,7 +72,8 @@ export class Exchange {
     prepare: ((request: WireRequest) => void) | undefined,
   ): Promise<T> {
     const given = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {};
-    const ends = this.#retry === undefined ? 0 : CallScope.endOf(this.#config.timeout, context.deadline);
+    const { retry } = this.#state;
+    const deadline = retry && CallScope.endOf(this.#config.timeout, context.deadline);
     let refreshed = false;
     try {
       for (let attempt = 0; ; attempt++) {
@@ -105,53 +83,34 @@ export class Exchange {
         if (request instanceof Promise) request = await scope.race(request);
         prepare?.(request);
         if (scope.signal?.aborted) throw scope.signal.reason;
-        const breaker = this.#breakerOf(request.origin);
+        const breaker = this.#state.breakerOf(request.origin);
         breaker?.admit(this.#plan.operationId);
         try {
           const response = await this.#send(request.url, request, scope);
           const used = response.ok ? use(response, request) : this.#redirected(response, request, scope, use);
           const result = await this.#bounded(used, scope);
-          if (this.#retry !== undefined) this.#state.budget.refill();
+          retry?.succeeded();
           breaker?.succeeded();
           return result;
         } catch (error) {
           const failure =
             error instanceof CallError ? error : fromNetworkError(this.#plan.operationId, error, request.url);
           breaker?.failed(scope.failure ?? failure);
-          if (scope.signal?.aborted || !request.replayable) throw failure;
+          if (scope.signal?.aborted) throw failure;
+          if (!request.replayable) throw withoutRetry(failure);
           // A refused token may only be stale: one new one is asked for.
           if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
             refreshed = true;
             attempt--;
             continue;
           }
-          await this.#waitForRetry(failure, attempt, ends, scope);
+          if (retry === undefined) throw failure;
+          await retry.beforeRetry(failure, attempt, { repeatable: this.repeatable, deadline, signal: scope.signal });
         }
       }
     } catch (error) {
       throw scope.failure ?? error;
     }
-  }
-
-  #breakerOf(origin: string): CircuitBreaker | undefined {
-    const { breaker: settings } = this.#config;
-    if (settings === undefined || settings === false) return undefined;
-    let breaker = this.#state.breakers.get(origin);
-    if (breaker === undefined) {
-      breaker = new CircuitBreaker(settings === true ? {} : settings);
-      this.#state.breakers.set(origin, breaker);
-    }
-    return breaker;
-  }
-
-  /** Resolves when the call may be made again, and rethrows the failure when it may not. */
-  async #waitForRetry(failure: CallError, attempt: number, ends: number, scope: CallScope): Promise<void> {
-    const settings = this.#retry;
-    if (settings === undefined || attempt >= (settings.retries ?? 2)) throw failure;
-    if (!failure.retryable || (failure.mayHaveRun && !this.repeatable)) throw failure;
-    const delay = retryDelay(failure, attempt, settings);
-    if (delay === undefined || Date.now() + delay >= ends || !this.#state.budget.take()) throw failure;
-    await pause(delay, scope.signal);
   }
 
   /** Follows redirects from an answer that was no success; what is no redirect to follow is an error. */
@@ -205,6 +164,13 @@ export class Exchange {
     target.hash = "";
     return { url: target.href };
   }
+}
+
+/** The body of the request was a stream, which is used up: the same call cannot be made again. */
+function withoutRetry(failure: CallError): CallError {
+  if (!failure.retryable) return failure;
+  const { code, message, details, cause, mayHaveRun } = failure;
+  return new CallError(code, message, details, { cause, retryable: false, mayHaveRun });
 }
 
 function isUnauthorized(error: CallError): boolean {

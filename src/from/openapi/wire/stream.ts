@@ -1,6 +1,8 @@
+import { backOffDelay } from "../../../internal/back-off.ts";
 import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
+import { pause } from "../../../internal/wait.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../plan.ts";
@@ -15,7 +17,6 @@ import { fromNetworkError } from "./network-error.ts";
 import { abandon } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
 import { type HTTPFacts, toMeta } from "./response.ts";
-import { pause, withJitter } from "./retry.ts";
 import { CallScope } from "./scope.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
@@ -322,12 +323,12 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
     const first = this.#retry === undefined ? delay : Math.max(this.#retry, Math.min(delay, minServerRetry));
-    const wait = Math.min(maxDelay, first * 2 ** this.#failures);
+    const wait = backOffDelay(this.#failures, { first, max: maxDelay });
     this.#failures++;
     const scope = new CallScope(this.#plan.operationId, this.#context.signal, undefined, true);
     this.#scope = scope;
     try {
-      await pause(withJitter(wait), scope.signal);
+      await pause(wait, scope.signal);
     } catch {
       if (!this.#left) this.#fail(scope.failure ?? this.#translate(undefined));
     } finally {

@@ -1,0 +1,63 @@
+import { CircuitBreaker, ConcurrencyLimiter, RetryPolicy } from "../../middleware/index.ts";
+import { resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import { badConfig } from "./document-error.ts";
+
+/** What all operations of one service share. */
+export interface ServiceState {
+  readonly limiter: ConcurrencyLimiter | undefined;
+  readonly retry: RetryPolicy | undefined;
+  /** The circuit breaker of an origin: one service may use several. */
+  breakerOf(origin: string): CircuitBreaker | undefined;
+}
+
+const states = new WeakMap<HTTPServiceConfig, ServiceState>();
+
+/** The state of a service. It belongs to the identity of its configuration, which is never copied. */
+export function stateOf(config: HTTPServiceConfig): ServiceState {
+  const state = states.get(config) ?? createState(config);
+  states.set(config, state);
+  return state;
+}
+
+function createState(config: HTTPServiceConfig): ServiceState {
+  const { concurrency: limit } = config;
+  const retry = settingsOf("retry", config.retry);
+  const breaker = settingsOf("breaker", config.breaker);
+  const breakers = new Map<string, CircuitBreaker>();
+  return {
+    limiter: limit === undefined ? undefined : new ConcurrencyLimiter({ limit, maxWaiting: Number.POSITIVE_INFINITY }),
+    retry: retry && new RetryPolicy(retry, "retry."),
+    breakerOf(origin) {
+      if (breaker === undefined) return undefined;
+      const known = breakers.get(origin) ?? new CircuitBreaker(breaker, "breaker.");
+      breakers.set(origin, known);
+      return known;
+    },
+  };
+}
+
+const noLimit = { infinite: true } as const;
+
+/** Throws `VALIDATION_ERROR` when a number of a configuration would break a timer or a counter. */
+export function assertNumbers(config: HTTPServiceConfig): void {
+  resolveLimits(config.limits);
+  resolveDuration("timeout", config.timeout, undefined, noLimit);
+  resolveDuration("idleTimeout", config.idleTimeout, undefined, noLimit);
+  resolveDuration("externalRefs.timeout", config.externalRefs?.timeout, undefined);
+  resolveCount("concurrency", config.concurrency, undefined, { min: 1, infinite: true });
+  const reconnect = settingsOf("reconnect", config.reconnect);
+  resolveCount("reconnect.attempts", reconnect?.attempts, undefined, { min: 0, infinite: true });
+  resolveDuration("reconnect.delay", reconnect?.delay, undefined);
+  resolveDuration("reconnect.maxDelay", reconnect?.maxDelay, undefined);
+  // The policies check their own options.
+  createState(config).breakerOf("");
+}
+
+/** The settings of an option that may also be `true`, for the defaults, or `false`. */
+function settingsOf<T extends object>(option: string, value: boolean | T | undefined): Partial<T> | undefined {
+  if (value === undefined || value === false) return undefined;
+  if (value === true) return {};
+  if (typeof value === "object" && value !== null) return value;
+  throw badConfig(`${option} must be true, false or an object of settings.`);
+}

@@ -1,0 +1,123 @@
+import { onAbort } from "../internal/abort-listeners.ts";
+import { BoundedMap } from "../internal/bounded.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, isCallError, mapError, resolveCount, resolveDuration } from "../operation/index.ts";
+import type { Middleware, MiddlewareCall } from "../registry/index.ts";
+import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
+
+/** When calls of a failing service are refused. */
+export interface CircuitBreakerOptions {
+  /** Failures in a row after which calls are refused, at least 1. @default 5 */
+  failures?: number;
+  /** How long calls are then refused, in ms, above 0, before one is let through as a test. @default 10,000 */
+  cooldown?: number;
+}
+
+const downStatuses: ReadonlySet<unknown> = new Set([502, 503, 504]);
+
+/**
+ * Refuses calls of a service that keeps failing. After the cooldown one call is let through: the service is used again when
+ * it succeeds, and refused for another cooldown when it does not.
+ */
+export class CircuitBreaker {
+  readonly #failures: number;
+  readonly #cooldown: number;
+  #count = 0;
+  /** When the next call is let through, in ms since the epoch. */
+  #refusesUntil = 0;
+
+  /** @param path - Where the options are in a configuration, for error messages, such as `breaker.`. */
+  constructor(options: CircuitBreakerOptions = {}, path = "") {
+    this.#failures = resolveCount(`${path}failures`, options.failures, 5, { min: 1 });
+    this.#cooldown = resolveDuration(`${path}cooldown`, options.cooldown, 10_000);
+  }
+
+  /** @throws CallError `UNAVAILABLE`, retryable and never run, while calls are refused. */
+  admit(operationId: string): void {
+    if (this.#count < this.#failures) return;
+    const now = Date.now();
+    if (now < this.#refusesUntil) throw refused(operationId, this.#count, this.#refusesUntil - now);
+    this.#refusesUntil = now + this.#cooldown;
+  }
+
+  /** Counts a call to which the service responded. */
+  succeeded(): void {
+    this.#count = 0;
+  }
+
+  /**
+   * Counts a call that failed. `UNAVAILABLE`, `TIMEOUT` and the HTTP statuses 502, 503 and 504 are failures of the service;
+   * any other error that it returned shows that it works. An abort, and an error from before the service was reached, show
+   * nothing.
+   */
+  failed(error: CallError): void {
+    const status = (error.details as { status?: unknown } | undefined)?.status;
+    if (error.code === "UNAVAILABLE" || error.code === "TIMEOUT" || downStatuses.has(status)) {
+      if (++this.#count >= this.#failures) this.#refusesUntil = Date.now() + this.#cooldown;
+    } else if (error.code !== "ABORTED" && (error.mayHaveRun || typeof status === "number")) {
+      this.#count = 0;
+    }
+  }
+}
+
+function refused(operationId: string, failures: number, retryAfter: number): CallError {
+  const message = `${quote(operationId)} was not called: its service failed ${failures} times in a row. Try again in ${retryAfter} ms.`;
+  return new CallError("UNAVAILABLE", message, { operationId, retryAfter }, { retryable: true, mayHaveRun: false });
+}
+
+/** How the middleware assigns calls to circuit breakers. */
+export interface CircuitBreakerMiddlewareOptions extends CircuitBreakerOptions {
+  /** Calls with the same key share a circuit breaker. @default the namespace of the operation */
+  key?: (call: MiddlewareCall) => string;
+}
+
+/** Circuit breakers that one middleware remembers; beyond this number the oldest are forgotten. */
+const maxBreakers = 1_000;
+
+/**
+ * Middleware that refuses calls of a service that keeps failing, by default counted per namespace. A subscription counts as a
+ * success when its first value arrives, or when it ends without an error, and as a failure when it fails at any time.
+ */
+export function circuitBreaker(options: CircuitBreakerMiddlewareOptions = {}): Middleware {
+  const { key = ({ spec }) => spec.namespace } = options;
+  const breakers = new BoundedMap<string, CircuitBreaker>(maxBreakers);
+  void new CircuitBreaker(options); // invalid options are reported here, not by the first call
+  return (call, next) => {
+    const name = key(call);
+    const breaker = breakers.get(name) ?? new CircuitBreaker(options);
+    if (!breakers.has(name)) breakers.set(name, breaker);
+    breaker.admit(call.operationId);
+    return observe(breaker, call, next);
+  };
+}
+
+async function observe(
+  breaker: CircuitBreaker,
+  { context }: MiddlewareCall,
+  next: () => Promise<unknown>,
+): Promise<unknown> {
+  let isCounted = false;
+  const count = (error?: unknown) => {
+    if (isCounted) return;
+    isCounted = true;
+    if (error === undefined) breaker.succeeded();
+    else breaker.failed(isCallError(error) ? error : mapError(error));
+  };
+  // A handler may never return. The deadline of the call is then what shows that the service does not respond.
+  const stop = onAbort(context.abortable === false ? undefined : context.signal, count);
+  const finish = (error?: unknown) => {
+    stop();
+    count(error);
+  };
+  try {
+    const result = await next();
+    if (!isAsyncIterable(result)) {
+      finish();
+      return result;
+    }
+    return new SubscriptionIterator(result, { onFirstValue: () => breaker.succeeded(), onEnd: finish, onLeave: stop });
+  } catch (error) {
+    finish(error);
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+import { onAbort } from "../internal/abort-listeners.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, OperationType, resolveCount } from "../operation/index.ts";
+import type { Middleware, MiddlewareCall } from "../registry/index.ts";
+import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
+
+/** How many calls run at the same time. */
+export interface ConcurrencyOptions {
+  /** Maximum number of calls that run at the same time, at least 1; `Infinity` for no limit. */
+  limit: number;
+  /**
+   * Maximum number of calls that wait for their turn, 0 or more; further calls fail with `LIMIT_EXCEEDED`. `Infinity` for
+   * no limit. @default 1,000
+   */
+  maxWaiting?: number;
+}
+
+/** Lets a number of calls run at the same time; further calls wait, and run in the order in which they came. */
+export class ConcurrencyLimiter {
+  readonly #limit: number;
+  readonly #maxWaiting: number;
+  readonly #waiting = new Set<() => void>();
+  #running = 0;
+
+  /** @param path - Where the options are in a configuration, for error messages. */
+  constructor(options: ConcurrencyOptions, path = "") {
+    this.#limit = resolveCount(`${path}limit`, options.limit, Number.POSITIVE_INFINITY, { min: 1, infinite: true });
+    this.#maxWaiting = resolveCount(`${path}maxWaiting`, options.maxWaiting, 1_000, { min: 0, infinite: true });
+  }
+
+  /**
+   * Returns `undefined` when the call may run now, else a promise that resolves when it is its turn. The promise rejects
+   * with the reason of the signal when that fires first. Call {@link release} when a call that was let through has ended.
+   * @throws CallError `LIMIT_EXCEEDED`, retryable and never run, when too many calls wait already.
+   */
+  acquire(operationId: string, signal: AbortSignal | undefined): Promise<void> | undefined {
+    if (this.#running < this.#limit) {
+      this.#running += 1;
+      return undefined;
+    }
+    if (this.#waiting.size >= this.#maxWaiting) throw tooManyWaiting(operationId, this.#limit, this.#maxWaiting);
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const enter = () => {
+        stopListening();
+        resolve();
+      };
+      const stopListening = onAbort(signal, (reason) => {
+        this.#waiting.delete(enter);
+        reject(reason);
+      });
+      this.#waiting.add(enter);
+    });
+  }
+
+  /** Passes the place of a call that has ended to the next one. */
+  release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#running -= 1;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}
+
+function tooManyWaiting(operationId: string, limit: number, maxWaiting: number): CallError {
+  const message = `${quote(operationId)} was not called: ${limit} calls are running and ${maxWaiting} are waiting, which is the limit.`;
+  return new CallError("LIMIT_EXCEEDED", message, { operationId }, { retryable: true, mayHaveRun: false });
+}
+
+/**
+ * Middleware that limits how many calls of the operations it is used for run at the same time. A call gives its place back
+ * when its handler has ended, which may be after its caller has left; a subscription when it has ended or its consumer has
+ * left. Calls that a running call makes run on its place, because it waits for them.
+ */
+export function concurrency(options: ConcurrencyOptions): Middleware {
+  const limiter = new ConcurrencyLimiter(options);
+  /** Request ids of the calls that run, on a place of their own or on that of their caller. */
+  const running = new Set<string>();
+  return async (call, next) => {
+    const { context, operationId, isNested } = call;
+    const { requestId } = context;
+    const hasPlace = isNested && running.has(context.parentRequestId!);
+    if (!hasPlace) await limiter.acquire(operationId, context.abortable === false ? undefined : context.signal);
+    running.add(requestId);
+    let isReleased = false;
+    return runOnPlace(call, next, () => {
+      if (isReleased) return;
+      isReleased = true;
+      running.delete(requestId);
+      if (!hasPlace) limiter.release();
+    });
+  };
+}
+
+async function runOnPlace(
+  { spec }: MiddlewareCall,
+  next: () => Promise<unknown>,
+  release: () => void,
+): Promise<unknown> {
+  let isSubscribed = false;
+  try {
+    const result = await next();
+    isSubscribed = spec.type === OperationType.SUBSCRIPTION && isAsyncIterable(result);
+    return isSubscribed
+      ? new SubscriptionIterator(result as AsyncIterable<unknown>, { onEnd: release, onLeave: release })
+      : result;
+  } finally {
+    if (!isSubscribed) release();
+  }
+}

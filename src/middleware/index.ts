@@ -1,0 +1,6 @@
+export type { CircuitBreakerMiddlewareOptions, CircuitBreakerOptions } from "./circuit-breaker.ts";
+export { CircuitBreaker, circuitBreaker } from "./circuit-breaker.ts";
+export type { ConcurrencyOptions } from "./concurrency.ts";
+export { ConcurrencyLimiter, concurrency } from "./concurrency.ts";
+export type { RetryConditions, RetryOptions } from "./retry.ts";
+export { RetryPolicy, retry } from "./retry.ts";
