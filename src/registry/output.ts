@@ -13,9 +13,8 @@ import {
 } from "../operation/index.ts";
 import {
   compileSchema,
+  createInstanceReader,
   createNormaliser,
-  createPlainForm,
-  isPlainAtRoot,
   type Normalised,
   restoreDigits,
 } from "../schema/index.ts";
@@ -23,12 +22,9 @@ import type { Entry } from "./entry.ts";
 import { raise } from "./failures.ts";
 import { reportDrift } from "./reports.ts";
 
-const always = () => true;
-
 /** The step of an operation of whose data nothing is said. */
 export const anything: OutputStep = {
-  fits: always,
-  isTidy: (value) => !isIterator(value),
+  quickCheck: (value) => !isIterator(value),
   repair: (data) => ({ data }),
   restore: (data, digits) => restoreDigits({}, data, digits),
   keepsData: false,
@@ -54,12 +50,12 @@ function assertNoIterator({ id, isSubscription }: Entry, value: unknown): void {
 /** Wrap, check and normalise in one function, with the schema's part chosen once. */
 export function createEnveloper(entry: Entry, isTool: boolean, step: OutputStep): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
-  const { fits, isTidy, repair } = step;
+  const { quickCheck, repair } = step;
   // An error that a tool reports has no schema. Under `strict` only the result of a tool counts as one.
   const passesErrors = isTool || step.isStrict !== true;
   const isClean = (value: unknown) => {
     try {
-      return isPlainAtRoot(value) && fits(value) && isTidy(value);
+      return quickCheck(value);
     } catch {
       return false; // nested too deeply, or it throws when it is read: looking closer tells which
     }
@@ -91,10 +87,10 @@ export function createEnveloper(entry: Entry, isTool: boolean, step: OutputStep)
   };
 }
 
-/** What a policy does with data: `repair` is asked for what does not fit, or fits and is not tidy. */
+/** What a policy does with data: `repair` is called for data that does not pass `quickCheck`. */
 export interface OutputStep {
-  readonly fits: (value: unknown) => boolean;
-  readonly isTidy: (value: unknown) => boolean;
+  /** Whether data is valid and needs no change. May throw. */
+  readonly quickCheck: (value: unknown) => boolean;
   readonly repair: (value: unknown) => Normalised;
   /** The exact digits of numbers that a double cannot hold, where the schema takes them; the rest is reported. */
   readonly restore: (value: unknown, digits: string | undefined) => Normalised;
@@ -109,19 +105,18 @@ export function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy):
   if (compiled.isUnknown) return anything;
   const restore = (value: unknown, digits: string | undefined) => restoreDigits(schema, value, digits);
   if (policy === "strict") {
-    const plain = createPlainForm(schema);
+    const reader = createInstanceReader(schema);
     const repair = (value: unknown): Normalised => {
-      const data = plain.readOutput(value);
+      const data = reader.readOutput(value);
       const { errors, total } = compiled.errors(data);
       if (total === 0) return { data };
       throw raise(entry.id, outputInvalid(entry.id, errors, total));
     };
-    const fits = (value: unknown) => compiled.check(value);
-    return { fits, isTidy: plain.isPlainInside ?? always, repair, restore, keepsData: true, isStrict: true };
+    return { quickCheck: reader.quickCheck, repair, restore, keepsData: true, isStrict: true };
   }
   const normaliser = createNormaliser(schema);
   const repair = (value: unknown) => (policy === "check" ? normaliser.inspect(value) : normaliser.normalise(value));
-  return { ...normaliser.unguarded, repair, restore, keepsData: policy === "check" };
+  return { quickCheck: normaliser.quickCheck, repair, restore, keepsData: policy === "check" };
 }
 
 function finishEnvelope(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {

@@ -13,9 +13,8 @@ import {
   type CompiledSchema,
   compileSchema,
   createDefaultFiller,
-  createPlainForm,
-  isPlainAtRoot,
-  type PlainForm,
+  createInstanceReader,
+  type InstanceReader,
   type StandardValidate,
 } from "../schema/index.ts";
 import type { Entry } from "./entry.ts";
@@ -68,15 +67,14 @@ export class Prepared {
   accept(value: unknown): unknown {
     // Where the input is passed on, the filled copy is only looked at, whatever the other registry fills.
     this.#input ??= inputStep(this.entry, true);
-    const { fits, fill, plain, isPlainInside } = this.#input;
+    const { quickCheck, fill, reader } = this.#input;
     const input = fill === undefined ? value : fill(value);
     try {
-      const isPlain = isPlainAtRoot(input) && (isPlainInside === undefined || isPlainInside(input));
-      if (isPlain && fits(input)) return input;
+      if (quickCheck(input)) return input;
     } catch {
       // Nested too deeply, or it throws when it is read: looking closer tells which.
     }
-    return this.#acceptSlowly(this.#input, plain.readInput(value));
+    return this.#acceptSlowly(this.#input, reader.readInput(value));
   }
 
   #acceptSlowly({ compiled, fill }: InputStep, value: unknown): unknown {
@@ -113,20 +111,18 @@ function use<T>({ id, spec }: Entry, which: "inputSchema" | "outputSchema", make
 /** What is done with input. */
 interface InputStep {
   readonly compiled: CompiledSchema;
-  readonly fits: (value: unknown) => boolean;
+  readonly quickCheck: InstanceReader["quickCheck"];
   readonly fill: ((value: unknown) => unknown) | undefined;
-  readonly plain: PlainForm;
-  readonly isPlainInside: PlainForm["isPlainInside"];
+  readonly reader: InstanceReader;
 }
 
 function inputStep(entry: Entry, fillsDefaults: boolean): InputStep {
   const compiled = compileSchema(use(entry, "inputSchema", (schema) => schema));
-  const plain = use(entry, "inputSchema", createPlainForm);
+  const reader = use(entry, "inputSchema", createInstanceReader);
   return {
     compiled,
-    plain,
-    isPlainInside: plain.isPlainInside,
-    fits: use(entry, "inputSchema", () => compiled.unguarded),
+    reader,
+    quickCheck: use(entry, "inputSchema", () => reader.quickCheck),
     fill: fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined,
   };
 }

@@ -1,10 +1,12 @@
 import type { TSchema } from "typebox";
+import { isObject } from "../internal/objects.ts";
+import { truncate } from "../internal/text.ts";
 import { validationError } from "../operation/index.ts";
 import { type CheckFunction, checkInDepth, type Executable, generateCheck, interpretCheck } from "./check.ts";
 import { toExecutable } from "./executable.ts";
 import { type FoundError, findErrors } from "./find-errors.ts";
 import { FromSchema } from "./from-schema.ts";
-import { assertsNothing, isRecord } from "./keywords.ts";
+import { assertsNothing } from "./keywords.ts";
 import { isMarked } from "./marks.ts";
 import { TooManySteps, withinBound } from "./step-meter.ts";
 import { isStandardSchema, toSchema } from "./to-schema.ts";
@@ -35,7 +37,7 @@ export interface CompiledSchema {
   /**
    * The fastest check. It throws for values that are nested too deeply or need too many steps; call {@link check} then.
    */
-  readonly unguarded: CheckFunction;
+  readonly throwingCheck: CheckFunction;
   /** Returns the problems of a value. @param limit - how many problems are listed, 20 by default */
   errors(value: unknown, limit?: number): ValueErrors;
 }
@@ -69,7 +71,7 @@ class LazySchema implements CompiledSchema {
     this.schema = schema;
   }
 
-  get unguarded(): CheckFunction {
+  get throwingCheck(): CheckFunction {
     return this.#run ?? this.#compile();
   }
 
@@ -90,8 +92,8 @@ class LazySchema implements CompiledSchema {
   errors(value: unknown, limit = 20): ValueErrors {
     const found = withoutDuplicates(withinBound(value, 1, (it) => this.#find(it)));
     const errors = found.slice(0, limit).map((error) => ({
-      path: shorten(error.instancePath, maxPathLength),
-      message: shorten(messageOf(error), maxMessageLength),
+      path: truncate(error.instancePath, maxPathLength),
+      message: truncate(messageOf(error), maxMessageLength),
     }));
     return { errors, total: found.length };
   }
@@ -124,7 +126,7 @@ class LazySchema implements CompiledSchema {
   #prepare(): Executable {
     if (this.#executable === undefined) {
       const schema = toJSONForm(this.schema);
-      this.#executable = toExecutable(isRecord(schema) && isMarked(schema) ? schema : FromSchema(schema));
+      this.#executable = toExecutable(isObject(schema) && isMarked(schema) ? schema : FromSchema(schema));
     }
     return this.#executable;
   }
@@ -136,7 +138,7 @@ function toJSONForm(schema: TSchema): TSchema {
 }
 
 function isUnknown(schema: unknown): boolean {
-  return schema === true || (isRecord(schema) && assertsNothing(schema));
+  return schema === true || (isObject(schema) && assertsNothing(schema));
 }
 
 /** An unexpected property is reported at its own path; this removes the second report at the object that contains it. */
@@ -151,10 +153,6 @@ function messageOf({ keyword, message, params = {} }: FoundError): string {
   const pattern = "pattern" in params ? params.pattern : undefined;
   const isNative = pattern instanceof RegExp && pattern.constructor === RegExp;
   return isNative ? `must match pattern "${pattern.source}"` : message;
-}
-
-function shorten(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 3)}...` : text;
 }
 
 /**

@@ -1,12 +1,14 @@
 import type { TSchema } from "typebox";
+import { extendPointer } from "../internal/json-pointer.ts";
 import { logger } from "../internal/log.ts";
+import { isObject } from "../internal/objects.ts";
 import { type CheckFunction, compileCheck, type Executable } from "./check.ts";
 import { foreignOf, type SchemaReport } from "./from-schema.ts";
-import { assertions, copySubschemas, isRecord, type SchemaObject, schemasIn } from "./keywords.ts";
+import { assertions, copySubschemas, type SchemaObject, schemasIn } from "./keywords.ts";
 import { addPattern, addPatternProperties, type PatternContext } from "./linear-pattern.ts";
 import { type Refinement, refine, refinementsOf } from "./marks.ts";
 import { Resolver } from "./references.ts";
-import { describe, joinPointer, pointerTo, SchemaError } from "./schema-error.ts";
+import { describe, SchemaError } from "./schema-error.ts";
 import { needsMeter, StepMeter } from "./step-meter.ts";
 
 /**
@@ -83,11 +85,11 @@ class ExecutableBuilder {
   }
 
   #node(schema: unknown, pointer: string, outerForeign: boolean): unknown {
-    if (!isRecord(schema)) return schema;
+    if (!isObject(schema)) return schema;
     const isForeign = outerForeign || foreignOf(schema) !== undefined;
     const node = copySubschemas(
       schema,
-      (subschema, keyword, key) => this.#node(subschema, pointerTo(pointer, keyword, key), isForeign),
+      (subschema, ...path) => this.#node(subschema, extendPointer(pointer, ...path), isForeign),
       (keyword) => assertions.has(keyword),
     );
     const refinements = refinementsOf(schema);
@@ -126,7 +128,8 @@ class ExecutableBuilder {
       const target = isStatic
         ? this.#resolver.resolve(reference, schema)
         : this.#resolver.resolveDynamic(reference, schema);
-      if (target !== undefined || isStatic) names.push(this.#nameOf(target, reference, joinPointer(pointer, keyword)));
+      if (target !== undefined || isStatic)
+        names.push(this.#nameOf(target, reference, extendPointer(pointer, keyword)));
       else this.#dependsOnPath = true;
     }
     if (names.length > 0) node["$ref"] = names[0];
@@ -153,7 +156,7 @@ class ExecutableBuilder {
       if (target === undefined) {
         throw new SchemaError(pointer, `${describe(reference)} does not resolve to a schema in this document.`);
       }
-      if (!isRecord(target) || !isOnlyReference(target)) return target;
+      if (!isObject(target) || !isOnlyReference(target)) return target;
       if (seen.has(target)) throw new SchemaError(pointer, `${describe(reference)} only refers to itself.`);
       seen.add(target);
     }
@@ -177,7 +180,7 @@ function replacePatterns(node: SchemaObject, context: PatternContext): Refinemen
     delete node["pattern"];
     addPattern(node, pattern, context);
   }
-  if (!isRecord(patternProperties)) return undefined;
+  if (!isObject(patternProperties)) return undefined;
   delete node["patternProperties"];
   return addPatternProperties(node, patternProperties, context);
 }
@@ -189,7 +192,7 @@ const isInheritedName = (name: string) => name in Object.prototype && !testedAsO
 /** Prevents properties named like methods of `Object.prototype` from counting as present when they are inherited. */
 function guardInheritedNames(node: SchemaObject, refinements: Refinement[]): void {
   const { properties, required } = node;
-  if (isRecord(properties)) {
+  if (isObject(properties)) {
     for (const name of Object.keys(properties).filter(isInheritedName)) {
       const inherited = (Object.prototype as unknown as SchemaObject)[name];
       const absent = refine([{ check: (value) => value === inherited, error: () => "must be absent" }]);
@@ -199,7 +202,7 @@ function guardInheritedNames(node: SchemaObject, refinements: Refinement[]): voi
   const names = Array.isArray(required) ? (required as string[]).filter(isInheritedName) : [];
   if (names.length === 0) return;
   refinements.push({
-    check: (value) => !isRecord(value) || names.every((name) => Object.hasOwn(value, name)),
+    check: (value) => !isObject(value) || names.every((name) => Object.hasOwn(value, name)),
     error: () => `must have required properties ${names.join(", ")}`,
   });
 }
@@ -218,9 +221,9 @@ function copyDocument(root: TSchema, opened: ReadonlyMap<string, unknown>, repor
 }
 
 function copyMetered(schema: unknown, pointer: string, isForeign: boolean, meter: StepMeter, report: Report): unknown {
-  if (!isRecord(schema)) return schema;
-  const node = copySubschemas(schema, (subschema, keyword, key) =>
-    copyMetered(subschema, pointerTo(pointer, keyword, key), isForeign, meter, report),
+  if (!isObject(schema)) return schema;
+  const node = copySubschemas(schema, (subschema, ...path) =>
+    copyMetered(subschema, extendPointer(pointer, ...path), isForeign, meter, report),
   );
   // TypeBox does not find a document by a reference with an empty fragment.
   if (typeof node["$ref"] === "string") node["$ref"] = node["$ref"].replace(/(?<=.)#$/, "");

@@ -2,8 +2,9 @@ import type { TSchema } from "typebox";
 import { Errors } from "typebox/schema";
 import { Settings } from "typebox/system";
 import { escapeToken } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import { type CheckFunction, type Executable, generateCheck, interpretCheck, isStackOverflow } from "./check.ts";
-import { applicators, isRecord, type SchemaObject } from "./keywords.ts";
+import { applicators, type SchemaObject } from "./keywords.ts";
 import { refine, refinementsOf } from "./marks.ts";
 import { atCost, countParts, stepCosts, TooManySteps } from "./step-meter.ts";
 
@@ -66,7 +67,7 @@ class ErrorFinder {
   #search(schema: unknown, value: unknown, path: string, depth: number): void {
     if (depth > maxSearchDepth) throw new RangeError("too deep");
     const before = this.#found.length;
-    if (isRecord(schema) && isLarge(value)) this.#searchParts(schema, value, path, depth);
+    if (isObject(schema) && isLarge(value)) this.#searchParts(schema, value, path, depth);
     else this.#list(schema, value, path);
     if (this.#found.length === before) this.#found.push({ instancePath: path, message: "is invalid" });
   }
@@ -141,8 +142,8 @@ function* partsOf(
   if (Array.isArray(value)) {
     if (items === undefined || !isIndependent(schema, "items")) return;
     for (let index = 0; index < value.length; index++) yield [String(index), items, true];
-  } else if (isRecord(value) && !ArrayBuffer.isView(value)) {
-    const known = isRecord(properties) ? properties : {};
+  } else if (isObject(value) && !ArrayBuffer.isView(value)) {
+    const known = isObject(properties) ? properties : {};
     const others = isIndependent(schema, "additionalProperties") ? additionalProperties : undefined;
     for (const key of Object.keys(others === undefined ? known : value)) {
       if (!Object.hasOwn(value, key)) continue;

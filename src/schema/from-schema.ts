@@ -1,12 +1,13 @@
 import type { TSchema } from "typebox";
-import { unescapeToken } from "../internal/json-pointer.ts";
+import { extendPointer, unescapeToken } from "../internal/json-pointer.ts";
+import { isObject, setOwn } from "../internal/objects.ts";
 import { defaultLimits, type Limits, resolveLimits } from "../operation/index.ts";
 import { isStackOverflow } from "./check.ts";
-import { type Dialect, dialectOf, dialectURI, isRecord, type SchemaObject, setOwn } from "./keywords.ts";
+import { type Dialect, dialectOf, dialectURI, type SchemaObject } from "./keywords.ts";
 import { hide, isMarked } from "./marks.ts";
 import { publishedDocuments, RemoteDocuments, Resolver, type ResolverOptions } from "./references.ts";
 import { SchemaCopier } from "./schema-copier.ts";
-import { assertShape, describe, joinPointer, SchemaError } from "./schema-error.ts";
+import { assertShape, describe, SchemaError } from "./schema-error.ts";
 
 /** A part of a schema that is kept but cannot be enforced. */
 export interface SchemaReport {
@@ -100,7 +101,7 @@ function assertReferences(root: SchemaObject, copier: SchemaCopier, options: Res
   // Converting a target appends its references to the array that this loop reads.
   for (const { holder, pointer } of copier.references) {
     const reference = holder["$ref"] as string;
-    const at = joinPointer(pointer, "$ref");
+    const at = extendPointer(pointer, "$ref");
     const target = resolver.resolve(reference, holder);
     if (target === undefined) {
       throw new SchemaError(
@@ -109,7 +110,7 @@ function assertReferences(root: SchemaObject, copier: SchemaCopier, options: Res
       );
     }
     assertShape(target, at);
-    if (isRecord(target) && !isMarked(target) && reference.startsWith("#/")) {
+    if (isObject(target) && !isMarked(target) && reference.startsWith("#/")) {
       const path = decodeURIComponent(reference.slice(2)).split("/").map(unescapeToken);
       replaceAt(resolver.resolve("#", holder) as SchemaObject, path, owned, (schema) =>
         copier.copy(schema, at, 1, dialectOf(root)),

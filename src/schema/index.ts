@@ -10,11 +10,10 @@ export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-sc
 export type { Dialect } from "./keywords.ts";
 export {
   createDefaultFiller,
+  createInstanceReader,
   createNormaliser,
-  createPlainForm,
-  isPlainAtRoot,
+  type InstanceReader,
   type Normalised,
-  type PlainForm,
   restoreDigits,
   toCallerView,
 } from "./normalise/index.ts";

@@ -1,10 +1,7 @@
+import { isObject, setOwn } from "../internal/objects.ts";
+
 /** A schema that is an object, as opposed to `true` or `false`. */
 export type SchemaObject = Record<string, unknown>;
-
-/** Whether a value is an object other than an array. */
-export function isRecord(value: unknown): value is SchemaObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** How a keyword holds sub-schemas: one, a list, or a map by name. `items` and `dependencies` have two forms each. */
 export type Holding = "one" | "list" | "oneOrList" | "map" | "mapOrNames";
@@ -56,7 +53,7 @@ export type Dialect = "draft-04" | "draft-06" | "draft-07" | "2019-09" | "2020-1
 
 /** Reads the dialect from `$schema`. Returns `inherited` when `$schema` is missing or unknown. */
 export function dialectOf(schema: unknown, inherited: Dialect = "2020-12"): Dialect {
-  if (!isRecord(schema) || !Object.hasOwn(schema, "$schema") || typeof schema["$schema"] !== "string") return inherited;
+  if (!isObject(schema) || !Object.hasOwn(schema, "$schema") || typeof schema["$schema"] !== "string") return inherited;
   const match = /^https?:\/\/json-schema\.org\/(?:draft\/)?(draft-0[3-7]|2019-09|2020-12)\//.exec(schema["$schema"]);
   if (match === null) return inherited;
   return match[1] === "draft-03" || match[1] === "draft-05" ? "draft-04" : (match[1] as Dialect);
@@ -74,11 +71,11 @@ export function dialectURI(dialect: Dialect): string {
     : `https://json-schema.org/draft/${dialect}/schema`;
 }
 
+/** Receives a direct sub-schema and its path: the keyword, then the name or index if the keyword holds several. */
+type VisitSubschema<Result> = (subschema: unknown, keyword: string, ...key: Array<string | number>) => Result;
+
 /** Calls `visit` for every direct sub-schema with its location. Visits invalid sub-schemas too. */
-export function forEachSubschema(
-  schema: SchemaObject,
-  visit: (subschema: unknown, keyword: string, key?: string | number) => void,
-): void {
+export function forEachSubschema(schema: SchemaObject, visit: VisitSubschema<void>): void {
   for (const keyword of Object.keys(schema)) {
     const holding = applicators.get(keyword);
     if (holding === undefined) continue;
@@ -88,7 +85,7 @@ export function forEachSubschema(
       for (const [index, item] of value.entries()) visit(item, keyword, index);
     } else if (holding === "one" || holding === "oneOrList") {
       visit(value, keyword);
-    } else if (isRecord(value) && holding !== "list") {
+    } else if (isObject(value) && holding !== "list") {
       for (const key of Object.keys(value)) {
         if (holding !== "mapOrNames" || !Array.isArray(value[key])) visit(value[key], keyword, key);
       }
@@ -102,20 +99,17 @@ export function schemasIn(documents: readonly unknown[]): ReadonlySet<SchemaObje
   const pending = [...documents];
   while (pending.length > 0) {
     const schema = pending.pop();
-    if (!isRecord(schema) || found.has(schema)) continue;
+    if (!isObject(schema) || found.has(schema)) continue;
     found.add(schema);
     forEachSubschema(schema, (subschema) => pending.push(subschema));
   }
   return found;
 }
 
-/** Copies a direct sub-schema at the given location. */
-type CopySubschema = (subschema: unknown, keyword: string, key?: string | number) => unknown;
-
 /** Copies a schema: direct sub-schemas by `copy`, all other values by reference. `isKept` chooses the keywords. */
 export function copySubschemas(
   schema: SchemaObject,
-  copy: CopySubschema,
+  copy: VisitSubschema<unknown>,
   isKept: (keyword: string) => boolean = () => true,
 ): SchemaObject {
   const result: SchemaObject = {};
@@ -125,7 +119,7 @@ export function copySubschemas(
   return result;
 }
 
-function copyHeld(value: unknown, keyword: string, copy: CopySubschema): unknown {
+function copyHeld(value: unknown, keyword: string, copy: VisitSubschema<unknown>): unknown {
   const holding = applicators.get(keyword);
   if (holding === undefined) return value;
   if (holding === "one" || (holding === "oneOrList" && !Array.isArray(value))) return copy(value, keyword);
@@ -137,13 +131,4 @@ function copyHeld(value: unknown, keyword: string, copy: CopySubschema): unknown
     setOwn(copies, key, isNames ? held[key] : copy(held[key], keyword, key));
   }
   return copies;
-}
-
-/** Sets an own property. Assigning to `__proto__` would set the prototype, and here that name is data. */
-export function setOwn(target: SchemaObject, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-  } else {
-    target[key] = value;
-  }
 }

@@ -1,11 +1,13 @@
 import { RE2JS } from "re2js";
+import { extendPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import type { CheckFunction } from "./check.ts";
 import type { SchemaReport } from "./from-schema.ts";
-import { isRecord, type SchemaObject } from "./keywords.ts";
+import type { SchemaObject } from "./keywords.ts";
 import type { Refinement } from "./marks.ts";
 import { toRE2Syntax, UnsupportedPattern } from "./pattern-syntax.ts";
 import { hasLookaround, parsePattern, sizeOf, toConjunctions } from "./pattern-terms.ts";
-import { joinPointer, SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 import { TooManySteps } from "./step-meter.ts";
 
 /** A pattern that is safe to run, or the reason why it cannot be made safe. */
@@ -126,7 +128,7 @@ export interface PatternContext {
 export function addPattern(node: SchemaObject, pattern: string, { pointer, report }: PatternContext): void {
   const linear = toLinearPattern(pattern);
   if ("test" in linear) node["pattern"] = linear.test;
-  else report({ pointer: joinPointer(pointer, "pattern"), reason: notEnforced(linear.unsupported) });
+  else report({ pointer: extendPointer(pointer, "pattern"), reason: notEnforced(linear.unsupported) });
 }
 
 /**
@@ -139,7 +141,7 @@ export function addPatternProperties(
   { pointer, report, isTracked, toCheck }: PatternContext,
 ): Refinement | undefined {
   const entries = Object.keys(schemas).map((pattern) => ({
-    pointer: joinPointer(joinPointer(pointer, "patternProperties"), pattern),
+    pointer: extendPointer(pointer, "patternProperties", pattern),
     schema: schemas[pattern],
     linear: toLinearPattern(pattern),
   }));
@@ -193,7 +195,7 @@ function checkPropertyRules({ patterns, named, additional }: PropertyRules): Ref
       return additional !== undefined && matching.length === 0 && !named.has(name) && !additional(value[name]);
     });
   return {
-    check: (value) => !isRecord(value) || findInvalid(value) === undefined,
-    error: (value) => `property ${JSON.stringify(isRecord(value) ? findInvalid(value) : undefined)} is invalid`,
+    check: (value) => !isObject(value) || findInvalid(value) === undefined,
+    error: (value) => `property ${JSON.stringify(isObject(value) ? findInvalid(value) : undefined)} is invalid`,
   };
 }

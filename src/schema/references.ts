@@ -1,14 +1,8 @@
 import { Meta } from "typebox/schema";
 import { readPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import { defaultLimits, type Limits } from "../operation/index.ts";
-import {
-  type Dialect,
-  dialectOf,
-  forEachSubschema,
-  ignoresRefSiblings,
-  isRecord,
-  type SchemaObject,
-} from "./keywords.ts";
+import { type Dialect, dialectOf, forEachSubschema, ignoresRefSiblings, type SchemaObject } from "./keywords.ts";
 import { SchemaCopier } from "./schema-copier.ts";
 import { describe, SchemaError } from "./schema-error.ts";
 
@@ -83,7 +77,7 @@ class DocumentIndex {
     this.#documents = options.documents ?? publishedDocuments;
     this.#resources.set(anonymousBase, root);
     this.#read(root, anonymousBase, options.dialect, root);
-    this.#rootBase = (isRecord(root) && this.#bases.get(root)) || anonymousBase;
+    this.#rootBase = (isObject(root) && this.#bases.get(root)) || anonymousBase;
     // Open all documents before the first lookup: each may hold the same dynamic anchor. Reading one appends more.
     for (const [reference, base] of this.#outgoing) {
       const uri = joinURI(reference, base);
@@ -103,13 +97,13 @@ class DocumentIndex {
     if (fragment !== "" && !fragment.startsWith("/")) return this.#anchors.get(`${resource}#${fragment}`);
     const target = readPointer(this.#resources.get(resource), fragment);
     // A pointer may reach a place below an unknown keyword; the schema there has its own references.
-    if (isRecord(target) && !this.#bases.has(target)) this.#read(target, resource, this.#options.dialect);
+    if (isObject(target) && !this.#bases.has(target)) this.#read(target, resource, this.#options.dialect);
     return target;
   }
 
   /** Whether several schemas have the dynamic anchor of the target, so that the evaluation path decides between them. */
   dependsOnPath(target: unknown): boolean {
-    if (!isRecord(target)) return false;
+    if (!isObject(target)) return false;
     const anchor = target["$dynamicAnchor"];
     if (typeof anchor === "string") return this.#dynamicAnchors.get(anchor)! > 1;
     return target["$recursiveAnchor"] === true && this.#recursiveAnchors > 1;
@@ -135,7 +129,7 @@ class DocumentIndex {
     ];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const [schema, outerBase, outerDialect] = next;
-      if (!isRecord(schema) || this.#bases.has(schema)) continue;
+      if (!isObject(schema) || this.#bases.has(schema)) continue;
       const dialect = dialectOf(schema, outerDialect);
       const base = this.#readNames(schema, outerBase, dialect, schema === document);
       this.#bases.set(schema, base);

@@ -1,3 +1,5 @@
+import { extendPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import type { Limits } from "../operation/index.ts";
 import {
   assertions,
@@ -5,11 +7,10 @@ import {
   type Dialect,
   dialectOf,
   ignoresRefSiblings,
-  isRecord,
   type SchemaObject,
 } from "./keywords.ts";
 import { hide, mark } from "./marks.ts";
-import { assertShape, pointerTo, SchemaError } from "./schema-error.ts";
+import { assertShape, SchemaError } from "./schema-error.ts";
 
 /** A `$ref` and its location. */
 export interface FoundReference {
@@ -52,7 +53,7 @@ export class SchemaCopier {
     if (this.#count > subschemas) {
       throw new SchemaError(pointer, `more than ${subschemas} schemas (limits.subschemas).`);
     }
-    const patterns = isRecord(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
+    const patterns = isObject(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
     if (typeof schema["pattern"] === "string") patterns.push(schema["pattern"]);
     if (patterns.some((pattern) => pattern.length > patternLength)) {
       throw new SchemaError(pointer, `a pattern is longer than ${patternLength} characters (limits.patternLength).`);
@@ -66,11 +67,11 @@ export class SchemaCopier {
     const refOnly = ignoresRefSiblings(dialect) && typeof schema["$ref"] === "string";
     const copy = copySubschemas(
       schema,
-      (subschema, keyword, key) => this.copy(subschema, pointerTo(pointer, keyword, key), depth + 1, dialect),
+      (subschema, ...path) => this.copy(subschema, extendPointer(pointer, ...path), depth + 1, dialect),
       (keyword) => schema[keyword] !== undefined && !(refOnly && isIgnoredBesideRef(keyword, depth === 0)),
     );
     modernise(copy, dialect);
-    if (isRecord(copy["properties"])) markOptional(copy["properties"], copy["required"]);
+    if (isObject(copy["properties"])) markOptional(copy["properties"], copy["required"]);
     return copy;
   }
 }
@@ -105,6 +106,6 @@ function markOptional(properties: SchemaObject, required: unknown): void {
   const names = new Set(Array.isArray(required) ? required : []);
   for (const key of Object.keys(properties)) {
     const property = properties[key];
-    if (isRecord(property) && !names.has(key)) hide(property, "~optional", true);
+    if (isObject(property) && !names.has(key)) hide(property, "~optional", true);
   }
 }

@@ -1,5 +1,7 @@
-import { escapeToken } from "../internal/json-pointer.ts";
-import { applicators, type Holding, isRecord, type SchemaObject } from "./keywords.ts";
+import { extendPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
+import { truncate } from "../internal/text.ts";
+import { applicators, type Holding, type SchemaObject } from "./keywords.ts";
 
 /** A schema that cannot be used. */
 export class SchemaError extends Error {
@@ -9,20 +11,9 @@ export class SchemaError extends Error {
 
   constructor(pointer: string, problem: string, options: ErrorOptions & { where?: string } = {}) {
     const { where = "Schema", ...errorOptions } = options;
-    super(`${where}${pointer === "" ? "" : `, at "${shorten(pointer)}"`}: ${problem}`, errorOptions);
+    super(`${where}${pointer === "" ? "" : `, at "${truncate(pointer, 100)}"`}: ${problem}`, errorOptions);
     this.pointer = pointer;
   }
-}
-
-/** Appends one token to a JSON pointer. */
-export function joinPointer(pointer: string, key: string | number): string {
-  return `${pointer}/${typeof key === "number" ? key : escapeToken(key)}`;
-}
-
-/** Returns the pointer to a direct sub-schema: its keyword, then its name or index if the keyword holds several. */
-export function pointerTo(pointer: string, keyword: string, key?: string | number): string {
-  const below = joinPointer(pointer, keyword);
-  return key === undefined ? below : joinPointer(below, key);
 }
 
 /** Describes a foreign value for a message: short, and on one line. */
@@ -31,11 +22,7 @@ export function describe(value: unknown): string {
   if (value === null) return "null";
   if (typeof value === "object") return "an object";
   if (typeof value === "function") return "a function";
-  return typeof value === "string" ? JSON.stringify(shorten(value)) : String(value);
-}
-
-function shorten(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 97)}...` : text;
+  return typeof value === "string" ? JSON.stringify(truncate(value, 100)) : String(value);
 }
 
 /** The types of JSON Schema, and those that TypeBox adds for values outside JSON. */
@@ -54,7 +41,7 @@ interface KeywordShape {
 const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 0;
 const isPositive = (value: unknown) => Number.isFinite(value) && (value as number) > 0;
 const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === "string");
-const isMapOfNames = (value: unknown) => isRecord(value) && Object.values(value).every(isNames);
+const isMapOfNames = (value: unknown) => isObject(value) && Object.values(value).every(isNames);
 
 const string: KeywordShape = { expected: "a string", isValid: (value) => typeof value === "string" };
 const flag: KeywordShape = { expected: "true or false", isValid: (value) => typeof value === "boolean" };
@@ -67,12 +54,12 @@ const bound: KeywordShape = {
 
 /** Shapes of keywords with several sub-schemas. A single sub-schema is checked when it is visited. */
 const holdingShapes: Readonly<Partial<Record<Holding, KeywordShape>>> = {
-  map: { expected: "an object of schemas", isValid: isRecord },
+  map: { expected: "an object of schemas", isValid: isObject },
   list: { expected: "an array of schemas", isValid: Array.isArray },
   mapOrNames: {
     expected: "an object of schemas or arrays of property names",
     isValid: (value) =>
-      isRecord(value) && Object.values(value).every((entry) => !Array.isArray(entry) || isNames(entry)),
+      isObject(value) && Object.values(value).every((entry) => !Array.isArray(entry) || isNames(entry)),
   },
 };
 
@@ -101,7 +88,7 @@ function isType(value: unknown): boolean {
 /** Throws `SchemaError` for a value that is not a schema, and for a keyword with an invalid value. */
 export function assertShape(schema: unknown, pointer: string): asserts schema is SchemaObject | boolean {
   if (typeof schema === "boolean") return;
-  if (!isRecord(schema)) {
+  if (!isObject(schema)) {
     throw new SchemaError(pointer, `a schema must be an object, true or false, not ${describe(schema)}.`);
   }
   for (const keyword of Object.keys(schema)) {
@@ -109,7 +96,7 @@ export function assertShape(schema: unknown, pointer: string): asserts schema is
     const shape = shapes.get(keyword);
     if (shape === undefined || value === undefined || shape.isValid(value)) continue;
     throw new SchemaError(
-      joinPointer(pointer, keyword),
+      extendPointer(pointer, keyword),
       `"${keyword}" must be ${shape.expected}, not ${describe(value)}.`,
     );
   }

@@ -1,4 +1,5 @@
-import { forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { isObject } from "../internal/objects.ts";
+import { forEachSubschema, type SchemaObject } from "./keywords.ts";
 import { type Refinement, refine } from "./marks.ts";
 
 /** Checking a value needs too many steps. A RangeError, like a stack overflow, because both are handled alike. */
@@ -149,7 +150,7 @@ export function needsMeter(root: unknown, context: Readonly<Record<string, unkno
     return size;
   };
   const measure = (schema: unknown): number => {
-    if (!isRecord(schema)) return 1;
+    if (!isObject(schema)) return 1;
     let size = typeof schema["$ref"] === "string" ? 1 + sizeOf(schema["$ref"]) : 1;
     forEachSubschema(schema, (subschema) => {
       size += measure(subschema);

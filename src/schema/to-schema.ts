@@ -1,9 +1,11 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { TSchema } from "typebox";
+import { extendPointer } from "../internal/json-pointer.ts";
+import { isObject } from "../internal/objects.ts";
 import { convertSchema, FromSchema } from "./from-schema.ts";
-import { applicators, forEachSubschema, isRecord, type SchemaObject } from "./keywords.ts";
+import { applicators, forEachSubschema, type SchemaObject } from "./keywords.ts";
 import { isMarked } from "./marks.ts";
-import { describe, pointerTo, SchemaError } from "./schema-error.ts";
+import { describe, SchemaError } from "./schema-error.ts";
 
 /** The validation of the library that a schema was written in. Its output may differ from its input. */
 export type StandardValidate = (
@@ -28,7 +30,7 @@ export interface UsableSchema {
 export function toSchema(value: unknown, direction: Direction, where: string): UsableSchema {
   if (isStandardSchema(value)) return fromStandardSchema(value["~standard"], direction, where);
   if (typeof value === "boolean") return { schema: FromSchema(value) };
-  if (!isRecord(value)) {
+  if (!isObject(value)) {
     throw new SchemaError("", `it must be a TypeBox type, JSON Schema or Standard Schema, not ${describe(value)}.`, {
       where,
     });
@@ -48,7 +50,7 @@ type Standard = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
 export function isStandardSchema(value: unknown): value is { "~standard": Standard } {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
   const standard = (value as Record<string, unknown>)["~standard"];
-  return isRecord(standard) && typeof standard["validate"] === "function";
+  return isObject(standard) && typeof standard["validate"] === "function";
 }
 
 function fromStandardSchema(standard: Standard, direction: Direction, where: string): UsableSchema {
@@ -87,7 +89,7 @@ function hasCode(schema: SchemaObject): boolean {
     } else {
       for (const key in held) {
         const subschema = (held as SchemaObject)[key];
-        if (isRecord(subschema) && hasCode(subschema)) return true;
+        if (isObject(subschema) && hasCode(subschema)) return true;
       }
     }
   }
@@ -95,11 +97,11 @@ function hasCode(schema: SchemaObject): boolean {
 }
 
 function refuseCode(schema: unknown, pointer: string, where: string): void {
-  if (!isRecord(schema)) return;
+  if (!isObject(schema)) return;
   const code = codeIn(schema);
   if (code !== undefined) throw new SchemaError(pointer, `${code} is code and would be lost in JSON.`, { where });
-  forEachSubschema(schema, (subschema, keyword, key) => {
-    refuseCode(subschema, pointerTo(pointer, keyword, key), where);
+  forEachSubschema(schema, (subschema, ...path) => {
+    refuseCode(subschema, extendPointer(pointer, ...path), where);
   });
 }
 

@@ -3,7 +3,7 @@ import { type TSchema, Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "../compile.ts";
 import { toCallerView } from "./caller-view.ts";
-import { createDefaultFiller } from "./default-filler.ts";
+import { createDefaultFiller } from "./input-defaults.ts";
 
 const json = (schema: TSchema): unknown => JSON.parse(JSON.stringify(toCallerView(schema)));
 

@@ -1,18 +1,20 @@
 import type { TSchema } from "typebox";
-import { copySubschemas, forEachSubschema, isRecord, type SchemaObject } from "../keywords.ts";
-import { createDefaultFiller } from "./default-filler.ts";
-import { type Plan, Planner } from "./plan.ts";
-import type { Schema } from "./schema-checks.ts";
+import { isObject } from "../../internal/objects.ts";
+import { copySubschemas, forEachSubschema, type SchemaObject } from "../keywords.ts";
+import { branchesOf } from "./choices.ts";
+import { createDefaultFiller } from "./input-defaults.ts";
+import { Planner } from "./plan.ts";
+import type { Schema } from "./schema-document.ts";
 
 const views = new WeakMap<object, TSchema>();
 
 /**
- * What a caller must satisfy where missing properties are filled with their defaults: the same schema, in which a property
- * with a default is not required. Accepts every value that the schema accepts once its defaults are filled. The schema
- * itself when that changes nothing, and when it cannot be read.
+ * Returns the schema that a caller must satisfy where defaults are filled: a property with a default is not required. It
+ * accepts every value that the given schema accepts after filling. Returns the given schema if nothing changes, and if
+ * it is malformed.
  */
 export function toCallerView(schema: TSchema): TSchema {
-  if (!isRecord(schema) || !mentionsDefault(schema)) return schema;
+  if (!isObject(schema) || !usesDefault(schema)) return schema;
   let view = views.get(schema);
   if (view === undefined) {
     view = createView(schema);
@@ -25,30 +27,30 @@ function createView(schema: TSchema): TSchema {
   try {
     if (createDefaultFiller(schema) === undefined) return schema;
     const planner = new Planner(schema);
-    const { root } = planner.checks;
+    const { root } = planner.document;
     const view = new Viewer(planner).view(root, noKeys);
     return view === root ? schema : (view as TSchema);
   } catch {
-    return schema; // a malformed schema is reported by the calls that need it
+    return schema; // the calls that need a malformed schema report it
   }
 }
 
-/** Most schemas have no default, and reading one to find that out would cost much. */
-function mentionsDefault(schema: SchemaObject): boolean {
+/** A cheap test: most schemas have no default, and planning them would be expensive. */
+function usesDefault(schema: SchemaObject): boolean {
   if (Object.hasOwn(schema, "default")) return true;
   let found = false;
   forEachSubschema(schema, (subschema) => {
-    found ||= isRecord(subschema) && mentionsDefault(subschema);
+    found ||= isObject(subschema) && usesDefault(subschema);
   });
   return found;
 }
 
 const noKeys: ReadonlySet<string> = new Set();
 
-/** Keywords whose schemas judge the same object as the one that holds them. */
+/** Keywords whose schemas apply to the same object as the schema that contains them. */
 const sameObject = new Set(["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "dependencies"]);
-/** Keywords whose schemas must stay as they are: making one of these wider could make the whole narrower. */
-const judging = new Set(["not", "if", "contains", "propertyNames", "contentSchema"]);
+/** Keywords whose schemas stay unchanged: accepting more in one of these could mean accepting less in total. */
+const unchanged = new Set(["not", "if", "contains", "propertyNames", "contentSchema"]);
 
 class Viewer {
   readonly #planner: Planner;
@@ -57,14 +59,14 @@ class Viewer {
     this.#planner = planner;
   }
 
-  /** @param outer properties that other schemas of the same object fill */
+  /** @param outer - properties that other schemas of the same object fill */
   view(schema: unknown, outer: ReadonlySet<string>): unknown {
-    if (!isRecord(schema)) return schema;
+    if (!isObject(schema)) return schema;
     const filled = new Set(outer);
     this.#addFilled(schema, filled, new Set());
     const changed = new Set<string>();
     const copy = copySubschemas(schema, (part, keyword) => {
-      if (judging.has(keyword)) return part;
+      if (unchanged.has(keyword)) return part;
       const view = this.view(part, sameObject.has(keyword) ? filled : noKeys);
       if (view !== part) changed.add(keyword);
       return view;
@@ -74,22 +76,20 @@ class Viewer {
     return changed.size === 0 ? schema : copy;
   }
 
-  /** Collects what is filled into an object that a schema applies to, by any of its alternatives. */
+  /** Collects the properties that a schema, or any of its alternatives, fills into an object. */
   #addFilled(schema: Schema, keys: Set<string>, seen: Set<Schema>): void {
     if (seen.has(schema)) return;
     seen.add(schema);
     const plan = this.#planner.planFor([schema]);
-    for (const [key, child] of plan.object.declared) if (hasDefault(child)) keys.add(key);
+    for (const [key, child] of plan.object.declared) if (child.hasDefault) keys.add(key);
     for (const choice of plan.choices) {
-      if (choice.kind === "if") {
-        this.#addFilled(choice.positive, keys, seen);
-        this.#addFilled(choice.negative, keys, seen);
-      } else if (choice.kind === "dependent") this.#addFilled(choice.schema, keys, seen);
-      else for (const branch of choice.branches) this.#addFilled(branch, keys, seen);
+      for (const branch of branchesOf(choice)) {
+        if (choice.kind !== "if" || branch !== choice.condition) this.#addFilled(branch, keys, seen);
+      }
     }
   }
 
-  /** Takes demands away that filling meets. Tells whether there were any. */
+  /** Removes requirements that filling satisfies. Returns whether there were any. */
   #relax(copy: SchemaObject, schema: SchemaObject, filled: ReadonlySet<string>): boolean {
     let relaxed = false;
     const without = (keys: unknown): unknown => {
@@ -101,7 +101,7 @@ class Viewer {
     if (Array.isArray(copy["required"]) && copy["required"].length === 0 && relaxed) delete copy["required"];
     for (const keyword of ["dependentRequired", "dependencies"]) {
       const held = copy[keyword];
-      if (!isRecord(held)) continue;
+      if (!isObject(held)) continue;
       copy[keyword] = Object.fromEntries(Object.entries(held).map(([key, keys]) => [key, without(keys)]));
     }
     const { minProperties } = schema;
@@ -122,22 +122,18 @@ class Viewer {
     return relaxed;
   }
 
-  /** Whether a condition looks at a property that is filled. */
+  /** Whether a condition reads a property that is filled. */
   #reads(condition: unknown, filled: ReadonlySet<string>): boolean {
-    if (!isRecord(condition)) return false;
+    if (!isObject(condition)) return false;
     const { declared } = this.#planner.planFor([condition]).object;
     for (const key of declared.keys()) if (filled.has(key)) return true;
     return false;
   }
 
-  /** Puts alternatives in the place of a keyword: once they are wider, more than one of them may take a value. */
+  /** Replaces a keyword by alternatives: once these accept more, several of them may accept a value. */
   #addChoice(copy: SchemaObject, keyword: string, branches: unknown): void {
     delete copy[keyword];
     if (copy["anyOf"] === undefined) copy["anyOf"] = branches;
     else copy["allOf"] = [...(Array.isArray(copy["allOf"]) ? copy["allOf"] : []), { anyOf: branches }];
   }
-}
-
-function hasDefault({ facets }: Plan): boolean {
-  return facets.some((facet) => Object.hasOwn(facet, "default") && facet["default"] !== undefined);
 }

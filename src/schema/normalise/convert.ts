@@ -1,22 +1,28 @@
-import { isUnsafe } from "../../internal/exact-json.ts";
+import type { TSchema } from "typebox";
+import { hasLost, holdsInexact, inexactNumbersIn, isUnsafe } from "../../internal/exact-json.ts";
+import { isObject } from "../../internal/objects.ts";
+import { DriftLog } from "./drift-log.ts";
+import type { Normalised } from "./normaliser.ts";
+import { mapParts } from "./parts.ts";
+import { type Plan, Planner } from "./plan.ts";
 
-/** Type names that a value can be converted to, in the order in which they are tried. */
+/** Types that a value can be converted to, in the order of the attempts. */
 const targets = ["integer", "number", "boolean", "string"] as const;
 
 /**
- * Converts a scalar to one of the wanted types when nothing is lost: numeric text to a number, `"true"` and `"false"`
- * to a boolean, a number or a boolean to text. An integer beyond 2^53 has lost digits already and is never converted.
- * `undefined` when that is not possible or does not `fit`.
+ * Converts a scalar to one of the allowed types if nothing is lost: a numeric string to a number, `"true"` and `"false"`
+ * to a boolean, a number or a boolean to a string. An integer beyond 2^53 has lost digits already and is never
+ * converted. Returns `undefined` if no conversion is valid.
  */
 export function convertScalar(
   value: unknown,
-  wanted: ReadonlySet<string>,
-  fits: (value: unknown) => boolean,
+  allowed: ReadonlySet<string>,
+  isValid: (value: unknown) => boolean,
 ): string | number | boolean | undefined {
   for (const target of targets) {
-    if (!wanted.has(target)) continue;
+    if (!allowed.has(target)) continue;
     const converted = convertTo(target, value);
-    if (converted !== undefined && fits(converted)) return converted;
+    if (converted !== undefined && isValid(converted)) return converted;
   }
   return undefined;
 }
@@ -34,13 +40,13 @@ function convertTo(target: (typeof targets)[number], value: unknown): string | n
   }
 }
 
-// No leading zeros, signs or blanks that would be lost: "007" and "+49" are identifiers rather than numbers.
+// Excludes leading zeros, plus signs and blanks, which would be lost: "007" and "+49" are identifiers, not numbers.
 const decimal = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
-// No finite double needs more text than this; a longer one would only cost time.
-const longestNumber = 400;
+// No finite double needs a longer string.
+const maxNumberLength = 400;
 
 function parseNumber(text: string): number | undefined {
-  if (text.length > longestNumber) return undefined;
+  if (text.length > maxNumberLength) return undefined;
   const number = Number(text);
   if (!Number.isFinite(number)) return undefined;
   const written = String(number);
@@ -49,7 +55,7 @@ function parseNumber(text: string): number | undefined {
   return digits !== undefined && digits === toDigits(written) ? number : undefined;
 }
 
-/** The number as sign, significant digits and exponent; the same for two spellings of one number. */
+/** Returns sign, significant digits and exponent of a number, the same for all spellings of one number. */
 function toDigits(text: string): string | undefined {
   const match = decimal.exec(text);
   if (match === null) return undefined;
@@ -60,4 +66,61 @@ function toDigits(text: string): string | undefined {
   const significant = digits.replace(/0+$/, "");
   const scale = Number(exponent) - fraction.length + (digits.length - significant.length);
   return `${sign}${significant}e${scale}`;
+}
+
+const flatPlans = new WeakMap<object, Plan>();
+
+/**
+ * Replaces numbers that a double cannot hold by their digits where the schema accepts a string. Other numbers that lost
+ * digits stay and are a `mismatch`. `digits` are those of the data itself, if it is such a number.
+ */
+export function restoreDigits(schema: TSchema, data: unknown, digits?: string): Normalised {
+  const plan = flatPlanOf(schema);
+  const log = new DriftLog();
+  const restored =
+    typeof data === "number" && digits !== undefined
+      ? restoreNumber(plan, data, digits, log)
+      : restoreParts(plan, data, log);
+  return { data: restored, ...log.report() };
+}
+
+function flatPlanOf(schema: TSchema): Plan {
+  let plan = isObject(schema) ? flatPlans.get(schema) : undefined;
+  if (plan === undefined) {
+    plan = new Planner(schema, true).root;
+    if (isObject(schema)) flatPlans.set(schema, plan);
+  }
+  return plan;
+}
+
+function restoreParts(plan: Plan | undefined, value: unknown, log: DriftLog): unknown {
+  if (plan === undefined || !holdsInexact(value)) return value;
+  const digits = inexactNumbersIn(value);
+  return mapParts(value, (part, key) => {
+    const child = typeof key === "number" ? plan.array.planAt(key) : plan.object.childOf(key);
+    const name = String(key);
+    log.path.push(key);
+    const restored =
+      typeof part === "number" && digits?.has(name)
+        ? restoreNumber(child, part, digits.get(name), log)
+        : restoreParts(child, part, log);
+    log.path.pop();
+    return restored;
+  });
+}
+
+/** Leaves a number of an unknown property without a report, because it is stripped later. */
+function restoreNumber(plan: Plan | undefined, number: number, digits: string | undefined, log: DriftLog): unknown {
+  if (plan === undefined) return number;
+  const { document } = plan.planner;
+  if (digits !== undefined && acceptsString(plan) && document.hasSelfContainedParts && plan.isValid(digits)) {
+    log.change("converted", "number to string");
+    return digits;
+  }
+  if (hasLost(number, digits)) log.mismatch("has more digits than a number can hold");
+  return number;
+}
+
+function acceptsString({ schemas }: Plan): boolean {
+  return schemas.some(({ type }) => type === "string" || (Array.isArray(type) && type.includes("string")));
 }

@@ -1,23 +1,25 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { truncate } from "../../internal/text.ts";
 import type { Drift, DriftKind } from "../../operation/index.ts";
 
-/** A point that a {@link DriftLog} can be taken back to. */
+/** A state that a {@link DriftLog} can be restored to. */
 export interface DriftMark {
   changes: number;
   mismatches: number;
 }
 
-const limit = 20;
-// Keys come from outside; without a bound twenty of them could be larger than the data.
-const longestPath = 500;
+const maxEntries = 20;
+// Keys are foreign; without a limit the report could be larger than the data.
+const maxPathLength = 500;
 
 interface Entry {
   order: number;
   drift: Drift;
 }
 
-/** Collects what normalising does. Keeps the first 20 entries and counts the rest. */
+/** Records what normalising does. Keeps the first 20 entries and counts the others. */
 export class DriftLog {
-  /** Keys and indexes on the way to the value that is looked at. */
+  /** Keys and indexes that lead to the current value. */
   readonly path: Array<string | number> = [];
   readonly #changes: Entry[] = [];
   readonly #mismatches: Entry[] = [];
@@ -25,14 +27,14 @@ export class DriftLog {
   #changeCount = 0;
   #mismatchCount = 0;
 
-  /** Notes a change at the current path, or at `key` below it. */
+  /** Records a change at the current path, or at `key` below it. */
   change(kind: Exclude<DriftKind, "mismatch">, message: string, key?: string | number): void {
-    if (this.#changeCount++ < limit) this.#changes.push(this.#entry(kind, message, key));
+    if (this.#changeCount++ < maxEntries) this.#changes.push(this.#entry(kind, message, key));
   }
 
-  /** Notes that the value at the current path, or at `key` below it, does not fit and stays. */
+  /** Records that the value at the current path, or at `key` below it, is invalid and stays. */
   mismatch(message: string, key?: string | number): void {
-    if (this.#mismatchCount++ < limit) this.#mismatches.push(this.#entry("mismatch", message, key));
+    if (this.#mismatchCount++ < maxEntries) this.#mismatches.push(this.#entry("mismatch", message, key));
   }
 
   mark(): DriftMark {
@@ -43,26 +45,26 @@ export class DriftLog {
     return this.#mismatchCount > mark.mismatches;
   }
 
-  /** Forgets everything noted since the mark. */
+  /** Forgets everything recorded since the mark. */
   restore(mark: DriftMark): void {
     this.#changeCount = mark.changes;
-    this.#changes.length = Math.min(mark.changes, limit);
+    this.#changes.length = Math.min(mark.changes, maxEntries);
     this.forgetMismatches(mark);
   }
 
-  /** Forgets the mismatches since the mark, because the values are looked at once more. */
+  /** Forgets the mismatches since the mark, because the values are normalised once more. */
   forgetMismatches(mark: DriftMark): void {
     this.#mismatchCount = mark.mismatches;
-    this.#mismatches.length = Math.min(mark.mismatches, limit);
+    this.#mismatches.length = Math.min(mark.mismatches, maxEntries);
   }
 
-  /** What goes into the answer's meta: nothing, up to 20 entries, or 20 entries and how many there were. */
+  /** Returns the fields of the envelope's meta: none, up to 20 entries, or 20 entries and the total. */
   report(): { drift?: Drift[]; driftTotal?: number } {
     const driftTotal = this.#changeCount + this.#mismatchCount;
     if (driftTotal === 0) return {};
     const entries = [...this.#changes, ...this.#mismatches].sort((a, b) => a.order - b.order);
-    const drift = entries.slice(0, limit).map((entry) => entry.drift);
-    return driftTotal > limit ? { drift, driftTotal } : { drift };
+    const drift = entries.slice(0, maxEntries).map((entry) => entry.drift);
+    return driftTotal > maxEntries ? { drift, driftTotal } : { drift };
   }
 
   #entry(kind: DriftKind, message: string, key: string | number | undefined): Entry {
@@ -70,13 +72,7 @@ export class DriftLog {
   }
 
   #pointer(key: string | number | undefined): string {
-    let pointer = "";
-    for (const part of this.path) pointer += `/${escapeKey(part)}`;
-    if (key !== undefined) pointer += `/${escapeKey(key)}`;
-    return pointer.length > longestPath ? `${pointer.slice(0, longestPath)}…` : pointer;
+    const path = extendPointer("", ...this.path);
+    return truncate(key === undefined ? path : extendPointer(path, key), maxPathLength);
   }
-}
-
-function escapeKey(key: string | number): string | number {
-  return typeof key === "string" && /[~/]/.test(key) ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }

@@ -3,44 +3,41 @@ import type { Drift } from "../../operation/index.ts";
 import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { type CompiledSchema, compileSchema } from "../compile.ts";
 import { TooManySteps, withinBound } from "../step-meter.ts";
+import { createInstanceReader } from "./class-instances.ts";
 import { DriftLog } from "./drift-log.ts";
-import { createRootCheck } from "./known-keys.ts";
-import { createPlainCheck, isPlainAtRoot } from "./plain-check.ts";
-import { createPlainForm } from "./plain-form.ts";
 import { Planner } from "./plan.ts";
-import { RestlessError, Walker } from "./walk.ts";
+import { createRootCheck, looksClassless } from "./unchanged-check.ts";
+import { NoFixpointError, Walker } from "./walk.ts";
 
-/** Data after normalising, and how it differed from its schema. */
+/** Normalised data, and how the original differed from its schema. */
 export interface Normalised {
-  /** The value itself when nothing had to change, else a copy that shares every unchanged part with it. */
+  /** The value itself if nothing had to change, else a copy that shares every unchanged part with it. */
   data: unknown;
-  /** At most 20 entries; absent when there was no difference. */
+  /** At most 20 entries; absent without a difference. */
   drift?: Drift[];
-  /** How many differences there were; present when `drift` was cut. */
+  /** The number of differences; present if `drift` was cut. */
   driftTotal?: number;
 }
 
-/** Brings data into the shape of a schema without ever losing, swapping or silently inventing a value. */
+/** Brings data into the shape of a schema without losing, swapping or silently inventing a value. */
 export interface Normaliser {
-  /** Quickly tells data that fits and needs no change. `false` means "look closer". */
-  clean(value: unknown): boolean;
   /**
-   * The two halves of {@link clean} for a value that has passed `isPlainAtRoot`: whether data fits, and whether data that
-   * fits needs no change. They throw for data that is nested too deeply or takes too many steps.
+   * Whether data is valid and needs no change. `false` means "perhaps". Throws for data that is nested too deeply or
+   * needs too many steps. Compiled on the first read of the property.
    */
-  readonly unguarded: { fits: CheckFunction; isTidy: CheckFunction };
-  /** Strips, fills and converts what can be put right, and reports what was done and what stayed wrong. */
+  readonly quickCheck: CheckFunction;
+  /** Strips, fills and converts what can be repaired, and reports these changes and what stayed invalid. */
   normalise(value: unknown): Normalised;
-  /** Reports what `normalise` would do and leaves the data as it came, with instances of classes as plain objects. */
+  /** Reports what `normalise` would do and returns the data unchanged, but with class instances as objects. */
   inspect(value: unknown): Normalised;
 }
 
-/** How often normalising looks at each part of a value: to check it, to select what applies, and after changes. */
-const looks = 4;
+/** How often normalising checks each part of a value: before it, to select branches, and after changes. */
+const checksPerPart = 4;
 
 const normalisers = new WeakMap<object, Normaliser>();
 
-/** The normaliser of a schema. Nothing is compiled before its first use, and each schema has only one. */
+/** Returns the normaliser of a schema, always the same one. Nothing is compiled before its first use. */
 export function createNormaliser(schema: TSchema): Normaliser {
   if (typeof schema !== "object" || schema === null) return new SchemaNormaliser(schema);
   let normaliser = normalisers.get(schema);
@@ -55,72 +52,68 @@ class SchemaNormaliser implements Normaliser {
   readonly #schema: TSchema;
   readonly #compiled: CompiledSchema;
   #planner: Planner | undefined;
-  /** Whether a value that fits also needs no change. */
-  #known: CheckFunction | undefined;
+  /** Whether valid data that passes `looksClassless` stays as it is. Absent if all of it does. */
+  #isUnchanged: CheckFunction | undefined;
 
   constructor(schema: TSchema) {
     this.#schema = schema;
     this.#compiled = compileSchema(schema);
   }
 
-  get unguarded(): { fits: CheckFunction; isTidy: CheckFunction } {
-    return { fits: this.#compiled.unguarded, isTidy: this.#known ?? this.#prepare() };
-  }
-
-  clean(value: unknown): boolean {
-    const known = this.#known ?? this.#prepare();
-    try {
-      return isPlainAtRoot(value) && this.#compiled.check(value) && known(value);
-    } catch (error) {
-      if (isStackOverflow(error)) return false;
-      throw error;
-    }
+  get quickCheck(): CheckFunction {
+    const { root } = this.#prepare();
+    const isValid = this.#compiled.throwingCheck;
+    const isUnchanged = this.#isUnchanged;
+    if (isUnchanged !== undefined) return (value) => looksClassless(value) && isValid(value) && isUnchanged(value);
+    return root.flat.describesObject ? (value) => looksClassless(value) && isValid(value) : isValid;
   }
 
   normalise(given: unknown): Normalised {
-    const value = createPlainForm(this.#schema).readOutput(given);
+    const value = createInstanceReader(this.#schema).readOutput(given);
     try {
-      return withinBound(value, looks, (it) => this.#normalise(it));
+      return withinBound(value, checksPerPart, (it) => this.#normalise(it));
     } catch (error) {
-      if (error instanceof RestlessError || error instanceof TooManySteps) {
-        return leave(value, "cannot be normalised in a bounded time");
+      if (error instanceof NoFixpointError || error instanceof TooManySteps) {
+        return unchanged(value, "cannot be normalised in a bounded time");
       }
-      // Data, or a cycle in it, deeper than a schema that refers to itself can follow.
-      if (isStackOverflow(error)) return leave(value, "nested too deeply to be checked");
+      // Data, or a cycle in it, that is deeper than a recursive schema can follow.
+      if (isStackOverflow(error)) return unchanged(value, "nested too deeply to be checked");
       throw error;
     }
   }
 
   inspect(value: unknown): Normalised {
-    const data = createPlainForm(this.#schema).readOutput(value);
+    const data = createInstanceReader(this.#schema).readOutput(value);
     return { ...this.normalise(data), data };
   }
 
   #normalise(value: unknown): Normalised {
-    const known = this.#known ?? this.#prepare();
-    const planner = this.#planner!;
-    const compiled = this.#compiled;
-    const valid = compiled.check(value);
-    if (valid && isPlainAtRoot(value) && known(value)) return { data: value };
+    const { root, document } = this.#prepare();
+    const valid = this.#compiled.check(value);
+    if (valid && looksClassless(value) && (this.#isUnchanged?.(value) ?? true)) return { data: value };
     const log = new DriftLog();
     const start = log.mark();
-    const data = planner.checks.separable ? new Walker(log).walk(planner.root, value, valid) : value;
-    // Tidying keeps what fits fitting; the walker takes back what would not. Repairing may not have been enough.
-    const fits = valid || (data !== value && compiled.check(data));
-    if (!fits && !log.hasMismatchSince(start)) log.mismatch("does not fit the schema");
+    const data = document.hasSelfContainedParts ? new Walker(log).walk(root, value, valid) : value;
+    // The walker keeps valid data valid. Repairs of invalid data may not have been enough.
+    const isValid = valid || (data !== value && this.#compiled.check(data));
+    if (!isValid && !log.hasMismatchSince(start)) log.mismatch("does not match the schema");
     return { data, ...log.report() };
   }
 
-  #prepare(): CheckFunction {
-    this.#planner = new Planner(this.#schema);
-    const { root, checks } = this.#planner;
-    const known = checks.separable ? createRootCheck(root) : createPlainCheck(root.flat);
-    // Only what refers to itself or to the same place again and again can take long.
-    this.#known = checks.hasReferences ? (value) => withinBound(value, looks, known) : known;
-    return this.#known;
+  #prepare(): Planner {
+    if (this.#planner === undefined) {
+      const planner = new Planner(this.#schema);
+      const { root, document } = planner;
+      const check = createRootCheck(document.hasSelfContainedParts ? root : root.flat);
+      // Only a schema with references can need many steps.
+      const isBounded = check === undefined || !document.hasReferences;
+      this.#isUnchanged = isBounded ? check : (value) => withinBound(value, checksPerPart, check);
+      this.#planner = planner;
+    }
+    return this.#planner;
   }
 }
 
-function leave(data: unknown, message: string): Normalised {
+function unchanged(data: unknown, message: string): Normalised {
   return { data, drift: [{ path: "", kind: "mismatch", message }] };
 }

@@ -1,68 +1,67 @@
 import type { TSchema } from "typebox";
-import { forEachSubschema, isRecord, type SchemaObject } from "../keywords.ts";
-import { ArrayShape } from "./array-shape.ts";
-import { type Choice, collectFacets, collectTypes, type Facets } from "./facets.ts";
-import { hasShape, ObjectShape } from "./object-shape.ts";
-import { type Schema, SchemaChecks } from "./schema-checks.ts";
-import { isFreeForm, selectBranches, takeSingleBranch } from "./select.ts";
+import type { SchemaObject } from "../keywords.ts";
+import {
+  type ApplicableSchemas,
+  type Choice,
+  collectApplicable,
+  collectTypes,
+  findSingleBranch,
+  selectBranches,
+} from "./choices.ts";
+import { type Schema, SchemaDocument } from "./schema-document.ts";
+import { ArrayShape, canStrip, hasShape, ObjectShape } from "./shapes.ts";
 
-// Keywords that a change inside an object or array can turn from kept to broken, or that no part alone can judge.
-const wholeKeywords = new Set(
-  (
-    "enum const not minProperties maxProperties propertyNames dependentRequired dependencies minItems maxItems " +
-    "uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties ~refine ~guard"
-  ).split(" "),
-);
+// Assertions that a change inside an object or array can break, or that no part alone can decide.
+const wholeKeywords = (
+  "enum const not minProperties maxProperties propertyNames dependentRequired dependencies minItems maxItems " +
+  "uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties ~refine ~guard"
+).split(" ");
 
-const scalarKeywords = new Set(
-  (
-    "enum const not minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf " +
-    "~refine ~guard"
-  ).split(" "),
-);
+const scalarKeywords = (
+  "enum const not minLength maxLength pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf " +
+  "~refine ~guard"
+).split(" ");
 
-/** A default or an empty value that may be filled in, already normalised itself. */
-export interface Filling {
-  value: unknown;
-}
-
-/** What is known about all values at one place of a document: every schema that applies there at once. */
+/** All schemas that apply to the values at one place of a document, and what follows from them. */
 export class Plan {
   readonly planner: Planner;
-  readonly facets: readonly SchemaObject[];
+  readonly schemas: readonly SchemaObject[];
   readonly choices: readonly Choice[];
   readonly never: boolean;
-  /** What a value may be, as far as the facets say. */
+  /** The types that the schemas allow; `undefined` for all types. */
   readonly types: ReadonlySet<string> | undefined;
-  /** Whether a change must be verified against the whole schema. */
-  readonly guarded: boolean;
-  /** Whether an alternative without any shape was selected, so that no property is unknown. */
-  readonly freeForm: boolean;
-  /** The plan with the choices that were decided to come here; absent when none was. */
+  /** Whether a change must be checked against the whole schema. */
+  readonly needsWholeCheck: boolean;
+  /** Whether a selected alternative accepts objects of any shape, so that no property is unknown. */
+  readonly isFreeForm: boolean;
+  /** The plan whose choices were decided to select this one; absent for a plan that was not selected. */
   readonly previous: Plan | undefined;
-  /** Computed by the walker on first need; `null` while that goes on. */
-  default: Filling | undefined | null;
-  defaultReady = false;
 
   readonly #sources: readonly Schema[];
   readonly #origin: Plan | undefined;
-  readonly #constrained: boolean;
+  readonly #isConstrained: boolean;
   readonly #selected = new Map<string, Plan>();
   readonly #byBranch: Plan[] = [];
   #objectShape: ObjectShape | undefined;
   #arrayShape: ArrayShape | undefined;
-  #hasWork: boolean | undefined;
+  #canChange: boolean | undefined;
   #flat: Plan | undefined;
 
-  constructor(planner: Planner, sources: readonly Schema[], parts: Facets, previous?: Plan, freeForm = false) {
+  constructor(
+    planner: Planner,
+    sources: readonly Schema[],
+    { schemas, choices, never }: ApplicableSchemas,
+    previous?: Plan,
+    isFreeForm = false,
+  ) {
     this.planner = planner;
-    this.facets = parts.facets;
-    this.choices = parts.choices;
-    this.never = parts.never;
-    this.freeForm = freeForm;
-    this.types = collectTypes(parts.facets);
-    this.guarded = parts.choices.length > 0 || hasKeyword(parts.facets, wholeKeywords);
-    this.#constrained = this.never || parts.choices.length > 0 || hasKeyword(parts.facets, scalarKeywords);
+    this.schemas = schemas;
+    this.choices = choices;
+    this.never = never;
+    this.isFreeForm = isFreeForm;
+    this.types = collectTypes(schemas);
+    this.needsWholeCheck = choices.length > 0 || usesKeyword(schemas, wholeKeywords);
+    this.#isConstrained = never || choices.length > 0 || usesKeyword(schemas, scalarKeywords);
     this.#sources = sources;
     this.previous = previous;
     this.#origin = previous === undefined ? undefined : (previous.#origin ?? previous);
@@ -78,38 +77,50 @@ export class Plan {
     return this.#arrayShape;
   }
 
-  /** Whether there can be anything to do about a value that fits. */
-  get hasWork(): boolean {
-    this.#hasWork ??= this.#sources.some((schema) => this.planner.hasWork(schema));
-    return this.#hasWork;
+  /** Whether normalising can strip or fill something in a valid value. */
+  get canChange(): boolean {
+    this.#canChange ??= this.#sources.some((schema) => this.planner.canChange(schema));
+    return this.#canChange;
   }
 
-  /** Whether the facets describe an object, so that an instance of a class is read as one. */
+  /** Whether the schemas describe an object, so that a class instance is read as one. */
   get describesObject(): boolean {
-    return this.facets.some(describesObject);
+    return this.schemas.some(describesObject);
   }
 
-  /** Whether an object is described here, or anywhere below. */
+  /** Whether an object is described here or anywhere below. */
   get describesObjects(): boolean {
     return this.#sources.some((schema) => this.planner.describesObjects(schema));
   }
 
-  /** The same place without choices: what any of their branches says counts. */
+  /** The plan of the same place without choices: all branches apply. */
   get flat(): Plan {
     this.#flat ??= this.planner.flat.planFor(this.#sources);
     return this.#flat;
   }
 
-  /** Whether the value fits everything that applies here. */
-  fits(value: unknown): boolean {
-    if (this.#origin !== undefined) return this.#origin.fits(value);
-    for (const source of this.#sources) if (!this.planner.checks.of(source)(value)) return false;
+  /** Whether a default is declared here. */
+  get hasDefault(): boolean {
+    return this.declaredDefault !== undefined;
+  }
+
+  /** The default of the first schema that declares one. */
+  get declaredDefault(): unknown {
+    return this.schemas.find((schema) => Object.hasOwn(schema, "default") && schema["default"] !== undefined)?.[
+      "default"
+    ];
+  }
+
+  /** Whether all schemas that apply here accept the value. */
+  isValid(value: unknown): boolean {
+    if (this.#origin !== undefined) return this.#origin.isValid(value);
+    for (const source of this.#sources) if (!this.planner.document.checkOf(source)(value)) return false;
     return true;
   }
 
-  /** The same as `fits` for a value that is neither an object nor an array. */
-  fitsScalar(value: unknown): boolean {
-    if (this.#origin !== undefined || this.#constrained) return this.fits(value);
+  /** {@link isValid} for a value that is neither an object nor an array. */
+  isValidScalar(value: unknown): boolean {
+    if (this.#origin !== undefined || this.#isConstrained) return this.isValid(value);
     if (this.types === undefined) return true;
     switch (typeof value) {
       case "string":
@@ -121,19 +132,19 @@ export class Plan {
       case "boolean":
         return this.types.has("boolean");
       default:
-        return value === null ? this.types.has("null") : this.fits(value);
+        return value === null ? this.types.has("null") : this.isValid(value);
     }
   }
 
-  /** Whether a value of this kind can fit at all. */
+  /** Whether a value of this type can be valid at all. */
   admits(type: "object" | "array"): boolean {
     return !this.never && (this.types === undefined || this.types.has(type));
   }
 
-  /** The plan for what this value selects, without choices; `undefined` when no branch takes it. */
+  /** Returns the plan without choices that this value selects; `undefined` when no branch accepts it. */
   select(value: unknown, valid: boolean): Plan | undefined {
     if (this.choices.length === 0) return this;
-    const single = this.choices.length === 1 ? takeSingleBranch(this.choices[0]!, value, valid, this.planner) : -1;
+    const single = this.choices.length === 1 ? findSingleBranch(this.choices[0]!, value, valid, this.planner) : -1;
     if (single >= 0) return this.#planForBranch(single).select(value, valid);
     const selection = selectBranches(this.choices, value, valid, this.planner);
     if (selection === undefined) return undefined;
@@ -155,116 +166,90 @@ export class Plan {
     return plan;
   }
 
-  #planFor(schemas: readonly Schema[], alternatives: readonly Schema[]): Plan {
-    const more = collectFacets(schemas, this.planner.checks, this.facets);
-    const parts = { ...more, facets: [...this.facets, ...more.facets], never: this.never || more.never };
-    const freeForm =
-      this.freeForm ||
-      (!this.facets.some(hasShape) && alternatives.some((branch) => isFreeForm(branch, this.planner.checks)));
-    return new Plan(this.planner, [...this.#sources, ...schemas], parts, this, freeForm);
+  #planFor(selected: readonly Schema[], alternatives: readonly Schema[]): Plan {
+    const { document } = this.planner;
+    const more = collectApplicable(selected, document, { known: this.schemas });
+    const isFreeForm =
+      this.isFreeForm ||
+      (!this.schemas.some(hasShape) && alternatives.some((branch) => acceptsAnyShape(branch, document)));
+    const applicable = {
+      schemas: [...this.schemas, ...more.schemas],
+      choices: more.choices,
+      never: this.never || more.never,
+    };
+    return new Plan(this.planner, [...this.#sources, ...selected], applicable, this, isFreeForm);
   }
 }
 
-/** Makes and keeps the plans of one document. */
+/** Creates and keeps the plans of one document. */
 export class Planner {
-  readonly checks: SchemaChecks;
+  readonly document: SchemaDocument;
   readonly root: Plan;
+  /** Whether the plans have no choices, and all branches of a choice apply. */
+  readonly isFlat: boolean;
   readonly #plans = new Map<string, Plan>();
   readonly #numbers = new Map<Schema, number>();
-  readonly #work = new Map<Schema, boolean>();
-  readonly #objects = new Map<Schema, boolean>();
+  readonly #canChange = new Map<Schema, boolean>();
+  readonly #describesObjects = new Map<Schema, boolean>();
   readonly #types = new Map<Schema, ReadonlySet<string> | undefined>();
-  readonly #isFlat: boolean;
   #flat: Planner | undefined;
 
-  constructor(schema: TSchema | SchemaChecks, isFlat = false) {
-    this.checks = schema instanceof SchemaChecks ? schema : new SchemaChecks(schema);
-    this.#isFlat = isFlat;
-    this.root = this.planFor([this.checks.root]);
+  constructor(schema: TSchema | SchemaDocument, isFlat = false) {
+    this.document = schema instanceof SchemaDocument ? schema : new SchemaDocument(schema);
+    this.isFlat = isFlat;
+    this.root = this.planFor([this.document.root]);
   }
 
-  /** The plan for values that all of these schemas apply to. The same schemas give the same plan. */
+  /** Returns the plan for values that all of these schemas apply to, always the same one for the same schemas. */
   planFor(schemas: readonly Schema[]): Plan {
     const sources = [...new Set(schemas)];
     const key = sources.map((schema) => this.#numberOf(schema)).join();
     let plan = this.#plans.get(key);
     if (plan === undefined) {
-      plan = new Plan(this, sources, collectFacets(sources, this.checks, undefined, this.#isFlat));
+      plan = new Plan(this, sources, collectApplicable(sources, this.document, { isFlat: this.isFlat }));
       this.#plans.set(key, plan);
     }
     return plan;
   }
 
-  /** Plans of the same document in which every branch of a choice is a facet. */
+  /** The planner of the same document without choices. */
   get flat(): Planner {
-    if (this.#isFlat) return this;
-    this.#flat ??= new Planner(this.checks, true);
+    if (this.isFlat) return this;
+    this.#flat ??= new Planner(this.document, true);
     return this.#flat;
   }
 
   /** Whether this schema, or anything below it, describes an object. */
   describesObjects(schema: Schema): boolean {
-    let found = this.#objects.get(schema);
-    if (found === undefined) {
-      found = reaches(schema, this.checks, describesObject);
-      this.#objects.set(schema, found);
-    }
-    return found;
+    return memoise(this.#describesObjects, schema, () => this.document.reaches(schema, describesObject));
   }
 
-  /** Whether anything below this schema can strip or fill. */
-  hasWork(schema: Schema): boolean {
-    let work = this.#work.get(schema);
-    if (work === undefined) {
-      work = reaches(schema, this.checks, (part) => Object.hasOwn(part, "default") || canStrip(part));
-      this.#work.set(schema, work);
-    }
-    return work;
+  /** Whether this schema, or anything below it, can strip or fill. */
+  canChange(schema: Schema): boolean {
+    return memoise(this.#canChange, schema, () =>
+      this.document.reaches(schema, (part) => Object.hasOwn(part, "default") || canStrip(part)),
+    );
   }
 
-  /** The type names that a schema allows; `undefined` when it says nothing about types. */
+  /** Returns the type names that a schema allows; `undefined` when it does not restrict the type. */
   typesOf(schema: Schema): ReadonlySet<string> | undefined {
-    let types = this.#types.get(schema);
-    if (types === undefined && !this.#types.has(schema)) {
-      types = collectTypes(collectFacets([schema], this.checks).facets);
-      this.#types.set(schema, types);
-    }
-    return types;
+    const types = this.#types.get(schema);
+    if (types !== undefined || this.#types.has(schema)) return types;
+    return memoise(this.#types, schema, () => collectTypes(collectApplicable([schema], this.document).schemas));
   }
 
   #numberOf(schema: Schema): number {
-    let number = this.#numbers.get(schema);
-    if (number === undefined) {
-      number = this.#numbers.size;
-      this.#numbers.set(schema, number);
-    }
-    return number;
+    return memoise(this.#numbers, schema, () => this.#numbers.size);
   }
 }
 
-function hasKeyword(facets: readonly SchemaObject[], keywords: ReadonlySet<string>): boolean {
-  for (const facet of facets) for (const keyword of keywords) if (facet[keyword] !== undefined) return true;
-  return false;
+function memoise<K, V>(results: Map<K, V>, key: K, make: () => V): V {
+  if (!results.has(key)) results.set(key, make());
+  return results.get(key) as V;
 }
 
-// Applicators that describe no part of the value, or that only judge it.
-const notFollowed = new Set(["$defs", "definitions", "not", "contains", "propertyNames", "contentSchema"]);
-
-/** Whether normalising can come from this schema to one that the test holds for. */
-export function reaches(start: Schema, checks: SchemaChecks, test: (schema: SchemaObject) => boolean): boolean {
-  const seen = new Set<unknown>();
-  const pending: unknown[] = [start];
-  while (pending.length > 0) {
-    const schema = pending.pop();
-    if (!isRecord(schema) || seen.has(schema)) continue;
-    seen.add(schema);
-    if (test(schema)) return true;
-    pending.push(...checks.resolveAll(schema));
-    forEachSubschema(schema, (subschema, keyword) => {
-      if (!notFollowed.has(keyword)) pending.push(subschema);
-    });
-  }
-  return false;
+function usesKeyword(schemas: readonly SchemaObject[], keywords: readonly string[]): boolean {
+  return schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined));
 }
 
 const objectKeywords = "properties patternProperties additionalProperties unevaluatedProperties required".split(" ");
@@ -272,14 +257,15 @@ const objectKeywords = "properties patternProperties additionalProperties uneval
 function describesObject(schema: SchemaObject): boolean {
   const { type } = schema;
   if (type === "object" || (Array.isArray(type) && type.includes("object"))) return true;
-  return type === undefined && objectKeywords.some((keyword) => schema[keyword] !== undefined);
+  return type === undefined && usesKeyword([schema], objectKeywords);
 }
 
-function canStrip(schema: SchemaObject): boolean {
-  const keepsRest = isOpen(schema["additionalProperties"]) || isOpen(schema["unevaluatedProperties"]);
-  return hasShape(schema) && !keepsRest;
-}
+const constraints = "required not enum const minProperties maxProperties propertyNames dependentRequired".split(" ");
 
-function isOpen(rest: unknown): boolean {
-  return rest === true || isRecord(rest);
+/** Whether a branch accepts objects of any shape. A branch that only adds constraints to its surroundings does not. */
+function acceptsAnyShape(branch: Schema, document: SchemaDocument): boolean {
+  const { schemas, choices, never } = collectApplicable([branch], document);
+  if (never || choices.length > 0 || schemas.some(hasShape)) return false;
+  const types = collectTypes(schemas);
+  return types === undefined ? !usesKeyword(schemas, constraints) : types.has("object");
 }

@@ -1,25 +1,24 @@
 import { isWireValue, readJSONForm } from "../../internal/instances.ts";
+import { isDataObject, type JSONObject, setOwn } from "../../internal/objects.ts";
 import { convertScalar } from "./convert.ts";
 import { DriftLog } from "./drift-log.ts";
-import type { ObjectShape, WantedProperty } from "./object-shape.ts";
-import { cloneData, hasValue, isPlainObject, setOwn } from "./plain.ts";
-import type { Filling, Plan } from "./plan.ts";
+import { cloneData, type DefaultValue, DefaultValues, hasValue, mapItems } from "./parts.ts";
+import type { Plan } from "./plan.ts";
+import type { ExpectedProperty, ObjectShape } from "./shapes.ts";
 
-type Data = Record<string, unknown>;
+// A change can select other branches, which change more. A value that still changes after this many rounds never settles.
+const maxRounds = 8;
+// Nested values that never settle would multiply their rounds; this limits all of them together.
+const maxRepeatedRounds = 10_000;
 
-// A change can select other branches, which change more. What has not come to rest after this many rounds will not.
-const mostRounds = 8;
-// Values inside each other that never rest would multiply their rounds; this bounds all of them together.
-const mostRepeats = 10_000;
+/** Thrown by a {@link Walker} when every change leads to another one. The data can only stay as it is. */
+export class NoFixpointError extends Error {}
 
-/** Thrown by a {@link Walker} when changes keep calling for further changes. The data can only stay as it came. */
-export class RestlessError extends Error {}
-
-/** Normalises values by their plans. Copies on the first change and notes everything in its log. */
+/** Normalises values by their plans. Copies on the first change and records everything in its log. */
 export class Walker {
   readonly log: DriftLog;
   readonly #invents: boolean;
-  #repeats = 0;
+  #repeatedRounds = 0;
 
   /** @param invents - whether a missing required property gets the empty value of its type */
   constructor(log: DriftLog, invents = true) {
@@ -27,97 +26,96 @@ export class Walker {
     this.#invents = invents;
   }
 
-  /** Gives the value as the plan wants it. `valid` says that it is known to fit, so that it only needs tidying. */
+  /** Returns the normalised value. `valid` means that it is known to be valid and can only be stripped and filled. */
   walk(plan: Plan, value: unknown, valid: boolean): unknown {
-    if (valid && !plan.hasWork) return value;
+    if (valid && !plan.canChange) return value;
     if (typeof value !== "object" || value === null) return this.#walkScalar(plan, value, valid);
-    return plan.guarded ? this.#walkGuarded(plan, value, valid) : this.#walkParts(plan, value, valid);
+    return plan.needsWholeCheck ? this.#walkWhole(plan, value, valid) : this.#walkParts(plan, value, valid);
   }
 
   #walkScalar(plan: Plan, value: unknown, valid: boolean): unknown {
-    if (valid || plan.fitsScalar(value)) return value;
+    if (valid || plan.isValidScalar(value)) return value;
     const selected = plan.select(value, false);
-    const fits = (candidate: unknown) => plan.fits(candidate);
-    const converted = selected?.types && convertScalar(value, selected.types, fits);
+    const converted = selected?.types && convertScalar(value, selected.types, (candidate) => plan.isValid(candidate));
     if (converted === undefined) {
-      this.log.mismatch(selected === undefined ? "fits no alternative" : describeExpected(selected));
+      this.log.mismatch(selected === undefined ? noAlternative : describeExpected(selected));
       return value;
     }
     this.log.change("converted", `${typeof value} to ${typeof converted}`);
     return converted;
   }
 
-  /** Repeats until nothing changes any more, and takes back what would make a good value a bad one. */
-  #walkGuarded(plan: Plan, value: object, valid: boolean): unknown {
-    const wasValid = valid || plan.fits(value);
-    if (wasValid && !plan.hasWork) return value;
+  /** Repeats until nothing changes, and reverts changes that would make a valid value invalid. */
+  #walkWhole(plan: Plan, value: object, valid: boolean): unknown {
+    const wasValid = valid || plan.isValid(value);
+    if (wasValid && !plan.canChange) return value;
     const mark = this.log.mark();
     let current: unknown = value;
     for (let round = 0; ; round++) {
-      if (round === mostRounds) return this.#takeBack(mark, value);
-      // The second round only confirms the first; what comes after is out of the ordinary.
-      if (round > 1 && ++this.#repeats > mostRepeats) throw new RestlessError();
+      if (round === maxRounds) return this.#revert(mark, value);
+      // The second round only confirms the first.
+      if (round > 1 && ++this.#repeatedRounds > maxRepeatedRounds) throw new NoFixpointError();
       this.log.forgetMismatches(mark);
-      const currentValid = wasValid && current === value;
-      let selected = plan.select(current, currentValid);
-      if (selected !== undefined && isPlainObject(current)) {
-        const converted = this.#convertForOthers(selected, current);
-        if (converted !== undefined) {
-          current = converted;
-          selected = plan.select(current, false);
-        }
+      let selected = plan.select(current, wasValid && current === value);
+      const converted = selected && isDataObject(current) && this.#convertForOthers(selected, current);
+      if (converted) {
+        current = converted;
+        selected = plan.select(current, false);
       }
       if (selected === undefined) {
-        this.log.mismatch("fits no alternative");
+        this.log.mismatch(noAlternative);
         break;
       }
       const next = this.#walkParts(selected, current as object, wasValid && current === value);
       if (next === current) break;
       current = next;
     }
-    if (current === value ? wasValid : plan.fits(current)) return current;
-    if (wasValid) return this.#takeBack(mark, value);
-    if (!this.log.hasMismatchSince(mark)) this.log.mismatch("does not fit the schema");
+    if (current === value ? wasValid : plan.isValid(current)) return current;
+    if (wasValid) return this.#revert(mark, value);
+    if (!this.log.hasMismatchSince(mark)) this.log.mismatch(doesNotMatch);
     return current;
   }
 
   /**
-   * Converts properties that no passing alternative of an `anyOf` knows, when a failing one that declares them passes
-   * then, beside those that passed already. Without this they would be stripped before anyone looked at them.
+   * Converts properties that no passing alternative of an `anyOf` knows, if a failing one that declares them then passes
+   * beside those that passed already. Otherwise they would be stripped before they could be converted.
    */
-  #convertForOthers(selected: Plan, value: Data): Data | undefined {
+  #convertForOthers(selected: Plan, value: JSONObject): JSONObject | undefined {
     const unknown = Object.keys(value).filter((key) => selected.object.childOf(key) === undefined);
     if (unknown.length === 0) return undefined;
-    const { checks } = selected.planner;
+    const { document } = selected.planner;
     for (let plan = selected.previous; plan !== undefined; plan = plan.previous) {
       for (const choice of plan.choices) {
         if (choice.kind !== "anyOf") continue;
-        const passing = choice.branches.filter((branch) => checks.of(branch)(value));
+        const passing = choice.branches.filter((branch) => document.checkOf(branch)(value));
         for (const branch of passing.length === 0 ? [] : choice.branches) {
           if (passing.includes(branch)) continue;
-          const child = (key: string) => declaredChild(selected.planner.planFor([branch]), key);
-          const keys = unknown.filter((key) => child(key) !== undefined);
-          const attempt =
-            keys.length === 0 ? undefined : new Walker(new DriftLog(), false).#walkKeys(value, keys, child);
-          if (attempt === undefined || ![branch, ...passing].every((one) => checks.of(one)(attempt))) continue;
-          return this.#walkKeys(value, keys, child);
+          const { object } = selected.planner.planFor([branch]).flat;
+          const keys = unknown.filter((key) => object.declares(key));
+          if (keys.length === 0) continue;
+          const attempt = new Walker(new DriftLog(), false).#walkKeys(object, value, keys);
+          if (![branch, ...passing].every((one) => document.checkOf(one)(attempt))) continue;
+          return this.#walkKeys(object, value, keys);
         }
       }
     }
     return undefined;
   }
 
-  #walkKeys(value: Data, keys: readonly string[], child: (key: string) => Plan | undefined): Data {
+  #walkKeys(shape: ObjectShape, value: JSONObject, keys: readonly string[]): JSONObject {
     const copy = { ...value };
-    for (const key of keys) {
-      this.log.path.push(key);
-      setOwn(copy, key, this.walk(child(key)!, value[key], false));
-      this.log.path.pop();
-    }
+    for (const key of keys) setOwn(copy, key, this.#walkAt(key, shape.childOf(key)!, value[key], false));
     return copy;
   }
 
-  #takeBack(mark: ReturnType<DriftLog["mark"]>, value: unknown): unknown {
+  #walkAt(key: string | number, plan: Plan, value: unknown, valid: boolean): unknown {
+    this.log.path.push(key);
+    const walked = this.walk(plan, value, valid);
+    this.log.path.pop();
+    return walked;
+  }
+
+  #revert(mark: ReturnType<DriftLog["mark"]>, value: unknown): unknown {
     this.log.restore(mark);
     this.log.mismatch("cannot be normalised without breaking the schema");
     return value;
@@ -126,10 +124,10 @@ export class Walker {
   #walkParts(plan: Plan, value: object, valid: boolean): unknown {
     if (Array.isArray(value)) {
       if (valid || plan.admits("array")) return this.#walkArray(plan, value, valid);
-    } else if (!isPlainObject(value)) {
-      if (valid || plan.fits(value)) return value;
+    } else if (!isDataObject(value)) {
+      if (valid || plan.isValid(value)) return value;
       const form = isWireValue(value) ? undefined : readJSONForm(value);
-      if (form !== undefined && plan.fits(form[0])) {
+      if (form !== undefined && plan.isValid(form[0])) {
         this.log.change("converted", `object to ${typeof form[0]}`);
         return form[0];
       }
@@ -140,28 +138,13 @@ export class Walker {
     return value;
   }
 
-  #walkArray(plan: Plan, value: unknown[], valid: boolean): unknown[] {
-    const { array } = plan;
-    const { path } = this.log;
-    if (valid && array.prefix.length === 0 && !array.rest.hasWork) return value;
-    let copy: unknown[] | undefined;
-    for (let index = 0; index < value.length; index++) {
-      const before = value[index];
-      // A hole is no item; checks skip it too.
-      if (before === undefined && !(index in value)) continue;
-      path.push(index);
-      const after = this.walk(array.planAt(index), before, valid);
-      path.pop();
-      if (Object.is(after, before)) continue;
-      copy ??= value.slice();
-      copy[index] = after;
-    }
-    return copy ?? value;
+  #walkArray({ array }: Plan, value: unknown[], valid: boolean): unknown[] {
+    if (valid && array.prefix.length === 0 && !array.rest.canChange) return value;
+    return mapItems(value, (item, index) => this.#walkAt(index, array.planAt(index), item, valid));
   }
 
-  #walkObject(plan: Plan, value: Data, valid: boolean): unknown {
-    const shape = plan.object;
-    if (shape.shaped && isForeign(shape, value)) {
+  #walkObject({ object: shape }: Plan, value: JSONObject, valid: boolean): unknown {
+    if (shape.hasShape && hasOnlyUndeclared(shape, value)) {
       if (!valid || hasUnknown(shape, value)) this.log.mismatch("none of the declared properties");
       return value;
     }
@@ -169,22 +152,19 @@ export class Walker {
     return this.#addMissing(shape, value, copy, valid);
   }
 
-  #walkProperties(shape: ObjectShape, value: Data, valid: boolean): Data | undefined {
-    const { path } = this.log;
-    let copy: Data | undefined;
+  #walkProperties(shape: ObjectShape, value: JSONObject, valid: boolean): JSONObject | undefined {
+    let copy: JSONObject | undefined;
     let unknown: string[] | undefined;
     for (const key in value) {
       const plan = shape.childOf(key);
       const before = value[key];
-      if (plan === undefined || (before === undefined && !shape.declared.has(key) && !plan.fits(undefined))) {
+      if (plan === undefined || (before === undefined && !shape.declared.has(key) && !plan.isValid(undefined))) {
         if (!Object.hasOwn(value, key)) continue;
         unknown ??= [];
         unknown.push(key);
         this.log.change("stripped", "not in the schema", key);
-      } else if (before !== undefined && (!valid || plan.hasWork)) {
-        path.push(key);
-        const after = this.walk(plan, before, valid);
-        path.pop();
+      } else if (before !== undefined && (!valid || plan.canChange)) {
+        const after = this.#walkAt(key, plan, before, valid);
         if (Object.is(after, before)) continue;
         copy ??= { ...value };
         setOwn(copy, key, after);
@@ -193,98 +173,82 @@ export class Walker {
     return unknown === undefined ? copy : omit(copy ?? value, unknown);
   }
 
-  #addMissing(shape: ObjectShape, value: Data, copy: Data | undefined, valid: boolean): Data {
+  #addMissing(shape: ObjectShape, value: JSONObject, copy: JSONObject | undefined, valid: boolean): JSONObject {
     let result = copy;
-    for (const property of valid ? shape.fillable : shape.wanted) {
-      const { key, plan } = property;
-      if (hasValue(value, key, property.inherited)) continue;
-      const filling = this.#fill(property, value, valid);
-      if (filling === undefined) continue;
+    for (const property of valid ? shape.fillable : shape.expected) {
+      const { key, plan, isRequired, isInherited } = property;
+      if (hasValue(value, key, isInherited)) continue;
+      const declared = defaultOf(plan);
+      const missing = declared ?? (isRequired ? this.#inventFor(property, value, valid) : undefined);
+      if (missing === undefined) continue;
       result ??= { ...value };
-      setOwn(result, key, cloneData(filling.value));
-      if (filling === plan.default) this.log.change("filled", "default", key);
+      setOwn(result, key, cloneData(missing.value));
+      if (declared !== undefined) this.log.change("filled", "default", key);
       else this.log.change("invented", "missing, set to its empty value", key);
     }
     return result ?? value;
   }
 
-  #fill({ key, plan, required }: WantedProperty, value: Data, valid: boolean): Filling | undefined {
-    const filling = defaultOf(plan);
-    if (filling !== undefined || !required) return filling;
-    if (Object.hasOwn(value, key) && plan.fits(undefined)) return undefined;
+  #inventFor({ key, plan }: ExpectedProperty, value: JSONObject, valid: boolean): DefaultValue | undefined {
+    if (Object.hasOwn(value, key) && plan.isValid(undefined)) return undefined;
     const empty = valid || !this.#invents ? undefined : emptyOf(plan);
     if (empty === undefined) this.log.mismatch("required, missing", key);
     return empty;
   }
 }
 
-/**
- * The declared default, normalised, when it fits its own schema. One that would contain itself has no end and
- * counts as none.
- */
-export function defaultOf(plan: Plan): Filling | undefined {
-  if (plan.defaultReady) return plan.default ?? undefined;
-  if (plan.default === null) {
-    plan.default = undefined;
-    plan.defaultReady = true;
-    return undefined;
-  }
-  const facet = plan.facets.find((candidate) => Object.hasOwn(candidate, "default"));
-  plan.default = null;
-  const filling = facet && fillingOf(plan, facet["default"]);
-  if (!plan.defaultReady) plan.default = filling;
-  plan.defaultReady = true;
-  return plan.default ?? undefined;
+const noAlternative = "matches none of the alternatives";
+const doesNotMatch = "does not match the schema";
+
+const outputDefaults = new DefaultValues(normaliseDefault);
+
+/** Returns the declared default of output data, normalised, if it is valid. */
+export function defaultOf(plan: Plan): DefaultValue | undefined {
+  return outputDefaults.of(plan);
 }
 
-/** `null` where it is allowed, else the empty value of the type, when it fits. */
-function emptyOf(plan: Plan): Filling | undefined {
-  if (plan.fits(null)) return { value: null };
+function normaliseDefault(plan: Plan, value: unknown): DefaultValue | undefined {
+  return plan.isValid(value) ? { value: new Walker(new DriftLog()).walk(plan, value, true) } : undefined;
+}
+
+/** Returns `null` where it is allowed, else the empty value of the type if that is valid. */
+function emptyOf(plan: Plan): DefaultValue | undefined {
+  if (plan.isValid(null)) return { value: null };
   for (const type of plan.types ?? []) {
-    const create = emptyValues[type];
-    const filling = create && fillingOf(plan, create());
-    if (filling !== undefined) return filling;
+    const create = emptyValues.get(type);
+    const empty = create && normaliseDefault(plan, create());
+    if (empty !== undefined) return empty;
   }
   return undefined;
 }
 
-const emptyValues: Record<string, () => unknown> = Object.assign(Object.create(null), {
-  string: () => "",
-  integer: () => 0,
-  number: () => 0,
-  boolean: () => false,
-  array: () => [],
-  object: () => ({}),
-});
+const emptyValues = new Map<string, () => unknown>([
+  ["string", () => ""],
+  ["integer", () => 0],
+  ["number", () => 0],
+  ["boolean", () => false],
+  ["array", () => []],
+  ["object", () => ({})],
+]);
 
-function fillingOf(plan: Plan, value: unknown): Filling | undefined {
-  if (!plan.fits(value)) return undefined;
-  const normalised = new Walker(new DriftLog()).walk(plan, value, true);
-  return { value: normalised };
-}
-
-/** Whether the object has values and none of them is declared: then it is something else. */
-function isForeign(shape: ObjectShape, value: Data): boolean {
-  let empty = true;
+/** Whether the object has values and none of them is declared: then it is a different object. */
+function hasOnlyUndeclared(shape: ObjectShape, value: JSONObject): boolean {
+  let isEmpty = true;
   for (const key in value) {
     if (value[key] === undefined) continue;
     if (shape.declares(key)) return false;
-    if (Object.hasOwn(value, key)) empty = false;
+    if (Object.hasOwn(value, key)) isEmpty = false;
   }
-  return !empty;
+  return !isEmpty;
 }
 
-function declaredChild({ flat }: Plan, key: string): Plan | undefined {
-  return flat.object.declares(key) ? flat.object.childOf(key) : undefined;
-}
-
-function hasUnknown(shape: ObjectShape, value: Data): boolean {
+function hasUnknown(shape: ObjectShape, value: JSONObject): boolean {
   return Object.keys(value).some((key) => shape.childOf(key) === undefined);
 }
 
-/** A copy without some of the properties, which come in the order of the object. Symbols are not described and stay. */
-function omit(value: Data, unwanted: readonly string[]): Data {
-  const copy: Data = {};
+/** Copies an object without some properties, which are given in its order. Keeps symbols, which schemas ignore. */
+function omit(value: JSONObject, unwanted: readonly string[]): JSONObject {
+  const copy: JSONObject = {};
   let next = 0;
   for (const key in value) {
     if (key === unwanted[next]) next++;
@@ -298,6 +262,6 @@ function omit(value: Data, unwanted: readonly string[]): Data {
 
 function describeExpected({ types, never }: Plan): string {
   if (never) return "not allowed";
-  const names = [...(types ?? [])].filter((type) => type in emptyValues || type === "null");
-  return names.length > 0 ? `expected ${names.join(" or ")}` : "does not fit the schema";
+  const names = [...(types ?? [])].filter((type) => emptyValues.has(type) || type === "null");
+  return names.length > 0 ? `expected ${names.join(" or ")}` : doesNotMatch;
 }

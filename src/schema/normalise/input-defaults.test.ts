@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { createDefaultFiller } from "./default-filler.ts";
+import { createDefaultFiller } from "./input-defaults.ts";
 
 const fillerOf = (schema: unknown) => createDefaultFiller(schema as TSchema);
 const fill = (schema: unknown, value: unknown) => fillerOf(schema)!(value);
