@@ -7,7 +7,7 @@ const directory = fileURLToPath(new URL("operations", import.meta.url));
 const found = await scanOperations(directory, nodeFileSystem, {
   onReport: ({ imported, skipped }) => {
     console.log(imported);
-    for (const { where, reason } of skipped) console.log(`left out ${where}: ${reason}`);
+    for (const { where, reason } of skipped) console.log(`skipped ${where}: ${reason}`);
   },
 });
 
@@ -32,7 +32,7 @@ const inMemory: ScannerFS = {
     yield { name: "ping.js", isFile: true, isDirectory: false };
   },
   import: async (url) => {
-    console.log(`asked for ${url}`);
+    console.log(`loading ${url}`);
     return { default: { ...found[0], name: "ping" } };
   },
 };

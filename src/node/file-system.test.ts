@@ -23,7 +23,7 @@ async function makeDirectory(): Promise<string> {
 const moduleText = (name: string) => `export default { namespace: "test", name: "${name}", version: "1", type: "query",
   description: "", inputSchema: {}, outputSchema: {}, accessControl: { requiredScopes: [] } };`;
 
-test("a directory of TypeScript and JavaScript loads, and what is broken is reported", async () => {
+test("loads a directory of TypeScript and JavaScript, and reports invalid modules", async () => {
   let report: SourceReport | undefined;
 
   const operations = await scanOperations(fixtures, nodeFileSystem, {
@@ -42,12 +42,12 @@ test("a directory of TypeScript and JavaScript loads, and what is broken is repo
   expect(report).toEqual({
     imported: ["deep.down", "plain.spec", "several.first", "several.third", "task.create"],
     skipped: [
-      { where: "broken.js", reason: "cannot be imported: no database" },
+      { where: "broken.js", reason: "it cannot be imported: no database" },
       {
         where: "several.mjs[1]",
         reason: 'Invalid operation "several.second": /type must be "query", "mutation" or "subscription".',
       },
-      { where: "syntax.ts", reason: expect.stringMatching(/^cannot be imported: /) },
+      { where: "syntax.ts", reason: expect.stringMatching(/^it cannot be imported: /) },
     ],
     warnings: [],
   });
@@ -60,7 +60,7 @@ test("the handler of a TypeScript module runs", async () => {
   expect(create?.handler?.({ title: "write" }, undefined as never)).toEqual({ title: "write" });
 });
 
-test("symbolic links lead neither around in circles nor out of the directory", async () => {
+test("symbolic links are not followed", async () => {
   const directory = await makeDirectory();
   const outside = await makeDirectory();
   await writeFile(join(outside, "outside.mjs"), moduleText("outside"));
@@ -75,14 +75,14 @@ test("symbolic links lead neither around in circles nor out of the directory", a
   expect(operations.map(({ name }) => name)).toEqual(["inside"]);
 });
 
-test("a directory that is not there is an error that names it", async () => {
+test("a missing directory is an error that names it", async () => {
   await expect(scanOperations("no/such/directory", nodeFileSystem)).rejects.toMatchObject({
     code: "EXECUTION_ERROR",
     message: expect.stringMatching(/^Cannot scan "no\/such\/directory": ENOENT/),
   });
 });
 
-test("relative directories start where the process does", async () => {
+test("relative directories start at the working directory", async () => {
   const directory = await makeDirectory();
   await writeFile(join(directory, "a.mjs"), moduleText("a"));
   const fs = {
@@ -97,14 +97,14 @@ test("relative directories start where the process does", async () => {
   expect(nodeFileSystem.cwd()).toBe(process.cwd());
 });
 
-test("files are read as text", async () => {
+test("reads files as UTF-8", async () => {
   const directory = await makeDirectory();
   await writeFile(join(directory, "a.json"), '{"größe":1}');
 
   expect(await nodeFileSystem.readFile(join(directory, "a.json"))).toBe('{"größe":1}');
 });
 
-test("a module is loaded once, however often it is asked for", async () => {
+test("a module is loaded once", async () => {
   const url = pathToFileURL(join(fixtures, "plain.mts")).href;
 
   const [first, second] = [await nodeFileSystem.import(url), await nodeFileSystem.import(url)];

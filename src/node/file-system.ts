@@ -2,9 +2,9 @@ import { opendir, readFile } from "node:fs/promises";
 import type { ScannerFS } from "../from/modules/index.ts";
 import { loadModule } from "./load-module.ts";
 
-/** Reads text files and lists directories; what `scanOperations` and `FromOpenAPIFile` take as their file system. */
+/** The file system of Node, for `scanOperations` and `FromOpenAPIFile`. */
 export interface NodeFileSystem extends Required<ScannerFS> {
-  /** Reads a file as UTF-8 text. */
+  /** Reads a file as UTF-8. */
   readFile(path: string): Promise<string>;
 }
 

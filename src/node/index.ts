@@ -1,2 +1,1 @@
-export type { NodeFileSystem } from "./file-system.ts";
-export { nodeFileSystem } from "./file-system.ts";
+export { type NodeFileSystem, nodeFileSystem } from "./file-system.ts";

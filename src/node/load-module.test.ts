@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-/** Writes a file with a time of its own, so that each version differs from the one before. */
+/** Writes a file with a new time, so that each version differs from the previous one. */
 async function write(name: string, text: string): Promise<string> {
   const path = join(directory, name);
   await writeFile(path, text);
@@ -39,7 +39,7 @@ test.each(["module.mjs", "module.ts", "module.mts"])(
   },
 );
 
-test("a module is loaded anew when what it imports by a relative path has changed, at any depth", async () => {
+test("a module is loaded again when a relative import has changed, at any depth", async () => {
   await write("lib/deep.mjs", "export const value = 1;");
   await write("lib/near.mjs", 'export * from "./deep.mjs";');
   const url = await write("importing.mjs", 'import { value } from "./lib/near.mjs"; export default value;');
@@ -51,7 +51,7 @@ test("a module is loaded anew when what it imports by a relative path has change
   expect([first, second, await defaultOf(url)]).toEqual([1, 2, 3]);
 });
 
-test.each(["top.mjs", "top.mts"])("a changed %s that awaits at its top level is loaded anew", async (name) => {
+test.each(["top.mjs", "top.mts"])("a changed %s with a top-level await is loaded again", async (name) => {
   const values: unknown[] = [];
   for (const version of [1, 2, 3]) {
     values.push(await defaultOf(await write(name, `export default await Promise.resolve(${version});`)));
@@ -60,7 +60,7 @@ test.each(["top.mjs", "top.mts"])("a changed %s that awaits at its top level is 
   expect(values).toEqual([1, 2, 3]);
 });
 
-test("a module that could not be loaded is tried again, changed or not", async () => {
+test("a module that could not be loaded is loaded again, changed or not", async () => {
   const waiting = globalThis as { isReady?: boolean };
   const late = await write("late.mjs", 'if (!globalThis.isReady) throw new Error("not ready"); export default 1;');
   const broken = await write("broken.mjs", "export default {;");

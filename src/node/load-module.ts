@@ -1,43 +1,94 @@
 import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { importAnew, importModule } from "./import-module.ts";
+import type { Jiti } from "jiti";
 
 interface LoadedModule {
   module: Promise<unknown>;
-  failed: boolean;
-  /** Which version of the files was loaded. */
+  hasFailed: boolean;
+  /** See {@link versionOf}. */
   version: string;
 }
 
 const loaded = new Map<string, LoadedModule>();
 
 /**
- * Imports a module by its `file:` URL. The first time it is the one that the application gets, too. After that a module
- * whose file, or any file that it imports by a relative path, has changed is loaded anew: Node would give the old one
- * for as long as the process lives.
+ * Imports a module by its `file:` URL. The first import shares the module with the application. Later ones load it again
+ * if its file, or a file that it imports by a relative path, has changed: Node would return the old module for as long
+ * as the process lives.
  */
 export async function loadModule(url: string): Promise<unknown> {
   const version = await versionOf(url);
   const known = loaded.get(url);
-  if (known !== undefined && !known.failed && known.version === version) return known.module;
-  const module = known === undefined ? importModule(url) : importAnew(url);
-  const entry: LoadedModule = { module, failed: false, version };
+  if (known !== undefined && !known.hasFailed && known.version === version) return known.module;
+  const module = known === undefined ? importModule(url) : importAgain(url);
+  const entry: LoadedModule = { module, hasFailed: false, version };
   loaded.set(url, entry);
   module.catch(() => {
-    entry.failed = true;
+    entry.hasFailed = true;
   });
   return module;
 }
 
-// A module that imports more than this is watched in part only.
+let jiti: Promise<Jiti> | undefined;
+
+/**
+ * Imports a module by its `file:` URL. Node itself loads JavaScript, and TypeScript where it can, so that the application
+ * shares the module; other TypeScript is transpiled.
+ */
+export async function importModule(url: string, nodeRunsTypeScript = canRunTypeScript()): Promise<unknown> {
+  if (!isTypeScript(url)) return import(/* @vite-ignore */ url);
+  if (nodeRunsTypeScript) {
+    try {
+      return await import(/* @vite-ignore */ url);
+    } catch (error) {
+      // Node cannot strip enums and similar syntax. The module has not run yet.
+      if ((error as { code?: unknown } | null)?.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error;
+    }
+  }
+  jiti ??= loadJiti();
+  return (await jiti).import(url);
+}
+
+let reloads = 0;
+
+/**
+ * Imports a module and its relative imports again. Of a module with a top-level `await` only the file itself is loaded
+ * again: Node must load it, and Node keeps every module that it has loaded.
+ */
+async function importAgain(url: string): Promise<unknown> {
+  const uncached = await loadJiti(false);
+  try {
+    return uncached(fileURLToPath(url));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    reloads += 1;
+    return isTypeScript(url) ? uncached.import(url) : import(/* @vite-ignore */ `${url}?reload=${reloads}`);
+  }
+}
+
+function isTypeScript(url: string): boolean {
+  return /\.m?ts$/.test(new URL(url).pathname);
+}
+
+function canRunTypeScript(): boolean {
+  return Boolean((process.features as { typescript?: unknown }).typescript);
+}
+
+async function loadJiti(moduleCache = true): Promise<Jiti> {
+  const { createJiti } = await import("jiti");
+  // Without a cache on disk, which could be in a temporary directory that other users can write to.
+  return createJiti(import.meta.url, { fsCache: false, moduleCache });
+}
+
+/** Of a module with more imports, only this many files are checked for changes. */
 const maxFiles = 1_000;
 
-/** Says which version of a module there is: by the times and sizes of its file and of those that it imports. */
+/** Identifies the version of a module by the times and sizes of its file and of its relative imports. */
 async function versionOf(url: string): Promise<string> {
   const seen = new Set<string>([url]);
   let version = "";
   for (const file of seen) {
-    const state = await read(file);
+    const state = await readState(file);
     if (state === undefined) continue;
     version += `${file} ${state.changed} ${state.size}\n`;
     for (const specifier of relativeImports(state.text)) {
@@ -49,23 +100,23 @@ async function versionOf(url: string): Promise<string> {
   return version;
 }
 
-async function read(url: string): Promise<{ text: string; changed: number; size: number } | undefined> {
+async function readState(url: string): Promise<{ text: string; changed: number; size: number } | undefined> {
   try {
     const path = fileURLToPath(url);
     const { mtimeMs, size } = await stat(path);
     return { text: await readFile(path, "utf8"), changed: mtimeMs, size };
   } catch {
-    return undefined; // one of several candidates, or a module that is not there; importing it says so
+    return undefined; // one of several candidates, or a missing module, whose import fails
   }
 }
 
-/** The relative paths that are imported, in any syntax. One that is in a comment does no harm. */
+/** The relative imports of a module, in any syntax. One inside a comment does no harm. */
 function* relativeImports(text: string): Iterable<string> {
   for (const match of text.matchAll(/(?:\bfrom|\bimport|\brequire)\s*\(?\s*["'](\.{1,2}\/[^"'\n]*)["']/g))
     yield match[1]!;
 }
 
-/** The files that a path can mean: TypeScript is imported as `.js`, and with translation also without an ending. */
+/** The files that a path can refer to: TypeScript is imported as `.js`, and when transpiled also without an extension. */
 function candidates(url: string): string[] {
   if (/\.m?js$/.test(url)) return [url, url.replace(/js$/, "ts")];
   return /\.[a-z]+$/.test(url) ? [url] : [url, `${url}.ts`, `${url}.js`, `${url}/index.ts`, `${url}/index.js`];

@@ -1,22 +1,38 @@
 import { quote } from "../../internal/text.ts";
 import { toFileURL } from "../../internal/urls.ts";
 import { CallError, mapError } from "../../operation/index.ts";
-import type { ScannerEntry, ScannerFS } from "./scanner-fs.ts";
 
-/** A module that may hold operations. */
+/** One entry of a directory. */
+export interface ScannerEntry {
+  name: string;
+  isFile: boolean;
+  isDirectory: boolean;
+}
+
+/** The file system that `scanOperations` reads. `@alkdev/operations/node` exports `nodeFileSystem`. */
+export interface ScannerFS {
+  /** Lists a directory. An entry that is neither a file nor a directory, such as a symbolic link, is ignored. */
+  readdir(path: string): AsyncIterable<ScannerEntry>;
+  /** The directory that relative paths start from. */
+  cwd(): string;
+  /** Loads a module by its `file:` URL and returns its exports. @default the runtime's own `import()` */
+  import?(url: string): Promise<unknown>;
+}
+
+/** A module that may export operations. */
 export interface ModuleFile {
-  /** Below the scanned directory, with `/` between names. */
+  /** Relative to the scanned directory, with `/` as separator. */
   path: string;
   url: string;
 }
 
-// A file system that follows symbolic links can be endless in depth and in number.
+// A file system that follows symbolic links can be infinitely deep and large.
 const maxDepth = 32;
 const maxDirectories = 10_000;
 
 /**
- * Lists the modules below a directory in the order of their names. Leaves out declarations, tests, `node_modules` and
- * whatever begins with a dot. `skip` hears of directories that could not be read.
+ * Lists the modules below a directory in the order of their names. Ignores declarations, tests, `node_modules` and names
+ * that begin with a dot. `skip` receives directories that cannot be read.
  */
 export async function findModules(
   directory: string,
@@ -28,14 +44,14 @@ export async function findModules(
   let directories = 0;
 
   async function walk(path: string, below: string, depth: number): Promise<void> {
-    if (depth > maxDepth) return skip(below, `is nested more than ${maxDepth} directories deep`);
+    if (depth > maxDepth) return skip(below, `it is nested more than ${maxDepth} directories deep.`);
     if (++directories > maxDirectories) {
-      if (directories === maxDirectories + 1) skip(below, `is beyond the first ${maxDirectories} directories`);
+      if (directories === maxDirectories + 1) skip(below, `there are more than ${maxDirectories} directories.`);
       return;
     }
     for (const { name, isFile, isDirectory } of await list(path, below)) {
       const where = below === "" ? name : `${below}/${name}`;
-      if (!isPlainName(name)) skip(where, "has a name that is not that of a file in its directory");
+      if (!isEntryName(name)) skip(where, "its name is not the name of an entry of its directory.");
       else if (isDirectory && isSourceDirectory(name)) await walk(`${path}/${name}`, where, depth + 1);
       else if (isFile && isModule(name)) found.push({ path: where, url: root + encodePath(where) });
     }
@@ -49,7 +65,7 @@ export async function findModules(
       const { message } = mapError(cause);
       if (below === "")
         throw new CallError("EXECUTION_ERROR", `Cannot scan ${quote(path)}: ${message}`, undefined, { cause });
-      skip(below, `cannot be read: ${message}`);
+      skip(below, `it cannot be read: ${message}`);
     }
     // By code units, so that every machine loads modules in the same order.
     return entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
@@ -71,7 +87,7 @@ function encodePath(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
-/** Nothing outside the scanned directory can be reached by such names. A lone surrogate cannot be written in a URL. */
-function isPlainName(name: string): boolean {
+/** Whether a name cannot lead out of its directory, and can be part of a URL: a lone surrogate cannot. */
+function isEntryName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[\\/\p{Cs}]/u.test(name);
 }

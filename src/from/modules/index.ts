@@ -1,3 +1,2 @@
-export type { OperationManifest, ScanOptions } from "./scan-operations.ts";
-export { scanOperations } from "./scan-operations.ts";
-export type { ScannerFS } from "./scanner-fs.ts";
+export type { ScannerFS } from "./find-modules.ts";
+export { type OperationManifest, type ScanOptions, scanOperations } from "./scan-operations.ts";

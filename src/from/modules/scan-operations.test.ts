@@ -57,7 +57,7 @@ async function scan(tree: Tree, options: ScanOptions = {}) {
 afterEach(() => reset());
 
 describe("which modules", () => {
-  test("takes four kinds of module, in the order of their paths, whatever the file system's order", async () => {
+  test("loads .ts, .mts, .js and .mjs in the order of their paths, in whatever order the file system lists them", async () => {
     const { urls } = await scan({
       "b.mjs": file(spec("b")),
       Z: { "a.ts": file(spec("z")) },
@@ -68,7 +68,7 @@ describe("which modules", () => {
     expect(urls).toEqual(["Z/a.ts", "a.ts", "b.mjs", "c/a.mts", "c/b.js"].map((path) => `file:///srv/ops/${path}`));
   });
 
-  test("leaves out declarations, tests, packages, hidden files and other kinds", async () => {
+  test("ignores declarations, tests, packages, hidden files and other files", async () => {
     const never = file(spec("never"));
 
     const { urls, skipped } = await scan({
@@ -91,7 +91,7 @@ describe("which modules", () => {
     expect({ urls, skipped }).toEqual({ urls: [], skipped: [] });
   });
 
-  test("names that mean something in a URL are names", async () => {
+  test("a name may contain characters with a meaning in URLs", async () => {
     const { urls, operations } = await scan({
       "100% #1?.js": file(spec("a")),
       "%2e%2e": { "b.js": file(spec("b")) },
@@ -102,7 +102,7 @@ describe("which modules", () => {
   });
 
   test.each(["..", ".", "", "../evil.js", "a/b.js", "a\\b.js", "/etc/evil.js", "\ud800.js"])(
-    "a file system that gives the name %j gets nothing imported by it",
+    "an entry called %j is never imported",
     async (name) => {
       const fs: ScannerFS = {
         async *readdir() {
@@ -117,12 +117,12 @@ describe("which modules", () => {
 
       expect(operations).toEqual([]);
       expect(reports[0]?.skipped).toEqual([
-        { where: name, reason: "has a name that is not that of a file in its directory" },
+        { where: name, reason: "its name is not the name of an entry of its directory." },
       ]);
     },
   );
 
-  test("a directory that contains itself ends with a report", async () => {
+  test("a directory that contains itself is reported", async () => {
     const loop: Tree = { "a.js": file(spec("a")) };
     loop["loop"] = loop;
 
@@ -130,17 +130,17 @@ describe("which modules", () => {
 
     expect(operations.map(({ name }) => name)).toEqual(["a"]);
     expect(urls).toHaveLength(33);
-    expect(skipped.at(0)?.reason).toBe("is nested more than 32 directories deep");
+    expect(skipped.at(0)?.reason).toBe("it is nested more than 32 directories deep.");
   });
 
-  test("directories that multiply without end are given up", async () => {
+  test("a scan stops at the maximum number of directories", async () => {
     const loop: Tree = {};
     loop["left"] = loop;
     loop["right"] = loop;
 
     const { skipped } = await scan(loop);
 
-    expect(skipped.filter(({ reason }) => reason === "is beyond the first 10000 directories")).toHaveLength(1);
+    expect(skipped.filter(({ reason }) => reason === "there are more than 10000 directories.")).toHaveLength(1);
   });
 
   test("a directory that cannot be read is reported, the others load", async () => {
@@ -152,12 +152,12 @@ describe("which modules", () => {
     const operations = await scanOperations("ops", { ...fs, readdir }, { onReport: (report) => reports.push(report) });
 
     expect(operations.map(({ name }) => name)).toEqual(["b"]);
-    expect(reports[0]?.skipped).toEqual([{ where: "a", reason: "cannot be read: permission denied" }]);
+    expect(reports[0]?.skipped).toEqual([{ where: "a", reason: "it cannot be read: permission denied" }]);
   });
 });
 
 describe("what they export", () => {
-  test("one operation or several, with and without handler, as they are", async () => {
+  test("one or several operations, with and without a handler", async () => {
     const handler = () => 1;
     const [one, two, three] = [spec("one", { handler }), spec("two"), spec("three", { handler })];
 
@@ -168,7 +168,7 @@ describe("what they export", () => {
     expect(skipped).toEqual([]);
   });
 
-  test("the report lists ids of what was taken", async () => {
+  test("the report lists the imported ids", async () => {
     const { fs } = memory({ "a.js": file([spec("one"), spec("two")]) });
     const reports: SourceReport[] = [];
 
@@ -242,10 +242,10 @@ describe("what they export", () => {
     const { operations, skipped } = await scan({ "a.js": load, "b.js": file(spec("b")) });
 
     expect(operations.map(({ name }) => name)).toEqual(["b"]);
-    expect(skipped).toEqual([{ where: "a.js", reason: `cannot be imported: ${reason}` }]);
+    expect(skipped).toEqual([{ where: "a.js", reason: `it cannot be imported: ${reason}` }]);
   });
 
-  test("a helper without default export is left alone; operations exported by name get a hint", async () => {
+  test("a helper without a default export is ignored; operations exported by name are reported", async () => {
     const { operations, skipped } = await scan({
       "helper.js": () => ({ version: "1" }),
       "named.js": () => ({ create: spec("create"), remove: spec("remove"), helper: 1 }),
@@ -255,34 +255,34 @@ describe("what they export", () => {
     expect(skipped).toEqual([
       {
         where: "named.js",
-        reason: "exports operations by name only (create, remove); export them as default, several as an array",
+        reason: "it exports operations by name only (create, remove). Export one operation, or an array, as default.",
       },
     ]);
   });
 
-  test("a compiled CommonJS module gives its inner default", async () => {
+  test("a compiled CommonJS module exports its inner default", async () => {
     const { operations } = await scan({ "a.js": file({ __esModule: true, default: spec("a") }) });
 
     expect(operations.map(({ name }) => name)).toEqual(["a"]);
   });
 
-  test("the first of two operations with one id wins, and both places are named", async () => {
+  test("the first of two operations with the same id is imported, and both places are named", async () => {
     const { operations, skipped } = await scan({
       "a.js": file(spec("x", { description: "first" })),
       "b.js": file([spec("x")]),
     });
 
     expect(operations.map(({ description }) => description)).toEqual(["first"]);
-    expect(skipped).toEqual([{ where: "b.js[0]", reason: '"test.x" is already defined in a.js' }]);
+    expect(skipped).toEqual([{ where: "b.js[0]", reason: '"test.x" is already defined in a.js.' }]);
   });
 
-  test("names of Object.prototype are names", async () => {
+  test("names of Object.prototype are ordinary names", async () => {
     const { operations } = await scan({ "a.js": file(spec("constructor", { namespace: "__proto__" })) });
 
     expect(operations.map(({ namespace, name }) => [namespace, name])).toEqual([["__proto__", "constructor"]]);
   });
 
-  test("the limit on operations holds and is reported", async () => {
+  test("scanning stops at the maximum number of operations and reports it", async () => {
     const { operations, urls, skipped } = await scan(
       { "a.js": file([spec("one"), spec("two"), spec("three"), spec("four")]), "b.js": file(spec("five")) },
       { limits: { operations: 2 } },
@@ -291,12 +291,12 @@ describe("what they export", () => {
     expect(operations.map(({ name }) => name)).toEqual(["one", "two"]);
     expect(urls).toEqual(["file:///srv/ops/a.js"]);
     expect(skipped).toEqual([
-      { where: "a.js[2]", reason: "is beyond the first 2 operations; raise limits.operations if this is meant" },
+      { where: "a.js[2]", reason: "there are more than 2 operations. Raise limits.operations to load them." },
     ]);
   });
 });
 
-test("without onReport each item left out is one warning in the log", async () => {
+test("without onReport each skipped item is a warning in the log", async () => {
   const records: LogRecord[] = [];
   await configure({
     sinks: { memory: (record) => records.push(record) },
@@ -314,7 +314,7 @@ test("without onReport each item left out is one warning in the log", async () =
   ]);
 });
 
-test("without onReport and logging, what is left out is on the console", async () => {
+test("without onReport and logging, skipped items are on the console", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const broken = () => {
     throw new SyntaxError("Unexpected token");
@@ -325,10 +325,10 @@ test("without onReport and logging, what is left out is on the console", async (
 
   expect(operations.map(({ name }) => name)).toEqual(["c"]);
   expect(warn.mock.calls).toEqual([
-    ["[alkdev.operations.from.modules] Skipped a.js: cannot be imported: Unexpected token"],
+    ["[alkdev.operations.from.modules] ops: a.js was skipped: it cannot be imported: Unexpected token"],
     [
-      "[alkdev.operations.from.modules] Skipped b.js: exports operations by name only (create); " +
-        "export them as default, several as an array",
+      "[alkdev.operations.from.modules] ops: b.js was skipped: it exports operations by name only (create). " +
+        "Export one operation, or an array, as default.",
     ],
   ]);
   warn.mockRestore();

@@ -1,4 +1,4 @@
-import { logger, warnVisibly } from "../../internal/log.ts";
+import { logger } from "../../internal/log.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import {
   assertValidSpec,
@@ -9,115 +9,111 @@ import {
   type OperationSpec,
   resolveLimits,
 } from "../../operation/index.ts";
+import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
-import { findModules, type ModuleFile } from "./find-modules.ts";
-import type { ScannerFS } from "./scanner-fs.ts";
+import { findModules, type ModuleFile, type ScannerFS } from "./find-modules.ts";
 
-/** One scanned operation: its spec, with the handler where the module gives one. */
+/** A scanned operation: its spec, and the handler if the module exports one. */
 export interface OperationManifest
   extends OperationSpec,
     Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
 
-/** How `scanOperations` reports and where it stops. */
+/** Options of {@link scanOperations}. */
 export interface ScanOptions {
-  /** Hears what was taken and what was left out, and why. Without it, each item left out is a warning in the log, and on the console until LogTape is configured. */
+  /**
+   * Receives the imported ids and the skipped items. @default each skipped item is a warning in the log, and on the console
+   * until LogTape is configured
+   */
   onReport?: (report: SourceReport) => void;
-  /** `operations` bounds how many are taken. */
+  /** `operations` is the maximum number of operations. */
   limits?: Limits;
 }
 
 /**
  * Loads the modules below a directory and returns the operations that they export as default: one, or an array of
- * them, each with or without handler. Takes `.ts`, `.mts`, `.js` and `.mjs`, in the order of their paths; never
- * imports a module outside the directory. A module or item that is broken is reported, the others load.
+ * them, each with or without a handler. Loads `.ts`, `.mts`, `.js` and `.mjs` in the order of their paths, and never a
+ * module outside the directory. An invalid module or operation is skipped and reported.
  */
 export async function scanOperations(
   directory: string,
   fs: ScannerFS,
   options: ScanOptions = {},
 ): Promise<OperationManifest[]> {
-  const report: SourceReport = { imported: [], skipped: [], warnings: [] };
-  const skip = (where: string, reason: string) => report.skipped.push({ where, reason });
-  const scan = new Scan(skip, resolveLimits(options.limits).operations);
-
-  for (const file of await findModules(directory, fs, skip)) {
+  const report = new ReportBuilder();
+  const scan = new ModuleScan(report, resolveLimits(options.limits).operations);
+  for (const file of await findModules(directory, fs, (where, reason) => report.skipped(where, reason))) {
     try {
-      scan.take(file.path, await load(file, fs));
+      scan.addModule(file.path, await load(file, fs));
     } catch (error) {
-      skip(file.path, `cannot be imported: ${truncate(mapError(error).message, 500)}`);
+      report.skipped(file.path, `it cannot be imported: ${mapError(error).message}`);
     }
-    if (scan.full) break;
+    if (scan.isFull) break;
   }
-
-  report.imported = [...scan.operations.keys()];
-  if (options.onReport) options.onReport(report);
-  else
-    for (const item of report.skipped) warnVisibly(logger("from", "modules"), "Skipped {where}: {reason}", { ...item });
+  for (const id of scan.operations.keys()) report.imported(id);
+  const log = logger("from", "modules");
+  report.deliver({ source: directory, onReport: options.onReport, log, visible: true });
   return [...scan.operations.values()];
 }
-
-type Skip = (where: string, reason: string) => void;
 
 async function load(file: ModuleFile, fs: ScannerFS): Promise<object> {
   const exports = await (fs.import ? fs.import(file.url) : import(/* @vite-ignore */ file.url));
   return typeof exports === "object" && exports !== null ? exports : {};
 }
 
-/** Collects the operations of one module after the other. */
-class Scan {
+/** Collects the operations of several modules. */
+class ModuleScan {
   readonly operations = new Map<string, OperationManifest>();
+  /** Whether the maximum number of operations was exceeded. */
+  isFull = false;
+  /** Where each operation is defined, by id. */
   readonly #places = new Map<string, string>();
-  readonly #skip: Skip;
-  readonly #limit: number;
-  full = false;
+  readonly #report: ReportBuilder;
+  readonly #maxOperations: number;
 
-  constructor(skip: Skip, limit: number) {
-    this.#skip = skip;
-    this.#limit = limit;
+  constructor(report: ReportBuilder, maxOperations: number) {
+    this.#report = report;
+    this.#maxOperations = maxOperations;
   }
 
-  take(path: string, exports: object): void {
-    if (!("default" in exports)) {
-      this.#hintAtNamedExports(path, exports);
-      return;
-    }
+  addModule(path: string, exports: object): void {
+    if (!("default" in exports)) return this.#reportNamedExports(path, exports);
     const exported = unwrapDefault(exports.default);
     if (!Array.isArray(exported)) this.#add(path, exported);
     else for (const [index, item] of exported.entries()) this.#add(`${path}[${index}]`, item);
   }
 
   #add(where: string, item: unknown): void {
-    if (this.full) return;
+    if (this.isFull) return;
     try {
       assertValidSpec(item);
     } catch (error) {
-      this.#skip(where, mapError(error).message);
+      this.#report.skipped(where, mapError(error).message);
       return;
     }
     const id = formatOperationId(item.namespace, item.name);
     if (this.#places.has(id)) {
-      this.#skip(where, `${quote(id)} is already defined in ${this.#places.get(id)}`);
-    } else if (this.operations.size >= this.#limit) {
-      this.full = true;
-      this.#skip(where, `is beyond the first ${this.#limit} operations; raise limits.operations if this is meant`);
+      this.#report.skipped(where, `${quote(id)} is already defined in ${this.#places.get(id)}.`);
+    } else if (this.operations.size >= this.#maxOperations) {
+      this.isFull = true;
+      const reason = `there are more than ${this.#maxOperations} operations. Raise limits.operations to load them.`;
+      this.#report.skipped(where, reason);
     } else {
       this.#places.set(id, where);
       this.operations.set(id, item);
     }
   }
 
-  /** A module without default export is a helper, unless it exports operations by name: then somebody misses them. */
-  #hintAtNamedExports(path: string, exports: object): void {
+  /** A module without a default export is a helper, unless it exports operations by name, which is likely a mistake. */
+  #reportNamedExports(path: string, exports: object): void {
     const names = Object.entries(exports).flatMap(([name, value]) => (looksLikeOperation(value) ? [name] : []));
     if (names.length === 0) return;
-    this.#skip(
-      path,
-      `exports operations by name only (${truncate(names.join(", "), 200)}); export them as default, several as an array`,
-    );
+    const list = truncate(names.join(", "), 200);
+    const reason = `it exports operations by name only (${list}). Export one operation, or an array, as default.`;
+    this.#report.skipped(path, reason);
   }
 }
 
-/** CommonJS written by a compiler, loaded as an ES module, has its default inside the default. */
+/** Unwraps a compiled CommonJS module: loaded as an ES module, it has its default inside the default. */
 function unwrapDefault(exported: unknown): unknown {
   const module = exported as { __esModule?: unknown; default?: unknown } | null | undefined;
   return typeof module === "object" && module?.__esModule === true && "default" in module ? module.default : exported;
