@@ -8,11 +8,11 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../operation/index.ts";
-import { type OperationRegistry, publishedSpecs } from "../registry/index.ts";
+import { forwardingOf, type OperationRegistry, publishedSpecs } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { CallBudgets } from "./call-budgets.ts";
 import type { IdentityRules } from "./identify.ts";
-import { markBuilt, peerMapOf } from "./origins.ts";
+import { markBuilt } from "./origins.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
 import { type RunningHost, sendError, timeLeft } from "./running.ts";
 import { RunningCall } from "./running-call.ts";
@@ -117,7 +117,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
 
   const isServed = (id: string) => {
     const handler = registry.getHandler(id);
-    return handler !== undefined && peerMapOf(handler) !== callMap;
+    return handler !== undefined && forwardingOf(handler)?.through !== callMap;
   };
   const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>

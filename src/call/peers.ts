@@ -9,10 +9,9 @@ import {
   type OperationSpec,
   resolveLimits,
 } from "../operation/index.ts";
-import { describePassedOn, passOn } from "../registry/index.ts";
+import { describeForwarded, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
 import { type Offer, toOffers } from "./offers.ts";
-import { markPeer } from "./origins.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
 import type { ForwardedOptions } from "./request-frame.ts";
 
@@ -152,16 +151,16 @@ class PeerSource implements OperationSource {
       spec.type === "subscription"
         ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(context))
         : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(context));
-    markPeer(handler, callMap);
     // A peer that knows who calls by the connection checks its rules itself; an identity given here would not reach it.
     const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
-    passOn(handler, { checkedRule, returnsEnvelopes: callMap.transport.capabilities?.sharesObjects !== true });
+    const returnsEnvelopes = callMap.transport.capabilities?.sharesObjects !== true;
+    markAsForwarding(handler, { checkedRule, returnsEnvelopes, through: callMap });
     return { ...spec, handler, fillDefaults: false };
   }
 
   #toOptions(context: OperationContext): ForwardedOptions {
     const { token } = this.#options;
-    const options = describePassedOn(context);
+    const options = describeForwarded(context);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
   }

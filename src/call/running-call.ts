@@ -1,15 +1,15 @@
 import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
-import { executeArrived, Guard, type OwnedCall } from "../registry/index.ts";
+import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
 import { type CallRequested, type FollowUp, type Reply, toRespondedFrame } from "../transport/transport.ts";
 import { identify } from "./identify.ts";
 import { type RunningHost, recordOrNothing, reportLate, send, timeLeft } from "./running.ts";
 import { RunningRequest } from "./running-request.ts";
 
 /** A query or mutation that runs for somebody outside. Replies exactly once, unless the asker has left. */
-export class RunningCall extends RunningRequest implements OwnedCall {
+export class RunningCall extends RunningRequest implements IncomingExecution {
   declare identity: Identity | undefined;
   declare deadline: number | undefined;
-  declare private guard: Guard | undefined;
+  declare guard: Guard | undefined;
   declare private hasAsker: boolean;
 
   constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
@@ -29,7 +29,7 @@ export class RunningCall extends RunningRequest implements OwnedCall {
     if (timeout !== Number.POSITIVE_INFINITY) {
       const now = Date.now();
       this.deadline = now + timeLeft(this.frame, timeout);
-      this.watch().arm(undefined, this.deadline, undefined, now);
+      this.openGuard().arm(undefined, this.deadline, undefined, now);
     }
     if (!this.isOpen) return;
     if (asker !== undefined) return this.#run(asker);
@@ -40,16 +40,12 @@ export class RunningCall extends RunningRequest implements OwnedCall {
           this.guard?.endIfExpired();
           this.#run(known);
         },
-        (error) => this.onFailure(error),
+        (error) => this.onError(error),
       );
     } else this.#run(identity);
   }
 
-  get isTimed(): boolean {
-    return this.guard !== undefined;
-  }
-
-  watch(): Guard {
+  openGuard(): Guard {
     if (this.guard === undefined) {
       this.guard = new Guard(this.frame.operationId);
       // Asked for by a handler that runs on after its call was given up.
@@ -66,13 +62,13 @@ export class RunningCall extends RunningRequest implements OwnedCall {
     else this.guard.end({ kind: "aborted", reason: frame.reason });
   }
 
-  onAnswer(output: ResponseEnvelope): void {
+  onResult(output: ResponseEnvelope): void {
     if (!this.leave()) return reportLate(this.frame.operationId);
     this.guard?.release();
     send(this.reply, this.frame, toRespondedFrame(this.frame, output));
   }
 
-  onFailure(error: unknown): void {
+  onError(error: unknown): void {
     if (!this.leave()) return reportLate(this.frame.operationId);
     this.guard?.release();
     this.tellFailure(error);
@@ -89,7 +85,7 @@ export class RunningCall extends RunningRequest implements OwnedCall {
     if (!this.isOpen) return;
     const { operationId, input } = this.frame;
     this.identity = identity;
-    executeArrived(this.host.registry, operationId, input, this);
+    executeIncoming(this.host.registry, operationId, input, this);
   }
 
   #onGivenUp(error: CallError): void {

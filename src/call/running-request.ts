@@ -1,6 +1,6 @@
 import { Linked } from "../internal/linked-set.ts";
 import { type CallError, mapError, type Progress } from "../operation/index.ts";
-import type { Arrival, CallBudget } from "../registry/index.ts";
+import type { CallBudget, IncomingCall } from "../registry/index.ts";
 import type { CallRequested, Reply } from "../transport/transport.ts";
 import { isShared } from "./call-budgets.ts";
 import { type RunningHost, sendError, sendProgress, textOrNothing } from "./running.ts";
@@ -9,7 +9,7 @@ import { type RunningHost, sendError, sendProgress, textOrNothing } from "./runn
 const deepest = 2 ** 30;
 
 /** A request that runs for somebody outside: who asked, and what it may cost. */
-export abstract class RunningRequest extends Linked implements Arrival {
+export abstract class RunningRequest extends Linked implements IncomingCall {
   // Assigned rather than defined as class fields, to be cheap to make: there is one for each call.
   declare readonly depth: number;
   declare budget: CallBudget | undefined;

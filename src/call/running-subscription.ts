@@ -7,7 +7,7 @@ import {
   type ResponseEnvelope,
   type SubscribeOptions,
 } from "../operation/index.ts";
-import { subscribeArrived } from "../registry/index.ts";
+import { subscribeIncoming } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { ByteCredit } from "./byte-credit.ts";
 import { identify } from "./identify.ts";
@@ -43,7 +43,7 @@ export class RunningSubscription extends RunningRequest {
       const options: SubscribeOptions = { identity, metadata, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
       if (deadline !== undefined) options.deadline = deadline;
-      this.#values = subscribeArrived(this.host.registry, operationId, input, options, this);
+      this.#values = subscribeIncoming(this.host.registry, operationId, input, options, this);
     } catch (error) {
       return this.#fail(error);
     }

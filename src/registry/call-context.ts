@@ -1,6 +1,9 @@
 import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import {
+  type CallError,
+  checkCallOptions,
+  checkPastDeadline,
   type Identity,
   type OperationContext,
   type OperationEnv,
@@ -9,49 +12,43 @@ import {
   type SubscribeOptions,
   toIdentity,
 } from "../operation/index.ts";
-import type { Guard } from "./guard.ts";
-import { reportListener } from "./reports.ts";
+import type { RegistryCore } from "./core.ts";
+import { markPipelineError } from "./failures.ts";
+import { Guard } from "./guard.ts";
 
-/** What a context asks of the registry that made it. */
-export interface ContextHost {
-  /** Makes a guard that never ends a call, for a handler that asks for a signal all the same. */
-  createGuard(operationId: string): Guard;
-  /** Makes the operations that the handler may call. */
-  createEnv(context: CallContext): OperationEnv;
-  reportProgress(context: CallContext, operationId: string, progress: Progress): void;
-}
-
-/** How many calls one from outside may cause, at any depth. */
+/** How many calls one incoming call may lead to, at any depth. */
 export interface CallBudget {
   readonly allowed: number;
   /** Below 0 when there were too many. */
   callsLeft: number;
 }
 
-/** What is known of a call that came from outside. Calls inside it share its budget. */
-export interface Arrival {
-  /** The id that the other side gave it. */
+/** A call or subscription that arrived from outside, by a transport. The calls inside it share its budget. */
+export interface IncomingCall {
+  /** The id that the caller chose. */
   readonly requestId: string;
-  /** How many calls of other processes stand above it. */
+  /** How many calls of other processes it is nested in. */
   readonly depth: number;
-  /** Absent as long as nothing counts on it. */
+  /** Absent as long as no call counts on it. */
   readonly budget: CallBudget | undefined;
-  /** Gives the budget, made when first asked for. */
+  /** Returns the budget, created on first use. */
   openBudget(): CallBudget;
-  /** Lets calls that it causes elsewhere and that come back count on its budget, and gives the id to find it by. */
+  /** Registers the budget for calls that leave for peers and come back, and returns the id to find it by. */
   shareBudget(): string;
-  /** Whether it, or a call above it, came from outside this process. */
+  /** Whether it, or a call that it is nested in, came from outside this process. */
   readonly isRemote: boolean;
-  /** The call of the other side whose handler made this one. */
+  /** The caller's own call whose handler made this one. */
   readonly parentRequestId?: string | undefined;
-  /** Hears what the handler reports, and knows itself whether the call has ended. */
+  /** Receives what the handler reports, also after the call has ended. */
   reportProgress(progress: Progress): void;
-  /** Gives what ends the call, for a handler or a nested call that wants to hear of that. Made when first asked for. */
-  watch?(): Guard;
+  /** What ends the call. Absent until `openGuard()` was called. */
+  readonly guard?: Guard | undefined;
+  /** Returns the guard, created on first use. Subscriptions have their own and no such method. */
+  openGuard?(): Guard;
 }
 
-/** What a call that leaves for a peer says of the one that it passes on, and of those above it. */
-export interface PassedOnCall {
+/** What a call that is forwarded to a peer carries of the call whose handler forwards it. */
+export interface ForwardedCall {
   parentRequestId: string | undefined;
   rootRequestId: string | undefined;
   depth: number | undefined;
@@ -59,7 +56,7 @@ export interface PassedOnCall {
   credit: number | undefined;
   /** The same in bytes. */
   creditBytes: number | undefined;
-  /** Whether a call above came from outside this process. */
+  /** Whether this call, or one that it is nested in, came from outside this process. */
   isRemote: boolean;
   deadline: number | undefined;
   identity: Identity | undefined;
@@ -69,17 +66,19 @@ export interface PassedOnCall {
   token: string | undefined;
 }
 
-/** Where the handler of a context stands; `asked` means that somebody wants to hear of its end. */
-const Phase = { starting: 0, startingAsked: 1, running: 2, runningAsked: 3, finished: 4 } as const;
-type Phase = (typeof Phase)[keyof typeof Phase];
+/** The signal of a client or an env, where `signal` is the one of a single call. Either ends the call. */
+export const baseSignal = Symbol("base signal");
+
+/** The options of a call on top of those of its client or env. */
+export interface MergedOptions extends SubscribeOptions {
+  readonly [baseSignal]?: AbortSignal | undefined;
+}
 
 const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
 
-let watch: (context: CallContext, result: PromiseLike<unknown>) => void;
-
 /**
- * The context of one call. Private fields make it unforgeable, and everything that costs is made when first read:
- * most handlers read none of it.
+ * The context of one call, and what the registry knows about that call. Private fields make it unforgeable, and everything
+ * that costs is made when it is first read: most handlers read none of it.
  */
 export class CallContext implements OperationContext {
   readonly identity: Identity | undefined;
@@ -87,111 +86,129 @@ export class CallContext implements OperationContext {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly parentRequestId: string | undefined;
 
-  readonly #host: ContextHost;
+  readonly #core: RegistryCore;
   readonly #operationId: string;
-  readonly #options: SubscribeOptions | undefined;
+  readonly #options: MergedOptions | undefined;
   readonly #depth: number;
-  readonly #arrival: Arrival | undefined;
+  readonly #incoming: IncomingCall | undefined;
+  readonly #isTrusted: boolean;
   #requestId: string | undefined = undefined;
   #guard: Guard | undefined = undefined;
   #env: OperationEnv | undefined = undefined;
-  #phase: Phase = Phase.starting;
-  #result: PromiseLike<unknown> | undefined = undefined;
+  /** What the handler returned, once it has returned a promise. */
+  #handlerResult: PromiseLike<unknown> | undefined = undefined;
+  /** Whether the end of the handler is noticed when it comes. Listening costs, so it starts when the end first matters. */
+  #observesEnd = false;
+  #isFinished = false;
 
   constructor(
-    host: ContextHost,
+    core: RegistryCore,
     operationId: string,
-    options: SubscribeOptions | undefined,
+    options: MergedOptions | undefined,
     parent: CallContext | undefined,
-    arrival?: Arrival,
+    incoming: IncomingCall | undefined,
+    trusted: boolean,
   ) {
-    this.#host = host;
+    this.#core = core;
     this.#operationId = operationId;
     this.#options = options;
-    // Progress that comes after the end reaches nobody, so the end must be known.
-    if (options?.onProgress !== undefined) this.#phase = Phase.startingAsked;
+    this.#isTrusted = trusted;
+    // Progress that is reported after the end is dropped, so the end must be noticed.
+    if (options?.onProgress !== undefined) this.#observesEnd = true;
     if (parent === undefined) {
       this.identity = toIdentity(options?.identity);
       this.deadline = options?.deadline;
       this.metadata = options?.metadata ?? noMetadata;
-      this.parentRequestId = arrival?.parentRequestId;
-      this.#depth = arrival === undefined ? 0 : arrival.depth;
-      this.#arrival = arrival;
+      this.parentRequestId = incoming?.parentRequestId;
+      this.#depth = incoming === undefined ? 0 : incoming.depth;
+      this.#incoming = incoming;
+      if (incoming !== undefined) this.#guard = incoming.guard;
     } else {
       this.identity = parent.identity;
       this.deadline = earlier(parent.deadline, options?.deadline);
       this.metadata = options?.metadata ?? parent.metadata;
       this.parentRequestId = parent.requestId;
       this.#depth = parent.#depth + 1;
-      this.#arrival = parent.#arrival;
-      if (this.#arrival !== undefined) this.#arrival.openBudget().callsLeft -= 1;
+      this.#incoming = parent.#incoming;
+      if (this.#incoming !== undefined) this.#incoming.openBudget().callsLeft -= 1;
     }
   }
 
   get requestId(): string {
     if (this.#requestId === undefined) {
       // A nested call always has an id of its own.
-      const given: unknown = this.#isOutermost ? (this.#arrival ?? this.#options)?.requestId : undefined;
+      const given: unknown = this.#isOutermost ? (this.#incoming ?? this.#options)?.requestId : undefined;
       this.#requestId = typeof given === "string" ? given : nextRequestId();
     }
     return this.#requestId;
   }
 
   get signal(): AbortSignal {
-    const guard = CallContext.watch(this) ?? this.#host.createGuard(this.#operationId);
-    this.#guard = guard;
-    return guard.signal;
+    this.#guard = CallContext.openGuard(this) ?? new Guard(this.#operationId);
+    return this.#guard.signal;
   }
 
   get abortable(): boolean {
-    return this.#guard !== undefined || (this.#isOutermost && this.#arrival?.watch !== undefined);
+    return this.#guard !== undefined || (this.#isOutermost && this.#incoming?.openGuard !== undefined);
   }
 
   get remote(): boolean {
-    return this.#arrival?.isRemote === true;
+    return this.#incoming?.isRemote === true;
   }
 
   get env(): RegisteredEnv {
-    this.#env ??= this.#host.createEnv(this);
+    this.#env ??= this.#core.createEnv(this);
     return this.#env as RegisteredEnv;
   }
 
-  /** A function of its own each time, so that a handler may take it out of its context. */
+  /** A function of its own each time, so that a handler may destructure its context. */
   get progress(): (progress: Progress) => void {
     return (progress) => this.#report(progress);
   }
 
   /** Whether no other call of this process made this one. */
   get #isOutermost(): boolean {
-    return this.#depth === (this.#arrival === undefined ? 0 : this.#arrival.depth);
+    return this.#depth === (this.#incoming === undefined ? 0 : this.#incoming.depth);
   }
 
   #report(progress: Progress): void {
-    if (this.#phase === Phase.finished || this.#guard?.ended !== undefined) return;
-    this.#host.reportProgress(this, this.#operationId, progress);
-    if (this.#isOutermost) this.#arrival?.reportProgress(progress);
+    if (this.#isFinished || this.#guard?.ended !== undefined) return;
+    this.#core.reportProgress(this, this.#operationId, progress);
+    if (this.#isOutermost) this.#incoming?.reportProgress(progress);
     const options = this.#options;
-    if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), reportProgressListener);
+    if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), this.#core.onProgressError);
   }
 
-  /** Tells whether a value is a context that some registry made. */
+  /** The nearest request id of this call and those around it that anything can have seen: a new one would link to nothing. */
+  get #knownRequestId(): string | undefined {
+    const isGiven = this.#isOutermost && (this.#incoming ?? this.#options)?.requestId !== undefined;
+    return this.#requestId !== undefined || isGiven ? this.requestId : this.parentRequestId;
+  }
+
+  #listenForEnd(result: PromiseLike<unknown>): void {
+    const finish = () => CallContext.finish(this);
+    result.then(finish, finish);
+  }
+
+  // Static, because what is on the object is visible to the handler.
+
+  /** Whether a value is a context that some registry made. */
   static is(value: unknown): value is CallContext {
-    return typeof value === "object" && value !== null && #host in value;
+    return typeof value === "object" && value !== null && #core in value;
   }
 
-  /** Tells whether a value is a context that `host` made; a property or a prototype cannot claim it. */
-  static isOf(host: ContextHost, value: unknown): value is CallContext {
-    return typeof value === "object" && value !== null && #host in value && value.#host === host;
+  /** Whether a value is a context that `core` made; no property and no prototype can claim that. */
+  static isOf(core: RegistryCore, value: unknown): value is CallContext {
+    return CallContext.is(value) && value.#core === core;
   }
 
-  static guardOf(context: CallContext): Guard | undefined {
-    return context.#guard;
+  static coreOf(context: CallContext): RegistryCore {
+    return context.#core;
   }
 
-  /** The guard of a call that can be given up, made now if need be. */
-  static watch(context: CallContext): Guard | undefined {
-    if (context.#guard === undefined && context.#isOutermost) context.#guard = context.#arrival?.watch?.();
-    return context.#guard;
+  /** Whether the call skips access rules. */
+  static isTrusted(context: CallContext): boolean {
+    return context.#isTrusted;
   }
 
   static depthOf(context: CallContext): number {
@@ -202,17 +219,54 @@ export class CallContext implements OperationContext {
     return context.#isOutermost;
   }
 
-  /** The budget of the call from outside that this one is part of. */
+  /** The budget of the incoming call that this one is part of. */
   static budgetOf(context: CallContext): CallBudget | undefined {
-    return context.#arrival?.budget;
+    return context.#incoming?.budget;
   }
 
-  /** What a call that leaves for a peer says of this one. In one literal, because it is a good part of what that costs. */
-  static describe(context: CallContext): PassedOnCall {
+  /** The guard of a call, if it has one by now. */
+  static guardOf(context: CallContext): Guard | undefined {
+    return context.#guard;
+  }
+
+  /** The guard of a call that can end early, created now if need be. */
+  static openGuard(context: CallContext): Guard | undefined {
+    if (context.#guard === undefined && context.#isOutermost) context.#guard = context.#incoming?.openGuard?.();
+    return context.#guard;
+  }
+
+  /**
+   * Creates the guard of a call that has a signal or a deadline, or is nested in a call with a guard; all others have none.
+   * It may have ended already. Throws a `CallError` for options that are invalid.
+   */
+  static armGuard(context: CallContext, parent: CallContext | undefined): Guard | undefined {
+    const options = context.#options;
+    const signal = options?.signal;
+    const deadline = options?.deadline;
+    const outer = parent === undefined ? undefined : CallContext.openGuard(parent);
+    if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
+    const id = context.#operationId;
+    const base = options?.[baseSignal];
+    throwIfInvalid(id, checkCallOptions(id, deadline, signal));
+    if (base !== undefined) throwIfInvalid(id, checkCallOptions(id, undefined, base));
+    const guard = new Guard(id);
+    guard.arm(signal, deadline, outer);
+    if (guard.ended !== undefined && deadline !== undefined) throwIfInvalid(id, checkPastDeadline(id, deadline));
+    if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
+    context.#guard = guard;
+    return guard;
+  }
+
+  static attachGuard(context: CallContext, guard: Guard): void {
+    context.#guard = guard;
+  }
+
+  /** What a call that is forwarded to a peer carries. In one literal, because it is a good part of what forwarding costs. */
+  static describe(context: CallContext): ForwardedCall {
     const options = context.#options;
     return {
       parentRequestId: context.#knownRequestId,
-      rootRequestId: context.#arrival?.shareBudget(),
+      rootRequestId: context.#incoming?.shareBudget(),
       depth: context.#depth + 1,
       credit: options?.credit,
       creditBytes: options?.creditBytes,
@@ -226,75 +280,55 @@ export class CallContext implements OperationContext {
     };
   }
 
-  /** The nearest id of this call and those above it that anything can have seen: one that is made now links to nothing. */
-  get #knownRequestId(): string | undefined {
-    const isGiven = this.#isOutermost && (this.#arrival ?? this.#options)?.requestId !== undefined;
-    return this.#requestId !== undefined || isGiven ? this.requestId : this.parentRequestId;
+  /** Notices the end of a handler that has not been called yet. */
+  static observeEnd(context: CallContext): void {
+    context.#observesEnd = true;
   }
 
-  static attachGuard(context: CallContext, guard: Guard): void {
-    context.#guard = guard;
+  /** The handler's function has returned a promise; the handler runs until that settles. */
+  static handlerReturned(context: CallContext, result: PromiseLike<unknown>): void {
+    context.#handlerResult = result;
+    if (context.#observesEnd) context.#listenForEnd(result);
+  }
+
+  /** The handler has ended: from now on no call in its name is trusted. */
+  static finish(context: CallContext): void {
+    context.#isFinished = true;
+    context.#handlerResult = undefined;
   }
 
   static isFinished(context: CallContext): boolean {
-    return context.#phase === Phase.finished;
-  }
-
-  /** Says, before the handler starts, that somebody wants to hear of its end. */
-  static askForEnd(context: CallContext): void {
-    if (context.#phase === Phase.starting) context.#phase = Phase.startingAsked;
-  }
-
-  /** Says that the handler's code has returned `result` and is now running on its own. */
-  static started(context: CallContext, result: PromiseLike<unknown>): void {
-    if (context.#phase === Phase.startingAsked) watch(context, result);
-    else {
-      context.#phase = Phase.running;
-      context.#result = result;
-    }
-  }
-
-  /** Says that the handler is done: from now on nothing that is done in its name is trusted. */
-  static finish(context: CallContext): void {
-    context.#phase = Phase.finished;
-    context.#result = undefined;
+    return context.#isFinished;
   }
 
   /**
-   * Tells whether the handler that got this context still runs. Nobody listens for its end until it is first asked,
-   * so that handlers which call nothing pay nothing. Once the handler waits for something the answer takes a
-   * microtask: if the handler had finished before, its reaction is in the queue ahead of that one.
+   * Whether the handler of this context is running. The first question makes the context listen for the end, so that
+   * handlers which call nothing pay nothing. Once the handler's function has returned, the result takes a microtask: if the
+   * handler ended before, its reaction is in the queue ahead of that one.
    */
   static isRunning(context: CallContext): boolean | Promise<boolean> {
-    switch (context.#phase) {
-      case Phase.starting:
-        context.#phase = Phase.startingAsked;
-        return true;
-      case Phase.startingAsked:
-        return true;
-      case Phase.finished:
-        return false;
-      case Phase.running:
-        watch(context, context.#result!);
-        break;
-      case Phase.runningAsked:
-        break;
-    }
-    return Promise.resolve().then(() => context.#phase !== Phase.finished);
-  }
-
-  static {
-    watch = (context, result) => {
-      const finish = () => CallContext.finish(context);
-      context.#phase = Phase.runningAsked;
-      context.#result = undefined;
-      result.then(finish, finish);
-    };
+    if (context.#isFinished) return false;
+    const result = context.#handlerResult;
+    const isFirst = !context.#observesEnd;
+    context.#observesEnd = true;
+    if (result === undefined) return true;
+    if (isFirst) context.#listenForEnd(result);
+    return Promise.resolve().then(() => !context.#isFinished);
   }
 }
 
-function reportProgressListener(error: unknown): void {
-  reportListener("progress", error);
+/** What a call that is forwarded to a peer carries of the call whose handler got `context`, and of those around it. */
+export function describeForwarded(context: OperationContext): ForwardedCall {
+  if (CallContext.is(context)) return CallContext.describe(context);
+  const { parentRequestId, deadline, identity, metadata, remote: isRemote = false, progress: onProgress } = context;
+  const signal = context.abortable === false ? undefined : context.signal;
+  const own = { deadline, identity, metadata, signal, isRemote, onProgress, parentRequestId };
+  const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
+  return { ...own, ...unknown, token: undefined };
+}
+
+function throwIfInvalid(id: string, error: CallError | undefined): void {
+  if (error !== undefined) throw markPipelineError(id, error);
 }
 
 /** The earlier of two deadlines that may both be absent. */

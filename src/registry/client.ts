@@ -2,14 +2,75 @@ import { createLookup } from "../internal/lookup.ts";
 import {
   CallError,
   type CallOptions,
+  type KnownOperations,
   type MCPContentBlock,
+  type NameOf,
+  type NamespaceOf,
+  type NestedCallOptions,
+  type OperationEnv,
   type ResponseEnvelope,
   type SubscribeOptions,
 } from "../operation/index.ts";
-import type { ClientAny, ClientOptions } from "./client-types.ts";
+import { baseSignal, CallContext, earlier, type MergedOptions } from "./call-context.ts";
+import { execute } from "./call-run.ts";
 import type { RegistryCore } from "./core.ts";
-import { executeMerged, mergeOptions } from "./env.ts";
+import { notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
+
+/** What holds for every call of a client; a call's own options come on top. */
+export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
+
+/** Calls operations by namespace and name and gives their data: `await client.task.create(input)`. */
+export type Client<Known extends KnownOperations = KnownOperations> = {
+  // All ids of a namespace share one key, so `Ids` is the union of them.
+  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+    readonly [Id in Ids as NameOf<Id>]: ClientOperation<Known[Id]["type"], Known[Id]["input"], Known[Id]["output"]>;
+  };
+};
+
+/** One operation of a client. Where its type is not known the answer can be awaited or iterated, as fits. */
+export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
+  ? ClientSubscription<Input, Output>
+  : [Type] extends ["query" | "mutation"]
+    ? ClientCall<Input, Output>
+    : ClientAny<Input, Output>;
+
+/** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
+export interface ClientCall<Input, Output> {
+  (...args: CallArguments<Input>): Promise<Output>;
+  /** Gives the whole envelope, and an MCP `isError` result as it is. */
+  envelope(...args: CallArguments<Input>): Promise<ResponseEnvelope<Output>>;
+  /** Gives page after page, for operations that know their next page; others give one. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Subscribes. Leaving the loop ends the subscription. */
+export interface ClientSubscription<Input, Output> {
+  (...args: SubscribeArguments<Input>): AsyncIterableIterator<Output>;
+  /** Gives the envelope of each value. */
+  envelope(...args: SubscribeArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Calls an operation of which the compiler does not know the type. */
+export interface ClientAny<Input, Output> {
+  (...args: SubscribeArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
+  /** Gives the whole envelope, or the envelope of each value. */
+  envelope(
+    ...args: SubscribeArguments<Input>
+  ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
+  /** Gives page after page. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** The input may be left out where `undefined` is one. */
+export type CallArguments<Input> = undefined extends Input
+  ? [input?: Input, options?: CallOptions]
+  : [input: Input, options?: CallOptions];
+
+/** The same for subscriptions. */
+export type SubscribeArguments<Input> = undefined extends Input
+  ? [input?: Input, options?: SubscribeOptions]
+  : [input: Input, options?: SubscribeOptions];
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
@@ -25,14 +86,18 @@ export function createClient(core: RegistryCore, options: ClientOptions): Record
     label: "client",
     find(namespace) {
       if (core.namesIn(namespace) === undefined && probedNames.has(namespace)) return undefined;
-      return createNamespace(core, namespace, options);
+      return createClientNamespace(core, namespace, options);
     },
     names: () => core.namespaces(),
     keeps: (namespace) => core.namesIn(namespace) !== undefined,
   });
 }
 
-function createNamespace(core: RegistryCore, namespace: string, options: ClientOptions): Record<string, AnyOperation> {
+function createClientNamespace(
+  core: RegistryCore,
+  namespace: string,
+  options: ClientOptions,
+): Record<string, AnyOperation> {
   return createLookup({
     label: `client.${namespace}`,
     find(name) {
@@ -92,4 +157,90 @@ function toData({ data, meta }: ResponseEnvelope): unknown {
 function firstText(content: MCPContentBlock[]): string | undefined {
   for (const block of content) if (block.type === "text" && block.text !== "") return block.text.slice(0, 1_000);
   return undefined;
+}
+
+/** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
+export type NestedMode = "trust" | "attenuate";
+
+type Caller = (id: string, input: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
+
+/** The env of a running handler: its calls are nested in the handler's own. */
+export function createTrustedEnv(
+  core: RegistryCore,
+  context: CallContext,
+  mode: NestedMode,
+  allowed?: readonly string[],
+): OperationEnv {
+  return createEnv(core, allowed, (id, input, options) => {
+    const running = CallContext.isRunning(context);
+    if (typeof running === "boolean") return execute(core, id, input, options, context, running && mode === "trust");
+    return running.then((still) => execute(core, id, input, options, context, still && mode === "trust"));
+  });
+}
+
+/** An env for code outside any handler: every call is checked against the identity that was given. */
+export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?: readonly string[]): OperationEnv {
+  return createEnv(core, allowed, (id, input, options) => {
+    const { signal, deadline, metadata, onProgress } = options ?? {};
+    return executeMerged(core, id, input, base, { signal, deadline, metadata, onProgress });
+  });
+}
+
+function createEnv(core: RegistryCore, allowed: readonly string[] | undefined, call: Caller): OperationEnv {
+  const isAllowed = (namespace: string) => allowed === undefined || allowed.includes(namespace);
+  return createLookup({
+    label: "env",
+    find(namespace) {
+      return isAllowed(namespace) && core.namesIn(namespace) !== undefined
+        ? createEnvNamespace(core, namespace, call)
+        : undefined;
+    },
+    *names() {
+      for (const namespace of core.namespaces()) if (isAllowed(namespace)) yield namespace;
+    },
+  });
+}
+
+function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller): OperationEnv[string] {
+  return createLookup({
+    label: `env.${namespace}`,
+    find(name) {
+      const entry = core.namesIn(namespace)?.get(name);
+      if (entry === undefined || entry.isSubscription) return undefined;
+      const { id } = entry;
+      return (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
+    },
+    *names() {
+      for (const [name, entry] of core.namesIn(namespace) ?? []) if (!entry.isSubscription) yield name;
+    },
+  });
+}
+
+/** Runs a call with its own options on top of those that hold for all calls. Never throws, whatever the options are. */
+export function executeMerged(
+  core: RegistryCore,
+  id: string,
+  input: unknown,
+  base: CallOptions,
+  own: CallOptions | undefined,
+): Promise<ResponseEnvelope> {
+  try {
+    return execute(core, id, input, mergeOptions(base, own));
+  } catch (error) {
+    return Promise.reject(notStarted(id, error));
+  }
+}
+
+/** Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts. */
+export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
+  if (own === undefined || own === null) return base;
+  return {
+    ...base,
+    ...own,
+    identity: own.identity ?? base.identity,
+    metadata: own.metadata ?? base.metadata,
+    signal: own.signal ?? base.signal,
+    [baseSignal]: own.signal === undefined ? undefined : base.signal,
+    deadline: earlier(base.deadline, own.deadline),
+  };
 }

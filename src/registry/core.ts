@@ -1,3 +1,4 @@
+import type { Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
@@ -9,33 +10,41 @@ import {
   type Progress,
   resolveLimits,
 } from "../operation/index.ts";
-import type { CallContext, ContextHost } from "./call-context.ts";
-import type { Entry } from "./entry.ts";
-import { createTrustedEnv } from "./env.ts";
-import { raise } from "./failures.ts";
-import { Guard } from "./guard.ts";
-import { MiddlewareList } from "./middleware.ts";
-import { describeCall } from "./observe.ts";
-import { Prepared } from "./prepared.ts";
-import { reportListener } from "./reports.ts";
-import type { ChangeEvent, CustomAuth, RegistryCallEvent, RegistryOptions } from "./types.ts";
+import type { CallContext } from "./call-context.ts";
+import { createTrustedEnv } from "./client.ts";
+import { CompiledOperation } from "./compiled-operation.ts";
+import { markPipelineError } from "./failures.ts";
+import type { OperationEntry } from "./operation-entry.ts";
+import { describeCall, reportListener } from "./reports.ts";
+import { createSelector, type Selector } from "./selection.ts";
+import type {
+  ChangeEvent,
+  CustomAuth,
+  Middleware,
+  OperationSelection,
+  RegistryCallEvent,
+  RegistryOptions,
+} from "./types.ts";
 
-/** What the steps of a call see of the registry that runs it. */
-export class RegistryCore implements ContextHost {
+/** One call of `use()`. The same middleware may be added twice, and each can be removed by itself. */
+interface InstalledMiddleware {
+  readonly middleware: Middleware;
+  readonly selects: Selector;
+}
+
+/** What a call needs of its registry: operations, middleware, listeners and limits. */
+export class RegistryCore {
   readonly limits: Required<Limits>;
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
-  readonly middleware = new MiddlewareList(() => {
-    for (const entry of this.#entries.values()) {
-      if (entry.prepared !== undefined) entry.prepared.middleware = this.middleware.select(entry.id, entry.spec);
-    }
-  });
   isClosed = false;
-  /** Whether a followed source may have an operation in a moment that is not here. */
+  /** Whether a followed source may soon have an operation that is missing now. */
   mayAppear: (id: string) => boolean = () => false;
-  readonly #entries = new Map<string, Entry>();
-  /** Made when somebody first asks by namespace, and kept up to date from then on. */
-  #namespaces: Map<string, Map<string, Entry>> | undefined = undefined;
+  readonly #entries = new Map<string, OperationEntry>();
+  /** Created when it is first needed, and kept up to date from then on. */
+  #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
+  /** In the order of `use()`. */
+  #middleware: readonly InstalledMiddleware[] = [];
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
 
@@ -45,11 +54,11 @@ export class RegistryCore implements ContextHost {
     this.limits = resolveLimits(limits);
   }
 
-  entry(id: string): Entry | undefined {
+  entry(id: string): OperationEntry | undefined {
     return this.#entries.get(id);
   }
 
-  entries(): Iterable<Entry> {
+  entries(): Iterable<OperationEntry> {
     return this.#entries.values();
   }
 
@@ -57,7 +66,7 @@ export class RegistryCore implements ContextHost {
     for (const { spec } of this.#entries.values()) yield spec;
   }
 
-  namesIn(namespace: string): ReadonlyMap<string, Entry> | undefined {
+  namesIn(namespace: string): ReadonlyMap<string, OperationEntry> | undefined {
     return this.#index().get(namespace);
   }
 
@@ -65,8 +74,8 @@ export class RegistryCore implements ContextHost {
     return this.#index().keys();
   }
 
-  /** Puts an operation in, in the place of the one with its id if there is one. */
-  put(entry: Entry): void {
+  /** Adds an operation, or replaces the one with the same id. */
+  put(entry: OperationEntry): void {
     const kind = this.#entries.has(entry.id) ? "changed" : "added";
     this.#entries.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
@@ -85,7 +94,7 @@ export class RegistryCore implements ContextHost {
     return true;
   }
 
-  #index(): Map<string, Map<string, Entry>> {
+  #index(): Map<string, Map<string, OperationEntry>> {
     if (this.#namespaces === undefined) {
       this.#namespaces = new Map();
       for (const entry of this.#entries.values()) addTo(this.#namespaces, entry);
@@ -101,21 +110,40 @@ export class RegistryCore implements ContextHost {
     return Object.hasOwn(this.#customAuth, name) ? this.#customAuth[name] : undefined;
   }
 
-  /** Compiles what a call of the operation needs. Throws a `CallError` when it cannot be called. */
-  prepare(entry: Entry): Prepared {
+  /** Compiles what calls of the operation need. Throws a `CallError` when it cannot be called. */
+  compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
-    if (handler === undefined) throw raise(id, handlerMissing(id));
-    entry.prepared = new Prepared(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
-    entry.prepared.middleware = this.middleware.select(id, entry.spec);
-    return entry.prepared;
+    if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
+    entry.compiled = new CompiledOperation(entry, handler, entry.spec.outputPolicy ?? this.#outputPolicy);
+    entry.compiled.middleware = this.#middlewareOf(entry);
+    return entry.compiled;
   }
 
-  createGuard(operationId: string): Guard {
-    return new Guard(operationId);
+  use(middleware: Middleware, selection: OperationSelection): Unsubscribe {
+    if (typeof middleware !== "function") throw new TypeError("use() takes a function: (call, next) => next()");
+    const installed: InstalledMiddleware = { middleware, selects: createSelector(selection) };
+    this.#setMiddleware([...this.#middleware, installed]);
+    return () => this.#setMiddleware(this.#middleware.filter((other) => other !== installed));
+  }
+
+  #setMiddleware(installed: readonly InstalledMiddleware[]): void {
+    this.#middleware = installed;
+    for (const entry of this.#entries.values()) {
+      if (entry.compiled !== undefined) entry.compiled.middleware = this.#middlewareOf(entry);
+    }
+  }
+
+  #middlewareOf(entry: OperationEntry): readonly Middleware[] {
+    return this.#middleware.filter(({ selects }) => selects(entry)).map(({ middleware }) => middleware);
   }
 
   createEnv(context: CallContext): OperationEnv {
     return createTrustedEnv(this, context, "trust");
+  }
+
+  /** Receives what a caller's `onProgress` throws. */
+  onProgressError(error: unknown): void {
+    reportListener("progress", error);
   }
 
   reportProgress(context: CallContext, operationId: string, progress: Progress): void {
@@ -125,7 +153,7 @@ export class RegistryCore implements ContextHost {
   }
 }
 
-function addTo(namespaces: Map<string, Map<string, Entry>>, entry: Entry): void {
+function addTo(namespaces: Map<string, Map<string, OperationEntry>>, entry: OperationEntry): void {
   const { namespace, name } = entry.spec;
   let names = namespaces.get(namespace);
   if (names === undefined) {

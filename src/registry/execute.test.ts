@@ -9,7 +9,7 @@ import {
   type OperationContext,
   OperationType,
 } from "../operation/index.ts";
-import { OperationRegistry } from "./operation-registry.ts";
+import { OperationRegistry } from "./functions.ts";
 import { deferred, never, operation } from "./testing.ts";
 
 const Task = Type.Object({ id: Type.String(), title: Type.String() });

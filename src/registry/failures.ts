@@ -1,41 +1,41 @@
 import { CallError, isCallError, mapError, nestedFailure } from "../operation/index.ts";
-import type { Entry } from "./entry.ts";
+import type { OperationEntry } from "./operation-entry.ts";
 import { reportUndeclaredDetails } from "./reports.ts";
 
-/** Errors that the pipeline itself raised, and for which operation. */
-const raised = new WeakMap<CallError, string>();
+/** Errors that the pipeline itself made, and for which operation. */
+const pipelineErrors = new WeakMap<CallError, string>();
 
-/** Errors of handlers that say they had no effect, and of which operation. */
-const unrun = new WeakMap<CallError, string>();
+/** Errors of handlers that claim to have had no effect, and of which operation. */
+const claimsNotRun = new WeakMap<CallError, string>();
 
-/** Notes that the pipeline, not a handler, made this error. */
-export function raise(operationId: string, error: CallError): CallError {
-  raised.set(error, operationId);
+/** Marks an error that the pipeline made, and not a handler. Returns it. */
+export function markPipelineError(operationId: string, error: CallError): CallError {
+  pipelineErrors.set(error, operationId);
   return error;
 }
 
-/** What a caller gets when something that it handed in threw as it was read. Errors of the pipeline stay themselves. */
+/** The error for input or options whose getters threw: the handler has not run. Returns errors of the pipeline unchanged. */
 export function notStarted(operationId: string, cause: unknown): CallError {
   if (isCallError(cause)) return cause;
   const { code, message } = mapError(cause);
-  return raise(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
+  return markPipelineError(operationId, new CallError(code, message, undefined, { cause, mayHaveRun: false }));
 }
 
-/** What a handler threw, as the `CallError` that the caller gets. */
-export function toFailure(entry: Entry, error: unknown): CallError {
+/** Converts what a handler threw to the `CallError` that its caller receives. */
+export function toFailure(entry: OperationEntry, error: unknown): CallError {
   if (!isCallError(error)) return mapError(error);
-  const nestedId = raised.get(error);
-  if (nestedId !== undefined) return asRun(nestedFailure(nestedId, error));
+  const nestedId = pipelineErrors.get(error);
+  if (nestedId !== undefined) return withMayHaveRun(nestedFailure(nestedId, error));
   reportUndeclaredDetails(entry, error);
   if (error.mayHaveRun !== false) return error;
-  const claimedBy = unrun.get(error);
-  if (claimedBy !== undefined && claimedBy !== entry.id) return asRun(error);
-  unrun.set(error, entry.id);
+  const claimedBy = claimsNotRun.get(error);
+  if (claimedBy !== undefined && claimedBy !== entry.id) return withMayHaveRun(error);
+  claimsNotRun.set(error, entry.id);
   return error;
 }
 
-/** A nested call that never ran says nothing of the handler around it, which did. */
-function asRun(error: CallError): CallError {
+/** A nested call may not have run; the handler around it has. */
+function withMayHaveRun(error: CallError): CallError {
   if (error.mayHaveRun !== false) return error;
   const { code, message, details, retryable } = error;
   return new CallError(code, message, details, { cause: error, retryable });

@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import type { IOperationDefinition } from "../operation/index.ts";
-import { buildEnv } from "./build-env.ts";
-import { OperationRegistry } from "./operation-registry.ts";
+import { buildEnv, OperationRegistry } from "./functions.ts";
 import { operation } from "./testing.ts";
 
 const names = ["echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"];

@@ -1,17 +1,8 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
 import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
-import {
-  aborted,
-  type CallError,
-  type CallOptions,
-  checkCallOptions,
-  checkPastDeadline,
-  type SubscribeOptions,
-  timedOut,
-} from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
-import { raise } from "./failures.ts";
+import { aborted, type CallError, timedOut } from "../operation/index.ts";
+import { markPipelineError } from "./failures.ts";
 
 /** Why a call was given up before its handler answered. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
@@ -214,44 +205,12 @@ export class Guard extends Linked implements Expiring {
 
 function toError(operationId: string, ending: Ending, started: boolean): CallError {
   const isLate = ending.kind === "expired";
-  return raise(operationId, isLate ? timedOut(operationId, started) : aborted(operationId, ending.reason, started));
+  return markPipelineError(
+    operationId,
+    isLate ? timedOut(operationId, started) : aborted(operationId, ending.reason, started),
+  );
 }
 
 function endingOf(error: CallError): Ending {
   return error.code === "TIMEOUT" ? { kind: "expired" } : { kind: "aborted", reason: error.cause };
-}
-
-/** Where options that were put together from two have the signal of the first; `signal` is that of the second. */
-export const baseSignal = Symbol("base signal");
-
-/** Options that were put together from two. */
-export interface MergedOptions extends SubscribeOptions {
-  readonly [baseSignal]?: AbortSignal | undefined;
-}
-
-/** Makes the guard of a call, for those that can be given up. It may have ended already. */
-export function createGuard(
-  context: CallContext,
-  operationId: string,
-  options: CallOptions | undefined,
-  parent: CallContext | undefined,
-): Guard | undefined {
-  const signal = options?.signal;
-  const deadline = options?.deadline;
-  const outer = parent === undefined ? undefined : CallContext.watch(parent);
-  if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
-  refuse(operationId, checkCallOptions(operationId, deadline, signal));
-  const base = (options as MergedOptions | undefined)?.[baseSignal];
-  if (base !== undefined) refuse(operationId, checkCallOptions(operationId, undefined, base));
-  const guard = new Guard(operationId);
-  guard.arm(signal, deadline, outer);
-  if (guard.ended !== undefined && deadline !== undefined)
-    refuse(operationId, checkPastDeadline(operationId, deadline));
-  if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
-  CallContext.attachGuard(context, guard);
-  return guard;
-}
-
-function refuse(operationId: string, error: CallError | undefined): void {
-  if (error !== undefined) throw raise(operationId, error);
 }

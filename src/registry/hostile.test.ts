@@ -1,9 +1,7 @@
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CallError, type CallOptions, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
-import { buildEnv } from "./build-env.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, operation, subscription } from "./testing.ts";
 
 const boom = (): never => {

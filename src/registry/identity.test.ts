@@ -1,9 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import type { Identity, OperationContext } from "../operation/index.ts";
-import { buildEnv } from "./build-env.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
 import { operation, subscription } from "./testing.ts";
 
 function createRegistry(onCall: (context: OperationContext) => unknown = () => "secret") {

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { OperationRegistry, subscribe } from "./functions.ts";
 import { never, operation, subscription } from "./testing.ts";
 
 function registryOf(handler: Parameters<typeof subscription>[0]): OperationRegistry {

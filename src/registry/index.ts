@@ -1,6 +1,5 @@
-export { describePassedOn, executeArrived, publishedSpecs, subscribeArrived } from "./arrived.ts";
-export { type BuildEnvOptions, buildEnv } from "./build-env.ts";
-export type { Arrival, CallBudget } from "./call-context.ts";
+export { type CallBudget, describeForwarded, type IncomingCall } from "./call-context.ts";
+export type { IncomingExecution } from "./call-run.ts";
 export type {
   CallArguments,
   Client,
@@ -9,15 +8,22 @@ export type {
   ClientOperation,
   ClientOptions,
   ClientSubscription,
+  NestedMode,
   SubscribeArguments,
-} from "./client-types.ts";
-export { type CreateRegistryOptions, createRegistry } from "./create-registry.ts";
-export type { NestedMode } from "./env.ts";
-export type { OwnedCall } from "./execute.ts";
+} from "./client.ts";
+export {
+  type BuildEnvOptions,
+  buildEnv,
+  type CreateRegistryOptions,
+  createRegistry,
+  executeIncoming,
+  OperationRegistry,
+  publishedSpecs,
+  subscribe,
+  subscribeIncoming,
+} from "./functions.ts";
 export { Guard } from "./guard.ts";
-export { OperationRegistry } from "./operation-registry.ts";
-export { passOn } from "./passed-on.ts";
-export { subscribe } from "./subscribe.ts";
+export { forwardingOf, markAsForwarding } from "./operation-entry.ts";
 export type {
   ChangeEvent,
   CustomAuth,

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { Type } from "typebox";
 import { expect, test } from "vitest";
 import { CallError, type OperationContext } from "../operation/index.ts";
-import { OperationRegistry } from "./operation-registry.ts";
+import { OperationRegistry } from "./functions.ts";
 import { operation } from "./testing.ts";
 
 test("progress can be taken out of the context like everything else in it", async () => {

@@ -18,8 +18,8 @@ import {
   type Normalised,
   restoreDigits,
 } from "../schema/index.ts";
-import type { Entry } from "./entry.ts";
-import { raise } from "./failures.ts";
+import { markPipelineError } from "./failures.ts";
+import type { OperationEntry } from "./operation-entry.ts";
 import { reportDrift } from "./reports.ts";
 
 /** The step of an operation of whose data nothing is said. */
@@ -40,7 +40,7 @@ function isIterator(value: unknown): boolean {
   return typeof iterate === "function" || typeof iterateNow === "function";
 }
 
-function assertNoIterator({ id, isSubscription }: Entry, value: unknown): void {
+function assertNoIterator({ id, isSubscription }: OperationEntry, value: unknown): void {
   if (!isIterator(value)) return;
   const advice = isSubscription ? "Yield its values" : 'Set its type to "subscription", or return the values in a list';
   const message = `The handler of "${id}" returned an iterator, which is not data. ${advice}.`;
@@ -48,7 +48,11 @@ function assertNoIterator({ id, isSubscription }: Entry, value: unknown): void {
 }
 
 /** Wrap, check and normalise in one function, with the schema's part chosen once. */
-export function createEnveloper(entry: Entry, isTool: boolean, step: OutputStep): (value: unknown) => ResponseEnvelope {
+export function createEnveloper(
+  entry: OperationEntry,
+  isTool: boolean,
+  step: OutputStep,
+): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
   const { quickCheck, repair } = step;
   // An error that a tool reports has no schema. Under `strict` only the result of a tool counts as one.
@@ -100,7 +104,7 @@ export interface OutputStep {
 }
 
 /** Makes the step of an operation. Throws when its schema cannot be used. */
-export function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy): OutputStep {
+export function outputStep(entry: OperationEntry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
   if (compiled.isUnknown) return anything;
   const restore = (value: unknown, digits: string | undefined) => restoreDigits(schema, value, digits);
@@ -110,7 +114,7 @@ export function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy):
       const data = reader.readOutput(value);
       const { errors, total } = compiled.errors(data);
       if (total === 0) return { data };
-      throw raise(entry.id, outputInvalid(entry.id, errors, total));
+      throw markPipelineError(entry.id, outputInvalid(entry.id, errors, total));
     };
     return { quickCheck: reader.quickCheck, repair, restore, keepsData: true, isStrict: true };
   }
@@ -119,7 +123,11 @@ export function outputStep(entry: Entry, schema: TSchema, policy: OutputPolicy):
   return { quickCheck: normaliser.quickCheck, repair, restore, keepsData: policy === "check" };
 }
 
-function finishEnvelope(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {
+function finishEnvelope(
+  entry: OperationEntry,
+  repair: OutputStep["repair"],
+  envelope: ResponseEnvelope,
+): ResponseEnvelope {
   assertNoIterator(entry, envelope.data);
   const repaired = repair(envelope.data);
   if (repaired.drift !== undefined) return withDrift(entry, envelope, repaired);
@@ -128,7 +136,7 @@ function finishEnvelope(entry: Entry, repair: OutputStep["repair"], envelope: Re
 
 /** Finishes an envelope whose data holds numbers that lost digits when they were read. */
 function finishInexact(
-  entry: Entry,
+  entry: OperationEntry,
   { restore, keepsData, isStrict }: OutputStep,
   envelope: ResponseEnvelope,
   finish: (envelope: ResponseEnvelope) => ResponseEnvelope,
@@ -151,7 +159,11 @@ function isEmptyBody({ data, meta }: ResponseEnvelope): boolean {
 }
 
 /** Content blocks in the place of structured content stay as they came, and are reported when they do not fit. */
-function reportStandIn(entry: Entry, repair: OutputStep["repair"], envelope: ResponseEnvelope): ResponseEnvelope {
+function reportStandIn(
+  entry: OperationEntry,
+  repair: OutputStep["repair"],
+  envelope: ResponseEnvelope,
+): ResponseEnvelope {
   const { drift = [] } = repair(envelope.data);
   if (drift.every(({ kind }) => kind === "stripped")) return envelope;
   const message = "content blocks in place of structured content";
@@ -160,7 +172,7 @@ function reportStandIn(entry: Entry, repair: OutputStep["repair"], envelope: Res
 
 /** Never writes to the envelope that came: a handler may have frozen it, or keep it. */
 function withDrift(
-  entry: Entry,
+  entry: OperationEntry,
   { meta }: ResponseEnvelope,
   { data, drift = [], driftTotal }: Normalised,
 ): ResponseEnvelope {

@@ -3,9 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { OperationSource, SourceChange } from "../from/source.ts";
 import { CallError, mcpEnvelope, type OperationContext } from "../operation/index.ts";
-import { createRegistry } from "./create-registry.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { createRegistry, OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, operation, subscription } from "./testing.ts";
 import type { ChangeEvent, OperationSelection, RegistryCallEvent } from "./types.ts";
 

@@ -14,13 +14,12 @@ import {
   type SubscriptionHandler,
   unavailable,
 } from "../operation/index.ts";
-import { createClient } from "./client.ts";
-import type { Client, ClientOptions } from "./client-types.ts";
+import { execute } from "./call-run.ts";
+import { type Client, type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
-import { Entry, type Registrable } from "./entry.ts";
-import { executeChecked } from "./execute.ts";
 import { Follower } from "./follow.ts";
-import { searchSpecs } from "./search.ts";
+import { OperationEntry, type Registrable } from "./operation-entry.ts";
+import { searchSpecs } from "./selection.ts";
 import type {
   ChangeEvent,
   Following,
@@ -60,7 +59,7 @@ export class Registry {
   }
 
   registerAll(definitions: Iterable<Registrable>): void {
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, OperationEntry>();
     for (const definition of definitions) {
       const entry = this.#createNew(definition, false);
       if (entries.has(entry.id)) throw alreadyRegistered(entry.id);
@@ -83,7 +82,7 @@ export class Registry {
     }
     assertHandler(id, handler, entry.spec.type);
     entry.handler = handler;
-    entry.prepared = undefined;
+    entry.compiled = undefined;
     this.#core.put(entry);
   }
 
@@ -128,11 +127,11 @@ export class Registry {
   }
 
   execute<T = unknown>(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
-    return executeChecked(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
+    return execute(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
   }
 
   use(middleware: Middleware, selection: OperationSelection = {}): Unsubscribe {
-    return this.#core.middleware.add(middleware, selection);
+    return this.#core.use(middleware, selection);
   }
 
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe {
@@ -189,7 +188,7 @@ export class Registry {
     await this.close();
   }
 
-  #createNew(definition: Registrable, needsHandler: boolean): Entry {
+  #createNew(definition: Registrable, needsHandler: boolean): OperationEntry {
     const entry = createEntry(definition, needsHandler);
     if (this.#core.entry(entry.id) !== undefined && !this.#isFollowed(entry.id)) throw alreadyRegistered(entry.id);
     return entry;
@@ -202,11 +201,11 @@ export class Registry {
   }
 }
 
-function createEntry(definition: Registrable, needsHandler: boolean): Entry {
+function createEntry(definition: Registrable, needsHandler: boolean): OperationEntry {
   assertValidSpec(definition);
   const id = formatOperationId(definition.namespace, definition.name);
   if (needsHandler || definition.handler !== undefined) assertHandler(id, definition.handler, definition.type);
-  return new Entry(id, definition);
+  return new OperationEntry(id, definition);
 }
 
 function assertHandler(id: string, handler: unknown, type: OperationType): void {

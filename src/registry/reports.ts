@@ -1,13 +1,59 @@
 import type { TSchema } from "typebox";
+import { monotonicNow } from "../internal/deadlines.ts";
 import { createWarnOnce, logger } from "../internal/log.ts";
-import type { CallError, Drift } from "../operation/index.ts";
+import { type CallError, type Drift, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
-import type { Entry } from "./entry.ts";
+import { CallContext } from "./call-context.ts";
+import { notStarted } from "./failures.ts";
+import type { OperationEntry } from "./operation-entry.ts";
+import type { RegistryCallEventBase } from "./types.ts";
 
 const log = logger("registry");
 const warnOnce = createWarnOnce(log);
 
-/** Data did not fit its schema. Once per operation and kind, because it tends to happen at every call. */
+/** Runs a call and reports its outcome to `end`, which {@link observeStart} returned. */
+export async function observe(
+  end: (end: ObservedEnd) => void,
+  operationId: string,
+  start: () => Promise<ResponseEnvelope>,
+): Promise<ResponseEnvelope> {
+  try {
+    const envelope = await start();
+    end({ envelope });
+    return envelope;
+  } catch (thrown) {
+    const error = notStarted(operationId, thrown);
+    end({ error });
+    throw error;
+  }
+}
+
+/** How an observed call ended: with an error, with an envelope, or, for a subscription, with neither. */
+export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
+
+/** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
+export function observeStart(context: CallContext, operationId: string): (end: ObservedEnd) => void {
+  const { calls: events } = CallContext.coreOf(context);
+  CallContext.observeEnd(context);
+  const startedAt = monotonicNow();
+  events.emit({ kind: "started", ...describeCall(context, operationId) });
+  return (end) => {
+    const base = { ...describeCall(context, operationId), duration: monotonicNow() - startedAt };
+    if ("error" in end) events.emit({ kind: "failed", ...base, error: mapError(end.error) });
+    else events.emit({ kind: "succeeded", ...base, ...end });
+  };
+}
+
+/** What all events of a call have. */
+export function describeCall(context: CallContext, operationId: string): RegistryCallEventBase {
+  const { requestId, parentRequestId, identity } = context;
+  const base: RegistryCallEventBase = { requestId, operationId, timestamp: Date.now() };
+  if (parentRequestId !== undefined) base.parentRequestId = parentRequestId;
+  if (identity !== undefined) base.identity = identity;
+  return base;
+}
+
+/** Logs that data did not match its schema: once per operation and kind, because it tends to happen at every call. */
 export function reportDrift(operationId: string, drift: readonly Drift[]): void {
   for (const { kind, path } of drift) {
     const message =
@@ -16,16 +62,16 @@ export function reportDrift(operationId: string, drift: readonly Drift[]): void 
   }
 }
 
-/** Details of a declared error do not fit the schema that was declared for them. */
-export function reportUndeclaredDetails({ id, spec }: Entry, error: CallError): void {
+/** Logs that the details of a declared error do not match the schema that was declared for them. */
+export function reportUndeclaredDetails({ id, spec }: OperationEntry, error: CallError): void {
   const declared = spec.errorSchemas?.find(({ code }) => code === error.code);
-  if (declared === undefined || fits(declared.schema, error.details)) return;
-  const message = "Details of the error {code} of {operationId} do not fit the schema declared for them.";
+  if (declared === undefined || matches(declared.schema, error.details)) return;
+  const message = "Details of the error {code} of {operationId} do not match the schema declared for them.";
   warnOnce(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
 }
 
-/** The error counts more than what is wrong with it: details or a schema that cannot be read do not replace it. */
-function fits(schema: TSchema, details: unknown): boolean {
+/** Details or a schema that cannot be read must not replace the error that they belong to. */
+function matches(schema: TSchema, details: unknown): boolean {
   try {
     return compileSchema(schema).check(details);
   } catch {
@@ -33,25 +79,25 @@ function fits(schema: TSchema, details: unknown): boolean {
   }
 }
 
-/** A handler answered after its caller had been told TIMEOUT or ABORTED. */
-export function reportLate(operationId: string): void {
+/** Logs that a handler ended after its call had failed with TIMEOUT or ABORTED. */
+export function reportLateResult(operationId: string): void {
   log.debug("{operationId} settled after its call had ended; the result is dropped.", { operationId });
 }
 
-/** A handler failed while cleaning up, after its consumer had left. */
+/** Logs that a handler failed while cleaning up, after its consumer had left. */
 export function reportAbandoned(operationId: string, error: unknown): void {
   log.warn("{operationId} failed after its consumer had left: {error}", { operationId, error });
 }
 
-/** A listener to the registry's events threw. */
+/** Logs that a listener to the registry's events threw. */
 export function reportListener(event: string, error: unknown): void {
   log.error("A listener to {event} events threw: {error}", { event, error });
 }
 
-/** The id of an operation of a followed source is taken. No news where the two are alike, as on a hub that serves too. */
-export function reportTaken(source: string, operationId: string, isAlike: boolean): void {
+/** Logs that the id of an operation of a followed source is taken. Not a warning where both are equal, as on a hub. */
+export function reportTaken(source: string, operationId: string, isEqual: boolean): void {
   const properties = { operationId, source };
-  if (isAlike) log.debug("{operationId} of {source} waits until its id is free.", properties);
+  if (isEqual) log.debug("{operationId} of {source} waits until its id is free.", properties);
   else {
     const message =
       "{operationId} of {source} has another schema than the operation that is registered; it is not merged.";
@@ -59,7 +105,7 @@ export function reportTaken(source: string, operationId: string, isAlike: boolea
   }
 }
 
-/** An operation of a followed source could not be registered. */
+/** Logs that an operation of a followed source could not be registered. */
 export function reportRefused(source: string, operationId: string, error: unknown): void {
   log.warn("{operationId} of {source} was not registered: {error}", { operationId, source, error });
 }

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CallError, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
 import type { RegistryCallEvent } from "./types.ts";
 

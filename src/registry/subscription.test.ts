@@ -2,8 +2,7 @@ import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { takeBuffered } from "../internal/buffered.ts";
 import { CallError, type OperationContext, type ResponseEnvelope } from "../operation/index.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
 
 type Handler = Parameters<typeof subscription>[0];

@@ -11,14 +11,13 @@ import {
   type SubscribeOptions,
   silentTooLong,
 } from "../operation/index.ts";
-import { type Arrival, CallContext } from "./call-context.ts";
+import { CallContext, type IncomingCall } from "./call-context.ts";
+import { callHandler, find, validate } from "./call-run.ts";
+import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
-import { notStarted, raise } from "./failures.ts";
-import { createGuard, type Ending, Guard } from "./guard.ts";
-import { beginObserving, describeCall } from "./observe.ts";
-import type { Prepared } from "./prepared.ts";
-import { reportAbandoned } from "./reports.ts";
-import { acceptAndAuthorise, admit, runHandler } from "./steps.ts";
+import { markPipelineError, notStarted } from "./failures.ts";
+import { type Ending, Guard } from "./guard.ts";
+import { describeCall, observeStart, reportAbandoned } from "./reports.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
@@ -58,8 +57,8 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   readonly #options: SubscribeOptions | undefined;
   readonly #parent: CallContext | undefined;
   #input: unknown;
-  #prepared: Prepared | undefined = undefined;
-  #toEnvelope: Prepared["toEnvelope"] | undefined = undefined;
+  #compiled: CompiledOperation | undefined = undefined;
+  #wrap: CompiledOperation["wrapResult"] | undefined = undefined;
   #guard: Guard | undefined = undefined;
   #idle: IdleWatch | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
@@ -72,20 +71,20 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #failure: CallError | undefined = undefined;
   #waiters: Waiter[] = [];
   #seq = 0;
-  #endObserving: ReturnType<typeof beginObserving> | undefined = undefined;
+  #endObserving: ReturnType<typeof observeStart> | undefined = undefined;
 
   constructor(
     core: RegistryCore,
     operationId: string,
     input: unknown,
     options: SubscribeOptions | undefined,
-    arrival?: Arrival,
+    incoming?: IncomingCall,
   ) {
     this.#core = core;
     // A context that is passed on makes this a call inside another.
     const parent = CallContext.is(options) ? options : undefined;
     const own = parent === undefined ? options : undefined;
-    this.#context = new CallContext(core, operationId, own, parent, arrival);
+    this.#context = new CallContext(core, operationId, own, parent, incoming, false);
     this.#operationId = operationId;
     this.#options = own;
     this.#parent = parent;
@@ -139,7 +138,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#asking = true;
     const core = this.#core;
     try {
-      if (core.calls.hasListeners) this.#endObserving = beginObserving(core, this.#context, this.#operationId);
+      if (core.calls.hasListeners) this.#endObserving = observeStart(this.#context, this.#operationId);
       const source = await this.#start();
       this.#source = source;
       if (isBuffered(source)) this.#buffered = source;
@@ -153,34 +152,33 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   }
 
   async #start(): Promise<AsyncIterator<unknown>> {
-    const core = this.#core;
     const context = this.#context;
-    const prepared = admit(core, context, this.#operationId, "subscribe", false);
-    this.#prepared = prepared;
-    const { middleware } = prepared;
-    this.#toEnvelope = middleware.length === 0 ? prepared.toEnvelope : prepared.toCheckedEnvelope;
-    this.#guard = createGuard(context, this.#operationId, this.#options, this.#parent) ?? new Guard(this.#operationId);
+    const compiled = find(context, this.#operationId, "subscribe");
+    this.#compiled = compiled;
+    const { middleware } = compiled;
+    this.#wrap = middleware.length === 0 ? compiled.wrapResult : compiled.wrapMiddlewareResult;
+    this.#guard = CallContext.armGuard(context, this.#parent) ?? new Guard(this.#operationId);
     CallContext.attachGuard(context, this.#guard);
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
     this.#watchSilence();
-    const input = await acceptAndAuthorise(core, prepared, middleware, context, this.#input, false);
+    const input = await validate(compiled, middleware, context, this.#input);
     this.#input = undefined;
     try {
-      return toIterator(this.#operationId, await runHandler(prepared, middleware, context, input));
+      return toIterator(this.#operationId, await callHandler(compiled, middleware, context, input));
     } catch (error) {
       if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
-      return prepared.fail(error);
+      return compiled.throwFailure(error);
     }
   }
 
   #watchSilence(): void {
     const idleTimeout = this.#options?.idleTimeout;
     const invalid = checkSubscribeOptions(this.#operationId, this.#options);
-    if (invalid !== undefined) throw raise(this.#operationId, invalid);
+    if (invalid !== undefined) throw markPipelineError(this.#operationId, invalid);
     if (idleTimeout === undefined || idleTimeout === Number.POSITIVE_INFINITY) return;
     this.#idle = new IdleWatch(idleTimeout, () => {
-      const error = raise(this.#operationId, silentTooLong(this.#operationId, idleTimeout));
+      const error = markPipelineError(this.#operationId, silentTooLong(this.#operationId, idleTimeout));
       this.#end(error, { kind: "aborted", reason: error });
     });
     this.#idle.start();
@@ -196,7 +194,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     try {
       const value = source[takeBuffered]();
       if (value === undefined) return undefined;
-      envelope = this.#toEnvelope!(value);
+      envelope = this.#wrap!(value);
     } catch (error) {
       this.#end(mapError(error));
       return this.#afterEnd();
@@ -224,7 +222,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     let envelope: ResponseEnvelope;
     try {
       if (answer.done) return this.#complete();
-      envelope = this.#toEnvelope!(answer.value);
+      envelope = this.#wrap!(answer.value);
     } catch (error) {
       return this.#end(mapError(error));
     }
@@ -244,7 +242,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#asking = false;
     if (this.#state === "closed") return reportAbandoned(this.#operationId, error);
     try {
-      this.#prepared!.fail(error);
+      this.#compiled!.throwFailure(error);
     } catch (failure) {
       this.#fail(mapError(failure));
     }
@@ -305,7 +303,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     try {
       await source.return?.();
     } catch (error) {
-      this.#prepared!.fail(error);
+      this.#compiled!.throwFailure(error);
     }
   }
 

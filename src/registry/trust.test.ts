@@ -1,9 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import type { IOperationDefinition, OperationContext } from "../operation/index.ts";
-import { buildEnv } from "./build-env.ts";
-import { OperationRegistry } from "./operation-registry.ts";
-import { subscribe } from "./subscribe.ts";
+import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
 import { deferred, never, operation, subscription } from "./testing.ts";
 
 const ada = { id: "ada", scopes: ["user"] };

@@ -16,7 +16,7 @@ import type {
   ResponseEnvelope,
   SubscriptionHandler,
 } from "../operation/index.ts";
-import type { Client, ClientOptions } from "./client-types.ts";
+import type { Client, ClientOptions } from "./client.ts";
 
 /** What a `customAuth` function decides on. */
 export interface CustomAuthCall {

@@ -9,13 +9,37 @@ import {
   type SubscriptionHandler,
 } from "../operation/index.ts";
 import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
-import { passedOnOf } from "./passed-on.ts";
-import type { Prepared } from "./prepared.ts";
+import type { CompiledOperation } from "./compiled-operation.ts";
 
-/** What can be registered: a definition, or a spec that gets its handler later. */
+/** What a handler that forwards calls to another registry knows about the steps that run there. */
+export interface Forwarding {
+  /** The rule that the other registry checks itself, against the identity of the connection. Absent where both check. */
+  readonly checkedRule?: AccessControl | undefined;
+  /** Whether everything that the handler returns is known to be an envelope. */
+  readonly returnsEnvelopes?: boolean;
+  /** What carries the calls. */
+  readonly through?: object;
+}
+
+const forwardings = new WeakMap<object, Forwarding>();
+
+/**
+ * Marks a handler that only forwards calls to the pipeline of another registry: the input is validated there, its
+ * envelopes stay as they are, and its errors count as errors of that pipeline.
+ */
+export function markAsForwarding(handler: OperationHandler | SubscriptionHandler, forwarding: Forwarding): void {
+  forwardings.set(handler, forwarding);
+}
+
+/** What is known about a handler that forwards calls; `undefined` for all others. */
+export function forwardingOf(handler: object | undefined): Forwarding | undefined {
+  return handler === undefined ? undefined : forwardings.get(handler);
+}
+
+/** What can be registered: a definition, or a spec that receives its handler later. */
 export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">>;
 
-/** What few operations have. */
+/** Properties that few operations have. */
 interface Extras {
   fillDefaults: boolean | undefined;
   nextPage?: IOperationDefinition["nextPage"];
@@ -24,18 +48,19 @@ interface Extras {
 
 /**
  * One registered operation. Small, because there may be many thousands: whatever needs a compiled schema is in
- * {@link Prepared}, made on the first call.
+ * {@link CompiledOperation}, made on the first call.
  */
-export class Entry {
+export class OperationEntry {
   readonly id: string;
   readonly spec: OperationSpec;
+  readonly isSubscription: boolean;
   /** Whether the scopes step has anything to check. */
   readonly demandsScopes: boolean;
-  /** Whether a peer checks the rule, for whom the connection stands: it need not be met here by calls of this process. */
+  /** Whether the peer that serves the operation checks its access rule, so that calls of this process need not meet it. */
   readonly isCheckedByPeer: boolean;
   /** Set later for an operation that was registered by its spec alone. */
   handler: OperationHandler | SubscriptionHandler | undefined;
-  prepared: Prepared | undefined = undefined;
+  compiled: CompiledOperation | undefined = undefined;
   readonly #extras: Extras | undefined;
   #published: OperationSpec | undefined = undefined;
 
@@ -43,8 +68,9 @@ export class Entry {
     const access = freezeAccess(definition.accessControl);
     let validate: StandardValidate | undefined;
     this.id = id;
+    this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
     this.demandsScopes = access.requiredScopes.length > 0 || access.requiredScopesAny !== undefined;
-    this.isCheckedByPeer = passedOnOf(definition.handler)?.checkedRule === definition.accessControl;
+    this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     if (isLazy(definition)) {
       this.spec = toLazySpec(definition, access);
@@ -57,11 +83,7 @@ export class Entry {
     this.#extras = toExtras(definition, validate);
   }
 
-  get isSubscription(): boolean {
-    return this.spec.type === OperationType.SUBSCRIPTION;
-  }
-
-  /** A frozen copy of what was registered: rules cannot be changed behind the registry's back. */
+  /** A frozen copy, so that a rule cannot change after the operation was registered. */
   get access(): AccessControl {
     return this.spec.accessControl;
   }
@@ -82,12 +104,12 @@ export class Entry {
     return this.#extras?.nextPage;
   }
 
-  /** Of a Standard Schema: what turns the checked input into what the handler gets. */
+  /** Of a Standard Schema: what turns the validated input into what the handler receives. */
   get validate(): StandardValidate | undefined {
     return this.#extras?.validate;
   }
 
-  /** The spec as peers see it: what a caller must satisfy, and no `_meta`, which may hold what is internal. */
+  /** The spec as peers see it: with what a caller must satisfy, and without `_meta`, which may be internal. */
   get published(): OperationSpec {
     if (this.#published === undefined) {
       const { _meta, ...spec } = this.spec;
@@ -97,7 +119,7 @@ export class Entry {
     return this.#published;
   }
 
-  /** The operation as `list()` and `get()` show it. Reads no schema that has not been read. */
+  /** The operation as `list()` and `get()` return it. Schemas that are made when they are read stay unread. */
   describe(): Registrable {
     const { spec, handler } = this;
     const pages = this.#extras && Object.getOwnPropertyDescriptor(this.#extras, "nextPage");
@@ -110,7 +132,7 @@ export class Entry {
   }
 }
 
-/** Sources make their schemas on first access: getters, which must not be read before they are needed. */
+/** Whether the schemas are getters: sources make schemas on first access, and they must not be read before that. */
 function isLazy(definition: Registrable): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
 }
@@ -121,17 +143,17 @@ function hasGetter(definition: Registrable, key: keyof Registrable): boolean {
 
 function toExtras(definition: Registrable, validate: StandardValidate | undefined): Extras | undefined {
   const { fillDefaults } = definition;
-  const isLate = hasGetter(definition, "nextPage");
-  const nextPage = isLate ? undefined : definition.nextPage;
-  if (fillDefaults === undefined && nextPage === undefined && validate === undefined && !isLate) return undefined;
+  const isLazyPage = hasGetter(definition, "nextPage");
+  const nextPage = isLazyPage ? undefined : definition.nextPage;
+  if (fillDefaults === undefined && nextPage === undefined && validate === undefined && !isLazyPage) return undefined;
   const extras: Extras = { fillDefaults, validate };
-  if (isLate) passOn(definition, "nextPage", extras);
+  if (isLazyPage) forwardGetter(definition, "nextPage", extras);
   else if (nextPage !== undefined) extras.nextPage = nextPage;
   return extras;
 }
 
-/** Lets a property be made when it is read here, as it would be there. */
-function passOn(definition: Registrable, key: keyof Registrable, target: object): void {
+/** Defines a getter that reads the same property of the definition. */
+function forwardGetter(definition: Registrable, key: keyof Registrable, target: object): void {
   Object.defineProperty(target, key, { get: () => definition[key], enumerable: true, configurable: true });
 }
 
@@ -163,7 +185,7 @@ function toLazySpec(definition: Registrable, accessControl: AccessControl): Oper
 function addOptional(spec: OperationSpec, definition: Registrable): OperationSpec {
   if (definition.title !== undefined) spec.title = definition.title;
   if (definition.tags !== undefined) spec.tags = Object.freeze([...definition.tags]) as string[];
-  if (hasGetter(definition, "errorSchemas")) passOn(definition, "errorSchemas", spec);
+  if (hasGetter(definition, "errorSchemas")) forwardGetter(definition, "errorSchemas", spec);
   else if (definition.errorSchemas !== undefined) {
     spec.errorSchemas = Object.freeze(
       definition.errorSchemas.map((one) => Object.freeze({ ...one })),
@@ -171,13 +193,13 @@ function addOptional(spec: OperationSpec, definition: Registrable): OperationSpe
   }
   if (definition.idempotent !== undefined) spec.idempotent = definition.idempotent;
   if (definition.outputPolicy !== undefined) spec.outputPolicy = definition.outputPolicy;
-  if (hasGetter(definition, "_meta")) passOn(definition, "_meta", spec);
+  if (hasGetter(definition, "_meta")) forwardGetter(definition, "_meta", spec);
   else if (definition._meta !== undefined) spec._meta = Object.freeze({ ...definition._meta });
   return Object.freeze(spec);
 }
 
 function freezeAccess(access: AccessControl): AccessControl {
-  // No spread: a frozen object that was made by one takes three times the memory.
+  // Not by a spread: a frozen object that was made by one takes three times the memory.
   const copy: AccessControl = { requiredScopes: freezeList(access.requiredScopes) };
   if (access.requiredScopesAny !== undefined) copy.requiredScopesAny = freezeList(access.requiredScopesAny);
   if (access.resourceType !== undefined) copy.resourceType = access.resourceType;

@@ -1,0 +1,346 @@
+import { isPlainPromise } from "../internal/plain-promise.ts";
+import {
+  accessDenied,
+  CallError,
+  type CallOptions,
+  checkResource,
+  checkScopes,
+  limitExceeded,
+  nearestOperation,
+  notServedNow,
+  operationNotFound,
+  type ResponseEnvelope,
+  unavailable,
+  wrongOperationType,
+} from "../operation/index.ts";
+import { CallContext, type IncomingCall } from "./call-context.ts";
+import type { CompiledOperation } from "./compiled-operation.ts";
+import type { RegistryCore } from "./core.ts";
+import { markPipelineError, notStarted, toFailure } from "./failures.ts";
+import type { Guard } from "./guard.ts";
+import type { OperationEntry } from "./operation-entry.ts";
+import { observe, observeStart, reportLateResult } from "./reports.ts";
+import type { Middleware } from "./types.ts";
+
+// One call from its start to its envelope, in the order of the steps: find, scopes, guard, validate, resource, run, wrap and
+// normalise. Subscriptions share everything up to the handler. None of the functions that most calls run through is async,
+// and none makes a closure: the promise of the caller is the handler's own with one reaction on it (decision 001).
+
+/** Receives the outcome of a call, exactly one of the two. */
+export interface CallOutcome {
+  /** Receives the envelope. */
+  onResult(envelope: ResponseEnvelope): void;
+  /** Receives a `CallError`. */
+  onError(error: unknown): void;
+}
+
+/** A query or mutation that arrived from outside. It receives the outcome also when it has ended before, and ignores it. */
+export interface IncomingExecution
+  extends IncomingCall,
+    CallOutcome,
+    Pick<CallOptions, "identity" | "deadline" | "metadata"> {
+  /** What ends the call. Absent until `openGuard()` was called. */
+  readonly guard: Guard | undefined;
+  openGuard(): Guard;
+}
+
+/**
+ * Runs a query or mutation for a direct caller, or inside the call whose context is `parent`. A trusted call skips access
+ * rules. A context in the place of options makes it a nested call, with the same identity, signal and deadline, but without
+ * trust. Rejects with a `CallError` and never throws.
+ */
+export function execute(
+  core: RegistryCore,
+  id: string,
+  input: unknown,
+  options: CallOptions | undefined,
+  parent?: CallContext,
+  trusted = false,
+): Promise<ResponseEnvelope> {
+  try {
+    const outer = parent === undefined && CallContext.is(options) ? options : parent;
+    const context = new CallContext(core, id, outer === options ? undefined : options, outer, undefined, trusted);
+    return core.calls.hasListeners ? startObserved(context, id, input, outer) : start(context, id, input, outer);
+  } catch (error) {
+    return Promise.reject(notStarted(id, error));
+  }
+}
+
+/** Runs a query or mutation that arrived from outside, and reports its outcome to `call`. Never throws. */
+export function executeIncoming(core: RegistryCore, id: string, input: unknown, call: IncomingExecution): void {
+  try {
+    const context = new CallContext(core, id, call, undefined, call, false);
+    if (core.calls.hasListeners) startIncomingObserved(context, id, input, call);
+    else runInto(call, find(context, id, "execute"), context, input);
+  } catch (error) {
+    call.onError(notStarted(id, error));
+  }
+}
+
+function start(context: CallContext, id: string, input: unknown, parent?: CallContext): Promise<ResponseEnvelope> {
+  const compiled = find(context, id, "execute");
+  const guard = CallContext.armGuard(context, parent);
+  if (guard !== undefined) return race(guard, compiled, context, input);
+  if (!isSynchronous(compiled, context)) return runAsync(compiled, context, input);
+  return runSync(compiled, context, input).then(compiled.wrapResult, compiled.throwFailure);
+}
+
+/** A function of its own: a closure in `execute` would cost every call an allocation. */
+function startObserved(context: CallContext, id: string, input: unknown, parent?: CallContext) {
+  return observe(observeStart(context, id), id, () => start(context, id, input, parent));
+}
+
+/** Listeners are notified when the call ends, also when its handler is still running then. */
+function startIncomingObserved(context: CallContext, id: string, input: unknown, call: IncomingExecution): void {
+  const run = () => race(call.openGuard(), find(context, id, "execute"), context, input);
+  observe(observeStart(context, id), id, run).then(
+    (envelope) => call.onResult(envelope),
+    (error) => call.onError(error),
+  );
+}
+
+/** Find and scopes, the steps before the input is read. Throws a `CallError`. */
+export function find(context: CallContext, id: string, used: "execute" | "subscribe"): CompiledOperation {
+  const core = CallContext.coreOf(context);
+  const entry = core.entry(id);
+  // Calls that are running when the registry is closed continue, and so do the calls that they make.
+  const isRefused = core.isClosed && CallContext.isOutermost(context);
+  if (entry === undefined || isRefused) throw markPipelineError(id, notFound(core, context, id, isRefused));
+  if (entry.isSubscription !== (used === "subscribe")) {
+    throw markPipelineError(id, wrongOperationType(id, entry.spec.type, used));
+  }
+  if (entry.demandsScopes && !isExempt(entry, context)) {
+    const decision = checkScopes(entry.access, context.identity);
+    if (decision !== true) throw markPipelineError(id, accessDenied(id, decision));
+  }
+  const { callDepth } = core.limits;
+  if (CallContext.depthOf(context) > callDepth) {
+    throw markPipelineError(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", callDepth));
+  }
+  const budget = CallContext.budgetOf(context);
+  if (budget !== undefined && budget.callsLeft < 0) {
+    const message = `One call caused too many others, at "${id}"`;
+    throw markPipelineError(id, limitExceeded(message, "callsPerRoot", budget.allowed));
+  }
+  return entry.compiled ?? core.compile(entry);
+}
+
+function notFound(core: RegistryCore, context: CallContext, id: string, isRefused: boolean): CallError {
+  if (isRefused) return unavailable("The registry was closed and", { mayHaveRun: false });
+  // An id may be anything: it can come from a network.
+  if (typeof id !== "string") return operationNotFound("(not a string)");
+  if (core.mayAppear(id)) return notServedNow(id);
+  return operationNotFound(id, nearestOperation(id, core.specs(), context.identity));
+}
+
+/**
+ * Whether the access rule of an operation is not checked: the call is trusted, or the peer that serves the operation checks
+ * the rule. A call from a network is checked here as well, because the connection to the peer authenticates this process
+ * and not the sender of that call.
+ */
+function isExempt(entry: OperationEntry, context: CallContext): boolean {
+  return CallContext.isTrusted(context) || (entry.isCheckedByPeer && !context.remote);
+}
+
+/** Whether no step has to wait before the handler is called. */
+function isSynchronous(compiled: CompiledOperation, context: CallContext): boolean {
+  if (compiled.middleware.length > 0 || compiled.standardValidate !== undefined) return false;
+  return !compiled.demandsResource || isExempt(compiled.entry, context);
+}
+
+/** Validates and runs in one turn. Rejects with what the handler rejects with; throws a `CallError`. */
+function runSync(compiled: CompiledOperation, context: CallContext, input: unknown): Promise<unknown> {
+  const validated = compiled.isForwarding ? input : compiled.validateSync(input);
+  CallContext.guardOf(context)?.start();
+  const { handler } = compiled;
+  let result: unknown;
+  let promise: Promise<unknown>;
+  try {
+    result = handler(validated, context);
+    if (isPlainPromise(result)) promise = result;
+    else if (isThenable(result)) promise = adopt(result);
+    else {
+      CallContext.finish(context);
+      return Promise.resolve(result);
+    }
+  } catch (error) {
+    CallContext.finish(context);
+    return compiled.throwFailure(error);
+  }
+  CallContext.handlerReturned(context, promise);
+  return promise;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    value !== null &&
+    (typeof value === "object" || typeof value === "function") &&
+    typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+/** Reads `then` once more, inside a promise, where it may throw. */
+async function adopt(thenable: PromiseLike<unknown>): Promise<unknown> {
+  return thenable;
+}
+
+/** The same steps where one of them has to wait: a resource rule, a Standard Schema or middleware. */
+async function runAsync(compiled: CompiledOperation, context: CallContext, input: unknown): Promise<ResponseEnvelope> {
+  // Middleware that is added or removed meanwhile does not change a call that has begun.
+  const { middleware } = compiled;
+  CallContext.openGuard(context);
+  const validated = await validate(compiled, middleware, context, input);
+  let result: unknown;
+  try {
+    result = await callHandler(compiled, middleware, context, validated);
+  } catch (error) {
+    return compiled.throwFailure(error);
+  } finally {
+    CallContext.finish(context);
+  }
+  return middleware.length === 0 ? compiled.wrapResult(result) : compiled.wrapMiddlewareResult(result);
+}
+
+/** Validate and resource. Returns what the handler receives; rejects with a `CallError`. */
+export async function validate(
+  compiled: CompiledOperation,
+  middleware: readonly Middleware[],
+  context: CallContext,
+  input: unknown,
+): Promise<unknown> {
+  const { entry, isForwarding } = compiled;
+  const needsResource = compiled.demandsResource && !isExempt(entry, context);
+  // The registry that the call is forwarded to validates the input. Here it is validated for those who read it.
+  if (isForwarding && !needsResource && middleware.length === 0) return input;
+  try {
+    const validated = await compiled.validate(input);
+    if (needsResource) await checkResourceRule(entry, context, validated);
+    return isForwarding ? input : validated;
+  } catch (error) {
+    throw notStarted(entry.id, error);
+  }
+}
+
+/** Resource, on the validated input. Rejects with a `CallError`. */
+async function checkResourceRule(entry: OperationEntry, context: CallContext, input: unknown): Promise<void> {
+  const { id, spec, access } = entry;
+  const { identity, metadata } = context;
+  const decision = checkResource(access, identity, input);
+  if (decision !== true) throw markPipelineError(id, accessDenied(id, decision));
+  const name = access.customAuth;
+  if (name === undefined) return;
+  const decide = CallContext.coreOf(context).customAuth(name);
+  if (decide === undefined) throw markPipelineError(id, accessDenied(id, `the registry has no customAuth "${name}"`));
+  let allowed: unknown;
+  try {
+    allowed = await decide({ identity, input, spec, metadata });
+  } catch (cause) {
+    const { code, message, details } = accessDenied(id, `customAuth "${name}" failed`);
+    throw markPipelineError(id, new CallError(code, message, details, { cause, mayHaveRun: false }));
+  }
+  if (allowed !== true) throw markPipelineError(id, accessDenied(id, `customAuth "${name}" did not allow it`));
+}
+
+/** Run: middleware, outermost first, then the handler. Throws when the call has ended meanwhile. */
+export function callHandler(
+  compiled: CompiledOperation,
+  middleware: readonly Middleware[],
+  context: CallContext,
+  input: unknown,
+): unknown {
+  const { handler, entry } = compiled;
+  const guard = CallContext.guardOf(context);
+  if (guard?.ended !== undefined) throw guard.ended;
+  if (middleware.length === 0) {
+    guard?.start();
+    return handler(input, context);
+  }
+  const run = async () => {
+    guard?.start();
+    if (CallContext.isFinished(context)) throw nextAfterEnd(entry.id);
+    try {
+      return await handler(input, context);
+    } catch (error) {
+      // Middleware decides by what the caller would receive: a nested call that never ran does not mean that this one did not.
+      throw toFailure(entry, error);
+    }
+  };
+  const isNested = !CallContext.isOutermost(context);
+  const call = Object.freeze({ operationId: entry.id, spec: entry.spec, input, context, isNested });
+  const step = (index: number): unknown => {
+    const wrap = middleware[index];
+    return wrap === undefined ? run() : wrap(call, async () => step(index + 1));
+  };
+  return step(0);
+}
+
+function nextAfterEnd(id: string): CallError {
+  const message = `Middleware called next() after the call of "${id}" had ended. Call it before the promise that the middleware returns is settled.`;
+  return new CallError("EXECUTION_ERROR", message);
+}
+
+/** Runs a call whose outcome is reported to an object instead of by a promise. Throws what is thrown before the handler. */
+function runInto(outcome: CallOutcome, compiled: CompiledOperation, context: CallContext, input: unknown): void {
+  if (isSynchronous(compiled, context)) {
+    runSync(compiled, context, input).then(
+      (result) => settle(outcome, compiled.wrapResult, result),
+      (error) => settle(outcome, compiled.throwFailure, error),
+    );
+  } else {
+    runAsync(compiled, context, input).then(
+      (envelope) => outcome.onResult(envelope),
+      (error) => outcome.onError(error),
+    );
+  }
+}
+
+function settle(outcome: CallOutcome, finish: (value: unknown) => ResponseEnvelope, value: unknown): void {
+  let envelope: ResponseEnvelope;
+  try {
+    envelope = finish(value);
+  } catch (error) {
+    return outcome.onError(error);
+  }
+  outcome.onResult(envelope);
+}
+
+/** Races a call against its guard. A result that arrives after the end is dropped and logged. */
+function race(
+  guard: Guard,
+  compiled: CompiledOperation,
+  context: CallContext,
+  input: unknown,
+): Promise<ResponseEnvelope> {
+  if (guard.ended !== undefined) return Promise.reject(guard.ended);
+  return new Promise((resolve, reject) => {
+    const outcome = new RaceOutcome(guard, resolve, reject);
+    guard.onEnd(reject);
+    try {
+      runInto(outcome, compiled, context, input);
+    } catch (error) {
+      outcome.onError(notStarted(guard.operationId, error));
+    }
+  });
+}
+
+class RaceOutcome implements CallOutcome {
+  declare readonly guard: Guard;
+  declare readonly resolve: (envelope: ResponseEnvelope) => void;
+  declare readonly reject: (error: unknown) => void;
+
+  constructor(guard: Guard, resolve: (envelope: ResponseEnvelope) => void, reject: (error: unknown) => void) {
+    this.guard = guard;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  onResult(envelope: ResponseEnvelope): void {
+    if (this.guard.release()) this.resolve(envelope);
+    else reportLateResult(this.guard.operationId);
+  }
+
+  onError(error: unknown): void {
+    if (this.guard.release()) this.reject(error);
+    else reportLateResult(this.guard.operationId);
+  }
+}

@@ -1,0 +1,116 @@
+import type {
+  CallOptions,
+  DataOf,
+  IOperationDefinition,
+  KnownEnv,
+  KnownFrom,
+  KnownOperations,
+  OperationContext,
+  OperationSpec,
+  ResponseEnvelope,
+  SubscribeOptions,
+  SubscriptionsOf,
+} from "../operation/index.ts";
+import { CallContext, type IncomingCall } from "./call-context.ts";
+import { type IncomingExecution, executeIncoming as runIncoming } from "./call-run.ts";
+import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
+import { Registry } from "./registry.ts";
+import { Subscription } from "./subscription.ts";
+import type { OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
+
+/**
+ * Holds operations and runs them. One made by `createRegistry` knows their ids, inputs and outputs; it can be passed
+ * wherever one that knows nothing is accepted.
+ */
+export type OperationRegistry<Known extends KnownOperations = KnownOperations> = RegistryInterface<Known>;
+
+/** Makes a registry that knows nothing about the types of its operations; `createRegistry` makes one that does. */
+export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
+
+/** Options of a registry together with the operations that it starts with. */
+export interface CreateRegistryOptions<Operations extends readonly IOperationDefinition[]> extends RegistryOptions {
+  /** Registered immediately; more can follow later. Throws when two have the same id. */
+  operations: Operations;
+}
+
+/**
+ * Makes a registry that knows its operations: `execute`, `subscribe`, `buildEnv` and `client` check ids, inputs and
+ * outputs at compile time. Operations whose names the compiler does not know, such as imported ones, stay callable
+ * unchecked.
+ */
+export function createRegistry<const Operations extends readonly IOperationDefinition[]>(
+  options: CreateRegistryOptions<Operations>,
+): OperationRegistry<KnownFrom<Operations>> {
+  const { operations, ...registryOptions } = options;
+  const registry = new OperationRegistry(registryOptions);
+  registry.registerAll(operations);
+  return registry as OperationRegistry<KnownFrom<Operations>>;
+}
+
+/**
+ * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first
+ * `next()`; leaving the loop ends it. An abort or a deadline throws.
+ */
+export function subscribe<
+  T = never,
+  Known extends KnownOperations = KnownOperations,
+  Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string,
+>(
+  registry: OperationRegistry<Known>,
+  id: Id,
+  input: Known[Id]["input"],
+  options?: SubscribeOptions,
+): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
+  return new Subscription(Registry.coreOf(registry), id, input, options) as never;
+}
+
+/** Options of {@link buildEnv}. */
+export interface BuildEnvOptions<Known extends KnownOperations> {
+  /** Whose operations the env calls. */
+  registry: OperationRegistry<Known>;
+  /**
+   * The context of a running handler, or the options of calls that application code makes. Only the first is trusted,
+   * and only while its handler runs; everything else is checked against `context.identity`.
+   */
+  context: OperationContext | CallOptions;
+  /** Leaves out all other namespaces. @default all */
+  allowedNamespaces?: readonly string[];
+  /** `attenuate` checks nested calls against the caller's own scopes. @default "trust" */
+  nested?: NestedMode;
+}
+
+/** Makes functions for all queries and mutations: `env.task.create(input)` returns an envelope. No subscriptions. */
+export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions<Known>): KnownEnv<Known> {
+  const { registry, context, allowedNamespaces, nested = "trust" } = options;
+  const core = Registry.coreOf(registry);
+  const env = CallContext.isOf(core, context)
+    ? createTrustedEnv(core, context, nested, allowedNamespaces)
+    : createCheckedEnv(core, context, allowedNamespaces);
+  return env as KnownEnv<Known>;
+}
+
+/** Runs a query or mutation that arrived from outside, and reports its outcome to `call`. Never throws. */
+export function executeIncoming<Known extends KnownOperations>(
+  registry: OperationRegistry<Known>,
+  id: string,
+  input: unknown,
+  call: IncomingExecution,
+): void {
+  runIncoming(Registry.coreOf(registry), id, input, call);
+}
+
+/** Subscribes to an operation for a caller outside. */
+export function subscribeIncoming<Known extends KnownOperations>(
+  registry: OperationRegistry<Known>,
+  id: string,
+  input: unknown,
+  options: SubscribeOptions,
+  incoming: IncomingCall,
+): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  return new Subscription(Registry.coreOf(registry), id, input, options, incoming);
+}
+
+/** The specs of a registry as peers see them, with the caller's view of their inputs and without `_meta`. */
+export function publishedSpecs<Known extends KnownOperations>(registry: OperationRegistry<Known>): OperationSpec[] {
+  return Array.from(Registry.coreOf(registry).entries(), (entry) => entry.published);
+}
