@@ -179,9 +179,9 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Reads `then` once more, inside a promise, where it may throw. */
-async function adopt(thenable: PromiseLike<unknown>): Promise<unknown> {
-  return thenable;
+/** Calls the `then` of a thenable inside a promise, where it may throw. `await` would skip the own `then` of a promise. */
+async function adopt(value: unknown): Promise<unknown> {
+  return value;
 }
 
 /** The same steps where one of them has to wait: a resource rule, a Standard Schema or middleware. */
@@ -259,7 +259,7 @@ export function callHandler(
     guard?.start();
     if (CallContext.isFinished(context)) throw nextAfterEnd(entry.id);
     try {
-      return await handler(input, context);
+      return await adopt(handler(input, context));
     } catch (error) {
       // Middleware decides by what the caller would receive: a nested call that never ran does not mean that this one did not.
       throw toFailure(entry, error);
