@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileSchema, type Dialect, FromSchema } from "./index.ts";
 
-// Names that objects inherit are left out: Ajv ignores what a schema says about `__proto__`.
+// Inherited names are left out: Ajv ignores assertions about `__proto__`.
 const name = fc.constantFrom("a", "b", "c", "x-y", "(");
 const names = fc.uniqueArray(name, { maxLength: 3 });
 const count = fc.integer({ min: 0, max: 3 });
 const number = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.constantFrom(0.5, 1.5));
-// Few different numbers: TypeBox forgives rounding in `multipleOf`, Ajv does not.
+// Few different numbers: TypeBox tolerates rounding in `multipleOf`, Ajv does not.
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 2 },
@@ -103,7 +103,7 @@ function toObject(all: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Reco
     .chain((chosen) => fc.record(Object.fromEntries(chosen.map((keyword) => [keyword, all[keyword]!]))));
 }
 
-/** Ajv reads what stands beside a `$ref` in draft 7 too, and forgets `contains` for the empty array beside a tuple. */
+/** Ajv also reads keywords beside a `$ref` in draft 7, and ignores `contains` for an empty array beside a tuple. */
 function withoutDisputed(chosen: string[]): string[] {
   if (chosen.includes("$ref")) return ["$ref"];
   const hasTuple = chosen.includes("prefixItems") || chosen.includes("items");
@@ -126,7 +126,7 @@ describe.each([
     );
   });
 
-  test("gives a type whose JSON behaves the same", () => {
+  test("returns a type whose JSON behaves the same", () => {
     fc.assert(
       fc.property(schemas(dialect), fc.array(value, { minLength: 1, maxLength: 5 }), (schema, values) => {
         const type = FromSchema(schema, { dialect });

@@ -8,7 +8,7 @@ import { compileSchema, createDefaultFiller, createNormaliser, FromSchema, Schem
 import { passesQuickCheck } from "./normalise/testing.ts";
 
 describe("compileSchema", () => {
-  test("gives the same compiled form for the same object", () => {
+  test("returns the same compiled form for the same object", () => {
     const schema = Type.String();
 
     expect(compileSchema(schema)).toBe(compileSchema(schema));
@@ -35,7 +35,7 @@ describe("compileSchema", () => {
     expect(once).toBeGreaterThan(0);
   });
 
-  test("checks TypeBox types and plain JSON Schema", () => {
+  test("checks TypeBox types and JSON Schema", () => {
     const typed = compileSchema(Type.Object({ a: Type.Number() }));
     const plain = compileSchema({ type: "object", properties: { a: { type: "number" } }, required: ["a"] });
 
@@ -72,7 +72,7 @@ describe("compileSchema", () => {
     expect(compileSchema(even).errors(1)).toEqual({ errors: [{ path: "", message: "must be even" }], total: 1 });
   });
 
-  test("keeps the native engine for patterns that a TypeBox type holds", () => {
+  test("keeps the native engine for patterns in a TypeBox type", () => {
     const compiled = compileSchema(Type.String({ pattern: "^(?=a)" }));
 
     expect([compiled.check("a"), compiled.check("b")]).toEqual([true, false]);
@@ -94,16 +94,16 @@ describe("compileSchema", () => {
     ["a refinement", Type.Refine(Type.Unknown(), () => true), false],
     ["a reference", { $defs: { a: {} }, $ref: "#/$defs/a" }, false],
     ["a type", { type: "string" }, false],
-  ])("%s: isUnknown is what it should be", (_name, schema, isUnknown) => {
+  ])("%s: isUnknown is correct", (_name, schema, isUnknown) => {
     expect(compileSchema(schema).isUnknown).toBe(isUnknown);
   });
 
-  test("throws SchemaError on first use for a reference that leads nowhere", () => {
+  test("throws SchemaError on first use for a reference that does not resolve", () => {
     expect(() => compileSchema(Type.Ref("Missing")).check(1)).toThrow(SchemaError);
     expect(() => compileSchema({ type: 42 } as never).check(1)).toThrow(SchemaError);
   });
 
-  test("answers for a schema whose references are too deep for generated code", () => {
+  test("checks a schema whose references are too deep for generated code", () => {
     const $defs: Record<string, unknown> = { 4000: { type: "string" } };
     for (let index = 0; index < 4_000; index += 1) $defs[index] = { items: { $ref: `#/$defs/${index + 1}` } };
     const compiled = compileSchema(FromSchema({ $defs, $ref: "#/$defs/3998" }));
@@ -113,7 +113,7 @@ describe("compileSchema", () => {
     expect([deep.check([[["a"]]]), deep.check([])]).toEqual([true, true]);
   });
 
-  test("answers false for a value nested 20,000 deep and says so", () => {
+  test("rejects a value nested 20,000 deep and reports why", () => {
     const list = compileSchema(
       FromSchema({ $defs: { list: { items: { $ref: "#/$defs/list" }, type: "array" } }, $ref: "#/$defs/list" }),
     );
@@ -125,7 +125,7 @@ describe("compileSchema", () => {
     expect(list.errors(value)).toEqual({ errors: [{ path: "", message: "is nested too deeply" }], total: 1 });
   });
 
-  test("where code may not be generated, gives the same answers by interpreting", () => {
+  test("returns the same results where code generation is forbidden", () => {
     const program = `
       import { compileSchema, FromSchema } from "./src/schema/index.ts";
       const compiled = compileSchema(FromSchema({
@@ -146,7 +146,7 @@ describe("compileSchema", () => {
 });
 
 describe("errors", () => {
-  test("lists at most the asked number and counts the others", () => {
+  test("are listed up to the limit and counted beyond it", () => {
     const compiled = compileSchema(Type.Array(Type.Number()));
 
     expect(compiled.errors(Array(50).fill("x"), 2)).toEqual({
@@ -165,7 +165,7 @@ describe("errors", () => {
 
     const result = compiled.errors(Array.from({ length: 50_000 }, () => ({ ["k".repeat(2_000)]: 1 })));
 
-    // Counting stops at 1,000, of which a third say once more what another says.
+    // Counting stops at 1,000, and a third of these are duplicates.
     expect({ listed: result.errors.length, total: result.total }).toEqual({ listed: 20, total: 667 });
     expect(JSON.stringify(result).length).toBeLessThan(16_384);
   });
@@ -195,7 +195,7 @@ describe("errors", () => {
   });
 });
 
-test("what is wrong deep inside of a union that holds itself is not looked for for ever", () => {
+test("the search for errors deep inside a recursive union terminates", () => {
   const node = (op: string) => ({
     type: "object",
     properties: { op: { const: op }, left: { $ref: "#/$defs/term" }, right: { $ref: "#/$defs/term" } },
@@ -215,7 +215,7 @@ test("what is wrong deep inside of a union that holds itself is not looked for f
   });
 });
 
-describe("what alternatives that fit in part could make endless", () => {
+describe("work that partly matching alternatives could multiply", () => {
   const nest = (depth: number, leaf: unknown): unknown => (depth === 0 ? leaf : { child: nest(depth - 1, leaf) });
   const withChild = (more: object) => ({
     type: "object",
@@ -227,7 +227,7 @@ describe("what alternatives that fit in part could make endless", () => {
   };
   const tree = compileSchema(FromSchema({ $defs: { node }, $ref: "#/$defs/node" }));
 
-  test("ends, when the schema leads back to itself and the value is deep", () => {
+  test("is bounded for a recursive schema and a deep value", () => {
     expect([tree.check(nest(60, "leaf")), tree.check(nest(10, 5)), tree.check(nest(60, 5))]).toEqual([
       true,
       false,
@@ -239,7 +239,7 @@ describe("what alternatives that fit in part could make endless", () => {
     });
   });
 
-  test.each(["anyOf", "allOf", "oneOf"])("ends, with forty levels of a doubled %s", (keyword) => {
+  test.each(["anyOf", "allOf", "oneOf"])("is bounded for forty levels of a doubled %s", (keyword) => {
     const $defs: Record<string, object> = { d0: { type: "string" } };
     for (let level = 1; level <= 40; level++) {
       const $ref = `#/$defs/d${level - 1}`;
@@ -268,7 +268,7 @@ describe("what alternatives that fit in part could make endless", () => {
     ["oneOf", "$dynamicRef", dynamic],
     ["allOf", "$dynamicRef", dynamic],
   ])(
-    "ends soon, with thirty levels of a doubled %s and %s, in checks, errors, casts and defaults",
+    "is bounded for thirty levels of a doubled %s and %s, in checks, errors, casts and defaults",
     (keyword, _, more) => {
       const $defs: Record<string, object> = { d0: { properties: { a: { type: "string", default: "" } } } };
       for (let level = 1; level <= 30; level++) {
@@ -281,7 +281,7 @@ describe("what alternatives that fit in part could make endless", () => {
 
       for (const value of [{ a: "x" }, { a: 1 }]) {
         const isValid = compileSchema(bomb).check(value);
-        // What ends on the first alternative may be accepted.
+        // A value that matches the first alternative may be accepted.
         if (isValid) expect(value).toEqual({ a: "x" });
         else expect(compileSchema(bomb).errors(value).total).toBeGreaterThan(0);
         expect(passesQuickCheck(bomb, value)).toBe(isValid);
@@ -295,7 +295,7 @@ describe("what alternatives that fit in part could make endless", () => {
     },
   );
 
-  test("is no hindrance for large values of a schema with unevaluatedProperties", () => {
+  test("may be large for large values of a schema with unevaluatedProperties", () => {
     const node = { type: "object", properties: { children: { type: "array", items: { $ref: "#/$defs/node" } } } };
     const closed = { $ref: "#/$defs/node", properties: { name: { type: "string" } }, unevaluatedProperties: false };
     const list = compileSchema(
@@ -306,7 +306,7 @@ describe("what alternatives that fit in part could make endless", () => {
     expect(list.check(Array.from({ length: 10_000 }, () => item))).toBe(true);
   });
 
-  test("is no hindrance for wide unions and large values", () => {
+  test("may be large for wide unions and large values", () => {
     const kinds = Array.from({ length: 100 }, (_, n) => `k${n}`);
     const $defs = Object.fromEntries(
       kinds.map((kind) => [
@@ -322,7 +322,7 @@ describe("what alternatives that fit in part could make endless", () => {
     expect(list.check(Array.from({ length: 20_000 }, () => ({ kind: "k99" })))).toBe(true);
   });
 
-  test("ends, behind patterns of names too", () => {
+  test("is bounded behind patterns of names too", () => {
     const node = {
       type: "object",
       patternProperties: { "^(child|other)$": { anyOf: [{ $ref: "#/$defs/node" }, { $ref: "#/$defs/node" }] } },
@@ -332,7 +332,7 @@ describe("what alternatives that fit in part could make endless", () => {
     expect([hidden.check(nest(60, {})), hidden.check(nest(60, 5))]).toEqual([true, false]);
   });
 
-  test("leaves data as it came, and says so", () => {
+  test("leaves data unchanged and reports it where it exceeds the bound", () => {
     const value = nest(60, 5);
 
     expect(createNormaliser(tree.schema).normalise(value)).toMatchObject({

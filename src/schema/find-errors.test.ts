@@ -11,8 +11,8 @@ const row = {
 const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, tags: ["a"] }));
 const withBad = (...bad: unknown[]) => [...rows, ...bad];
 
-describe("what is wrong with a large value", () => {
-  test("is found where it is, in a list", () => {
+describe("an error in a large value", () => {
+  test("is found at its place in a list", () => {
     const { errors, total } = compile({ type: "array", items: row }).errors(withBad({}, { id: "x", tags: ["b", 7] }));
 
     expect(errors).toEqual([
@@ -23,7 +23,7 @@ describe("what is wrong with a large value", () => {
     expect(total).toBe(3);
   });
 
-  test("is found behind references, properties and names that nobody knew", () => {
+  test("is found behind references, properties and undeclared names", () => {
     const schema = {
       $defs: { row, table: { type: "object", additionalProperties: { $ref: "#/$defs/row" } } },
       type: "object",
@@ -56,7 +56,7 @@ describe("what is wrong with a large value", () => {
     expect(total).toBe(1_000);
   });
 
-  test("is found in schemas that lead back to themselves", () => {
+  test("is found in recursive schemas", () => {
     const child = (more: object) => ({
       type: "object",
       required: ["child"],
@@ -70,7 +70,7 @@ describe("what is wrong with a large value", () => {
     expect(list.errors([...items, 5]).errors).toContainEqual({ path: "/50000", message: "must be string" });
   });
 
-  test("is found in bytes and in what may be undefined, without a look at each of them", () => {
+  test("is found in bytes and in optional values without visiting each of them", () => {
     const schema = { type: "object", properties: { data: { type: "string" }, note: { type: "string" }, rows: {} } };
 
     expect(compile(schema).errors({ data: new Uint8Array(1_000_000), note: undefined, rows }).errors).toEqual([
@@ -78,7 +78,7 @@ describe("what is wrong with a large value", () => {
     ]);
   });
 
-  test("is found many levels inside", () => {
+  test("is found many levels deep", () => {
     const node = {
       type: "object",
       required: ["values"],
@@ -92,7 +92,7 @@ describe("what is wrong with a large value", () => {
     ]);
   });
 
-  test("is not looked for by what a program checks itself before all else fits", () => {
+  test("is not searched by a refinement before all other assertions pass", () => {
     const Rows = Type.Refine(Type.Object({ rows: Type.Array(Type.Object({ id: Type.String() })) }), ({ rows }) =>
       rows.every(({ id }) => id.trim() !== ""),
     );

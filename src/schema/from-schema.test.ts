@@ -10,29 +10,11 @@ import {
   IsUnion,
   IsUnknown,
 } from "typebox";
-import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
-import { compileSchema, FromSchema, SchemaError } from "./index.ts";
+import { compileSchema, FromSchema } from "./index.ts";
+import { accepts, deepFreeze, errorOf } from "./testing.ts";
 
-/** The answers of our compiled check; TypeBox's own must be the same. */
-function accepts(schema: unknown, values: unknown[]): boolean[] {
-  const type = FromSchema(schema);
-  const answers = values.map((value) => compileSchema(type).check(value));
-  expect(values.map((value) => Value.Check(type, value))).toEqual(answers);
-  return answers;
-}
-
-function errorOf(schema: unknown, options?: Parameters<typeof FromSchema>[1]): SchemaError {
-  try {
-    FromSchema(schema, options);
-  } catch (error) {
-    if (error instanceof SchemaError) return error;
-    throw error;
-  }
-  throw new Error("expected a SchemaError");
-}
-
-describe("what is accepted", () => {
+describe("a converted schema accepts and rejects the values of", () => {
   test.each<[name: string, schema: unknown, fits: unknown[], not: unknown[]]>([
     ["an object", { type: "object", properties: { a: { type: "string" } }, required: ["a"] }, [{ a: "" }], [{}, []]],
     ["an enum of any values", { enum: ["a", 1, null, { b: 1 }] }, ["a", 1, null, { b: 1 }], ["b", {}]],
@@ -76,19 +58,19 @@ describe("what is accepted", () => {
     expect(accepts(schema, not)).toEqual(not.map(() => false));
   });
 
-  test("true accepts everything and false nothing", () => {
+  test("true (every value) and false (none)", () => {
     expect(accepts(true, [1, null, {}])).toEqual([true, true, true]);
     expect(accepts(false, [1, null, {}])).toEqual([false, false, false]);
     expect(IsUnknown(FromSchema(true))).toBe(true);
     expect(IsNever(FromSchema(false))).toBe(true);
   });
 
-  test("nullable adds null to a type and to nothing else, as OpenAPI 3.0.3 says", () => {
+  test("nullable, which adds null to a type only, as in OpenAPI 3.0.3", () => {
     expect(accepts({ nullable: true, enum: ["a"], type: "string" }, ["a", null])).toEqual([true, false]);
     expect(accepts({ nullable: true, allOf: [{ type: "string" }] }, [null])).toEqual([false]);
   });
 
-  test("__proto__ and its like are property names", () => {
+  test("property names such as __proto__", () => {
     const schema = JSON.parse('{"properties":{"__proto__":{"type":"number"},"constructor":{"type":"number"}}}');
 
     const wrong = [JSON.parse('{"__proto__":""}'), { constructor: "" }];
@@ -98,7 +80,7 @@ describe("what is accepted", () => {
     expect(JSON.stringify(FromSchema(schema))).toBe(JSON.stringify(schema));
   });
 
-  test("an inherited method is not a property", () => {
+  test("names of inherited methods", () => {
     const optional = compileSchema(
       FromSchema({ properties: { toString: { type: "string" } }, additionalProperties: false }),
     );
@@ -114,134 +96,7 @@ describe("what is accepted", () => {
   });
 });
 
-describe("references", () => {
-  test("stay references, and recursion ends with the value", () => {
-    const schema = {
-      $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, additionalProperties: false } },
-      $ref: "#/$defs/node",
-    };
-
-    expect(accepts(schema, [{ next: { next: {} } }, { next: { other: 1 } }])).toEqual([true, false]);
-    expect(JSON.stringify(FromSchema(schema))).toBe(JSON.stringify(schema));
-  });
-
-  test("lead to anchors, ids, and definitions with odd names", () => {
-    const schema = {
-      $id: "https://example.test/root",
-      $defs: {
-        a: { $anchor: "text", type: "string" },
-        b: { $id: "number", type: "number" },
-        constructor: { type: "boolean" },
-      },
-      prefixItems: [{ $ref: "#text" }, { $ref: "number" }, { $ref: "#/$defs/constructor" }],
-    };
-    const check = (value: unknown) => compileSchema(FromSchema(schema)).check(value);
-
-    expect([check(["", 1, true]), check([1]), check(["", ""]), check(["", 1, 1])]).toEqual([true, false, false, false]);
-  });
-
-  test("follow a $dynamicRef to the outermost anchor", () => {
-    const schema = {
-      $id: "https://example.test/strict-tree",
-      $dynamicAnchor: "node",
-      $ref: "tree",
-      unevaluatedProperties: false,
-      $defs: {
-        tree: {
-          $id: "https://example.test/tree",
-          $dynamicAnchor: "node",
-          properties: { children: { items: { $dynamicRef: "#node" } }, label: { pattern: "^(a+)+$" } },
-        },
-      },
-    };
-    const compiled = compileSchema(FromSchema(schema));
-
-    expect(compiled.check({ children: [{ label: "aa" }] })).toBe(true);
-    expect(compiled.check({ children: [{ labels: "aa" }] })).toBe(false);
-    expect(compiled.check({ children: [{ label: `${"a".repeat(40)}!` }] })).toBe(false);
-  });
-
-  test("up to draft 7 whatever stands beside a $ref is ignored", () => {
-    const schema = { definitions: { a: { type: "string" } }, $ref: "#/definitions/a", maxLength: 1 };
-    const $schema = "http://json-schema.org/draft-07/schema#";
-
-    expect(accepts({ ...schema, $schema }, ["long"])).toEqual([true]);
-    expect(accepts(schema, ["long"])).toEqual([false]);
-  });
-
-  test("lead to schemas below unknown keywords, which are converted as well", () => {
-    const name = { type: "string", nullable: true };
-    const schema = deepFreeze({
-      properties: { a: { $ref: "#/components/schemas/Named" } },
-      components: { schemas: { Named: { properties: { name: { $ref: "#/components/schemas/Name" } } }, Name: name } },
-    });
-
-    expect(accepts(schema, [{ a: { name: null } }, { a: { name: 1 } }])).toEqual([true, false]);
-    expect(name).toEqual({ type: "string", nullable: true });
-  });
-
-  test("read the ids of draft 4, and their JSON too", () => {
-    const $schema = "http://json-schema.org/draft-04/schema#";
-    const definitions = { b: { id: "b", type: "string" } };
-    const root = { $schema, id: "http://example.test/a", definitions, items: { $ref: "b" } };
-
-    expect(accepts(root, [[""], [1]])).toEqual([true, false]);
-    expect(accepts(JSON.parse(JSON.stringify(FromSchema(root))), [[""], [1]])).toEqual([true, false]);
-  });
-
-  test("keep the dialect that was told, in the JSON too", () => {
-    const type = FromSchema(
-      { definitions: { a: {} }, $ref: "#/definitions/a", type: "string" },
-      { dialect: "draft-07" },
-    );
-
-    expect(compileSchema(type).check(1)).toBe(true);
-    expect(compileSchema(JSON.parse(JSON.stringify(type))).check(1)).toBe(true);
-  });
-
-  test("a chain of 5,000 references is followed", () => {
-    const $defs: Record<string, unknown> = { last: { type: "string" } };
-    for (let index = 0; index < 5_000; index += 1)
-      $defs[index] = { $ref: `#/$defs/${index === 4_999 ? "last" : index + 1}` };
-    const compiled = compileSchema(FromSchema({ $defs, $ref: "#/$defs/0" }));
-
-    expect([compiled.check(""), compiled.check(1)]).toEqual([true, false]);
-  });
-
-  test("a reference that only leads back to itself is refused when used", () => {
-    const compiled = compileSchema(
-      FromSchema({ $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" }),
-    );
-
-    expect(() => compiled.check(1)).toThrow(SchemaError);
-  });
-
-  test.each([
-    "https://example.test/other.json",
-    "file:///etc/passwd",
-    "./other.json",
-    "#/$defs/missing",
-    "#/__proto__",
-    "#/constructor",
-    "http://[",
-  ])("%s leads outside and is refused", ($ref) => {
-    const error = errorOf({ properties: { a: { $ref } } });
-
-    expect(error.pointer).toBe("/properties/a/$ref");
-    expect(error.message).toContain("does not resolve to a schema in this document. Nothing is fetched");
-  });
-
-  test("lead to documents that were given", () => {
-    const type = FromSchema(
-      { $ref: "https://example.test/name.json" },
-      { remotes: { "https://example.test/name.json": { type: "string" } } },
-    );
-
-    expect([compileSchema(type).check(""), compileSchema(type).check(1)]).toEqual([true, false]);
-  });
-});
-
-describe("what is kept", () => {
+describe("FromSchema keeps", () => {
   const schema = {
     title: "T",
     description: "D",
@@ -254,12 +109,12 @@ describe("what is kept", () => {
     required: ["a"],
   };
 
-  test("every annotation, in the order it came", () => {
+  test("every annotation in its order", () => {
     expect(JSON.stringify(FromSchema(schema))).toBe(JSON.stringify(schema));
     expect(Object.keys(FromSchema(schema))).toEqual(Object.keys(schema));
   });
 
-  test("the argument, which is never changed", () => {
+  test("its argument unchanged", () => {
     const frozen = deepFreeze(structuredClone({ ...schema, properties: { a: { type: "string", nullable: true } } }));
 
     const type = FromSchema(frozen);
@@ -268,7 +123,7 @@ describe("what is kept", () => {
     expect(frozen.properties.a).toEqual({ type: "string", nullable: true });
   });
 
-  test("conversion of a converted schema", () => {
+  test("a converted schema equal", () => {
     const once = FromSchema({ type: "number", minimum: 1, exclusiveMinimum: true, nullable: true });
 
     expect(JSON.stringify(FromSchema(once))).toBe(JSON.stringify(once));
@@ -295,7 +150,7 @@ describe("marks", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("FromSchema refuses", () => {
   test.each<[schema: unknown, pointer: string, message: string]>([
     [42, "", "Schema: a schema must be an object, true or false, not 42."],
     [null, "", "Schema: a schema must be an object, true or false, not null."],
@@ -330,7 +185,7 @@ describe("what is refused", () => {
     expect(errorOf(schema).pointer).toBe("/properties/self");
   });
 
-  test("one level, one sub-schema, one character above the limits, and nothing below", () => {
+  test("a schema that exceeds a limit by one, and none below", () => {
     const nested = (depth: number): unknown => (depth === 0 ? {} : { items: nested(depth - 1) });
     const wide = (count: number) => ({ anyOf: Array.from({ length: count - 1 }, () => ({})) });
 
@@ -344,7 +199,7 @@ describe("what is refused", () => {
     expect(errorOf(nested(65), { limits: { schemaDepth: undefined } }).pointer).toBe("/items".repeat(65));
   });
 
-  test("what is nested so deeply that lifted limits do not help", () => {
+  test("a schema that is nested too deeply for the stack, whatever the limits", () => {
     let schema: unknown = {};
     for (let depth = 0; depth < 20_000; depth += 1) schema = { not: schema };
 
@@ -352,18 +207,10 @@ describe("what is refused", () => {
     expect(errorOf(schema, { limits }).message).toBe("Schema: nested too deeply to be read.");
   });
 
-  test("a shared object that multiplies when written out", () => {
+  test("a shared object that exceeds the limits when it is expanded", () => {
     let schema: unknown = {};
     for (let level = 0; level < 30; level += 1) schema = { anyOf: [schema, schema] };
 
     expect(errorOf(schema).message).toContain("limits.subschemas");
   });
 });
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null) {
-    for (const entry of Object.values(value)) deepFreeze(entry);
-    Object.freeze(value);
-  }
-  return value;
-}

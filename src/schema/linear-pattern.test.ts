@@ -162,7 +162,7 @@ describe("patterns of foreign schemas", () => {
     expect([compiled.check("a".repeat(2_000)), compiled.check("1".repeat(2_000))]).toEqual([false, false]);
   });
 
-  test("stay in the JSON as they came", () => {
+  test("are unchanged in the JSON", () => {
     const type = FromSchema({ pattern: "^(a+)+$" });
 
     compileSchema(type).check("a");
@@ -170,7 +170,7 @@ describe("patterns of foreign schemas", () => {
     expect(JSON.stringify(type)).toBe('{"pattern":"^(a+)+$"}');
   });
 
-  test("that cannot be expressed annotate and are reported once, when the schema is first used", () => {
+  test("that cannot be expressed annotate and are reported once, on the first use", () => {
     const reports: SchemaReport[] = [];
     const type = FromSchema(
       { properties: { a: { pattern: "a(?!x)" } }, patternProperties: { "(?!y)z": false }, additionalProperties: false },
@@ -193,7 +193,7 @@ describe("patterns of foreign schemas", () => {
     ]);
   });
 
-  test("are reported as one warning in the log when nobody listens", async () => {
+  test("are reported as one warning in the log without onReport", async () => {
     const records: LogRecord[] = [];
     await configure({
       reset: true,
@@ -220,7 +220,7 @@ describe("patterns of foreign schemas", () => {
     ]);
   });
 
-  test("are refused where unevaluatedProperties must know what a hostile pattern matched", () => {
+  test("are refused where unevaluatedProperties depends on what they match", () => {
     const schema = { patternProperties: { "^(b+)+$": {} }, unevaluatedProperties: false };
 
     expect(() => compileSchema(FromSchema(schema)).check({})).toThrow("cannot be combined with unevaluatedProperties");

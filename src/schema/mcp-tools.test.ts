@@ -15,7 +15,7 @@ const lists = readdirSync(folder)
   .map((file) => ({ file, tools: JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Tool[] }));
 
 describe("schemas of real MCP servers", () => {
-  test.each(lists)("every tool of $file converts, compiles and stays the same JSON", ({ tools }) => {
+  test.each(lists)("every tool of $file converts, compiles and keeps its JSON", ({ tools }) => {
     const reports: SchemaReport[] = [];
     const schemas = tools.flatMap((tool) =>
       [tool.inputSchema, tool.outputSchema].filter((schema) => schema !== undefined),
@@ -23,7 +23,7 @@ describe("schemas of real MCP servers", () => {
 
     for (const schema of schemas) {
       const type = FromSchema(schema, { onReport: (report) => reports.push(report) });
-      // Tools take and give objects, so that a text fits none of them.
+      // Tools accept and return objects, so a string is invalid for all of them.
       expect(compileSchema(type).check("text")).toBe(false);
       expect(JSON.stringify(type)).toBe(JSON.stringify(schema));
     }

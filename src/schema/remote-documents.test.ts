@@ -6,7 +6,7 @@ function answers(schema: unknown, values: unknown[], options: FromSchemaOptions 
   return values.map((value) => compiled.check(value));
 }
 
-describe("documents that are given", () => {
+describe("given documents", () => {
   const thing = {
     $schema: "http://json-schema.org/draft-07/schema#",
     $id: "https://example.test/thing.json",
@@ -29,7 +29,7 @@ describe("documents that are given", () => {
     },
   );
 
-  test("the reference of such a root may itself lead to another document", () => {
+  test("the reference of such a root may resolve to another document", () => {
     const root = {
       $schema: "http://json-schema.org/draft-07/schema#",
       $id: "https://example.test/action.json",
@@ -59,7 +59,7 @@ describe("documents that are given", () => {
     expect(answers({ $ref: "https://example.test/positive.json" }, [1, 0], { remotes })).toEqual([true, false]);
   });
 
-  test("that are malformed are refused with their address", () => {
+  test("that are malformed are refused with their URI", () => {
     const remotes = { "https://example.test/bad.json": { properties: { a: { type: "strnig" } } } };
 
     expect(() => FromSchema({ $ref: "https://example.test/bad.json" }, { remotes })).toThrow(
@@ -78,7 +78,7 @@ describe("the published meta-schemas", () => {
     "https://json-schema.org/draft/2019-09/schema",
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2020-12/schema#",
-  ])("%s needs not be given", ($ref) => {
+  ])("%s is built in", ($ref) => {
     const schema = { type: "object", properties: { schema: { $ref } }, required: ["schema"] };
     const values = [
       { type: "object", properties: { a: { type: ["string", "null"], minLength: 1 } } },
@@ -91,7 +91,7 @@ describe("the published meta-schemas", () => {
     expect(answers({ $ref }, [{ type: "string" }, { type: 1 }])).toEqual([true, false]);
   });
 
-  test("parts and vocabularies of them can be referred to", () => {
+  test("parts and vocabularies of them can be referenced", () => {
     const draft7 = { $ref: "http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger" };
     const draft4 = { items: { $ref: "http://json-schema.org/draft-04/schema#/properties/title" } };
     const vocabulary = { $ref: "https://json-schema.org/draft/2020-12/meta/validation" };
@@ -125,7 +125,7 @@ describe("the published meta-schemas", () => {
     });
   });
 
-  test("other addresses of the same host are not known", () => {
+  test("other URIs of the same host are unknown", () => {
     expect(() => FromSchema({ $ref: "http://json-schema.org/draft-04/hyper-schema#" })).toThrow("does not resolve");
     expect(() => FromSchema({ $ref: "https://json-schema.org/draft/2020-12/meta/unknown" })).toThrow(
       "does not resolve",

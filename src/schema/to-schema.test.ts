@@ -7,7 +7,7 @@ import { z } from "zod";
 import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
 
 describe("toSchema", () => {
-  test("gives TypeBox types and JSON Schema back as they are, with nothing read", () => {
+  test("returns TypeBox types and JSON Schema as they are, without reading them", () => {
     const typed = Type.String();
     const plain = { type: "string" };
 
@@ -29,7 +29,7 @@ describe("toSchema", () => {
     expect((await validate?.({ name: 1 }))?.issues).toHaveLength(1);
   });
 
-  test("tells what callers send from what comes out", () => {
+  test("distinguishes what callers send from the result", () => {
     const schema = z.object({ page: z.number().default(1) });
 
     const input = compileSchema(toSchema(schema, "input", "x").schema);
@@ -100,7 +100,7 @@ describe("toSchema", () => {
 });
 
 describe("assertIsSchema", () => {
-  test("lets pass what can be registered", () => {
+  test("accepts what can be registered", () => {
     for (const schema of [Type.String(), {}, true, z.string(), type("string"), toStandardJsonSchema(v.string())]) {
       expect(() => assertIsSchema(schema)).not.toThrow();
     }

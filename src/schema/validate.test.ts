@@ -5,11 +5,11 @@ import { collectErrors, formatValueErrors, validateOrThrow } from "./index.ts";
 
 const Task = Type.Object({ title: Type.String(), tags: Type.Array(Type.String()) });
 
-test("a value that fits passes in silence", () => {
+test("a valid value does not throw", () => {
   expect(validateOrThrow(Task, { title: "a", tags: [] })).toBeUndefined();
 });
 
-test("a value that does not fit throws VALIDATION_ERROR with every problem", () => {
+test("an invalid value throws VALIDATION_ERROR with every problem", () => {
   const error = catchError(() => validateOrThrow(Task, { tags: [1] }, 'input of "task.create"'));
 
   if (!isCallError(error)) throw error;
@@ -28,7 +28,7 @@ test("a value that does not fit throws VALIDATION_ERROR with every problem", () 
   });
 });
 
-test("at most 20 problems are listed and the others counted", () => {
+test("at most 20 problems are listed and all are counted", () => {
   const error = catchError(() => validateOrThrow(Type.Array(Type.Number()), Array(30).fill("")));
 
   if (!isCallError(error)) throw error;
@@ -36,7 +36,7 @@ test("at most 20 problems are listed and the others counted", () => {
   expect({ listed: errors.length, total }).toEqual({ listed: 20, total: 30 });
 });
 
-test("errors read as lines", () => {
+test("errors are formatted as lines", () => {
   const errors = collectErrors(Task, { tags: [1] });
 
   expect(formatValueErrors(errors, "  ")).toBe(
@@ -45,7 +45,7 @@ test("errors read as lines", () => {
   expect(formatValueErrors([])).toBe("");
 });
 
-test("nothing is collected for a value that fits", () => {
+test("nothing is collected for a valid value", () => {
   expect(collectErrors(Type.String(), "a")).toEqual([]);
 });
 

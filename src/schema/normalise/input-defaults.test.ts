@@ -28,24 +28,24 @@ describe("a default filler", () => {
     filter: Type.Optional(Type.Object({ open: Type.Boolean({ default: true }) })),
   });
 
-  test("gives the value itself when nothing is missing", () => {
+  test("returns the value itself when nothing is missing", () => {
     const value = Object.freeze({ limit: 5 });
 
     expect(fill(paged, value)).toBe(value);
   });
 
-  test("fills a copy, also inside objects that are there", () => {
+  test("fills a copy, also inside nested objects", () => {
     const value = Object.freeze({ filter: Object.freeze({}), other: "stays" });
 
     expect(fill(paged, value)).toEqual({ limit: 10, filter: { open: true }, other: "stays" });
     expect(value).toEqual({ filter: {}, other: "stays" });
   });
 
-  test("makes no object that has no default of its own", () => {
+  test("does not create an object that has no default", () => {
     expect(fill(paged, {})).toEqual({ limit: 10 });
   });
 
-  test("neither converts nor replaces what is there", () => {
+  test("neither converts nor replaces existing values", () => {
     expect(fill(paged, { limit: "5" })).toEqual({ limit: "5" });
     expect(fill(paged, { limit: null })).toEqual({ limit: null });
     expect(fill(paged, "text")).toBe("text");
@@ -55,7 +55,7 @@ describe("a default filler", () => {
     expect(fill(paged, { limit: undefined })).toEqual({ limit: 10 });
   });
 
-  test("gives every call its own copy of a default", () => {
+  test("returns a new copy of a default for every call", () => {
     const schema = Type.Object({ list: Type.Array(Type.String(), { default: ["a"] }) });
 
     const [first, second] = [fill(schema, {}), fill(schema, {})] as Array<{ list: string[] }>;
@@ -65,7 +65,7 @@ describe("a default filler", () => {
     expect(fill(schema, {})).toEqual({ list: ["a"] });
   });
 
-  test("fills what a default leaves out, and a missing input", () => {
+  test("fills the defaults inside a default, and a missing input", () => {
     const schema = {
       type: "object",
       default: {},
@@ -75,7 +75,7 @@ describe("a default filler", () => {
     expect(fill(schema, undefined)).toEqual({ inner: { a: 1, b: 2 } });
   });
 
-  test("goes through references, allOf, items, tuples and records", () => {
+  test("follows references, allOf, items, tuples and records", () => {
     const n = { type: "object", properties: { n: { default: 1 } } };
     const schema = {
       $defs: { n },
@@ -99,17 +99,17 @@ describe("a default filler", () => {
   };
   const box = { type: "object", properties: { kind: { const: "box" }, width: { default: 2 } }, required: ["kind"] };
 
-  test.each([["anyOf"], ["oneOf"]])("fills the branch of %s that takes the value", (keyword) => {
+  test.each([["anyOf"], ["oneOf"]])("fills the branch of %s that accepts the value", (keyword) => {
     expect(fill({ [keyword]: [circle, box] }, { kind: "box" })).toEqual({ kind: "box", width: 2 });
   });
 
-  test("fills a branch that takes the value only with its defaults", () => {
+  test("fills a branch that accepts the value only with its defaults", () => {
     const schema = { anyOf: [{ ...circle, required: ["kind", "radius"] }, { type: "null" }] };
 
     expect(fill(schema, { kind: "circle" })).toEqual({ kind: "circle", radius: 1 });
   });
 
-  test("fills nothing when several branches take the value, or none", () => {
+  test("fills nothing when several branches accept the value, or none", () => {
     const either = { anyOf: [{ properties: { a: { default: 1 } } }, { properties: { b: { default: 2 } } }] };
     const [both, none] = [{}, { kind: "line" }];
 
@@ -117,7 +117,7 @@ describe("a default filler", () => {
     expect(fill({ anyOf: [circle, box] }, none)).toBe(none);
   });
 
-  test("a default that contains itself ends", () => {
+  test("leaves out a default that contains itself", () => {
     const schema = { type: "object", properties: { next: { $ref: "#", default: {} }, a: { default: 1 } } };
 
     expect(fill(schema, {})).toEqual({ a: 1 });
@@ -135,7 +135,7 @@ describe("a default filler", () => {
     expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
   });
 
-  test("alternatives inside each other cost a bounded time", () => {
+  test("fills nested alternatives in a bounded time", () => {
     const branch = (kind: string) => ({
       type: "object",
       properties: { kind: { const: kind }, next: { $ref: "#" }, n: { default: 1 } },
@@ -149,7 +149,7 @@ describe("a default filler", () => {
     expect(filled).toMatchObject({ n: 1, next: { n: 1, next: { n: 1 } } });
   });
 
-  test("a value nested too deeply is given back", () => {
+  test("returns a value that is nested too deeply as it is", () => {
     const schema = { type: "object", properties: { next: { $ref: "#" }, a: { default: 1 } } };
     let value: unknown = {};
     for (let depth = 0; depth < 50_000; depth++) value = { next: value };

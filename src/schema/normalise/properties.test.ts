@@ -87,7 +87,7 @@ const documentSchema = fc
   )
   .filter((root) => isUsable(root as TSchema));
 
-/** Values that a schema was made for, more or less, so that not every run is about data that does not fit at all. */
+/** Values that roughly match a schema, so that not every run is about completely invalid data. */
 function fitting(part: unknown, root: Schema, depth = 0): fc.Arbitrary<Json> {
   if (typeof part !== "object" || part === null || depth > 5) return value;
   const node = part as Record<string, unknown>;
@@ -139,7 +139,7 @@ function dropUndefined<T extends object>(object: T): Schema {
   return Object.fromEntries(Object.entries(object).filter(([, entry]) => entry !== undefined)) as Schema;
 }
 
-/** References that only lead back to themselves have no meaning, and no check. */
+/** References that only refer to themselves have no meaning and no check. */
 function isUsable(root: TSchema): boolean {
   try {
     for (const probe of [null, {}, [], { a: {} }]) compileSchema(root).check(probe);
@@ -157,7 +157,7 @@ function deepFreeze<T>(data: T): T {
   return data;
 }
 
-/** The paths where two values differ, as shallow as possible. */
+/** The shallowest paths at which two values differ. */
 function differences(before: unknown, after: unknown, path = ""): string[] {
   if (Object.is(before, after)) return [];
   const bothArrays = Array.isArray(before) && Array.isArray(after) && before.length === after.length;
@@ -180,7 +180,7 @@ class Instance {
   }
 }
 
-/** The same data in which every object is an instance of a class. */
+/** The same data with a class instance in the place of every object. */
 function toInstances(data: unknown): unknown {
   if (Array.isArray(data)) return data.map(toInstances);
   return isObject(data) ? new Instance(mapValues(data as object, toInstances)) : data;
@@ -192,7 +192,7 @@ const runs = { numRuns: Number(process.env["NORMALISE_RUNS"] ?? 500) };
 describe("for every schema and every value", () => {
   const check = (root: Schema) => (value: unknown) => compileSchema(root as TSchema).check(value);
 
-  test("clean data fits, and normalising neither changes nor reports it", () => {
+  test("data that passes the quick check is valid and is neither changed nor reported", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const normaliser = createNormaliser(root as TSchema);
@@ -206,7 +206,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("generated and interpreted known-keys checks agree on data that fits", () => {
+  test("generated and interpreted checks agree on valid data", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const planner = new Planner(root as never);
@@ -217,7 +217,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("normalising twice is normalising once", () => {
+  test("normalising is idempotent", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const normaliser = createNormaliser(root as TSchema);
@@ -230,7 +230,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("data is never mutated, and what equals it is it", () => {
+  test("data is never mutated, and an equal result is the same object", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const copy = structuredClone(data);
@@ -242,7 +242,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("the result fits, or the drift says why not; what fitted still fits", () => {
+  test("the result is valid or the drift explains why not, and valid data stays valid", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const { data: result, drift = [] } = createNormaliser(root as TSchema).normalise(data);
@@ -254,7 +254,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("every difference between data and result is reported, and nothing else is reported as one", () => {
+  test("exactly the differences between data and result are reported", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const { data: result, drift = [], driftTotal } = createNormaliser(root as TSchema).normalise(data);
@@ -268,7 +268,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("instances of classes are normalised as plain objects with the same properties", () => {
+  test("class instances are normalised like objects with the same properties", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const normaliser = createNormaliser(root as TSchema);
@@ -283,7 +283,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("inspecting reports what normalising does and leaves the data", () => {
+  test("inspecting reports what normalising does and keeps the data", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const normaliser = createNormaliser(root as TSchema);
@@ -295,7 +295,7 @@ describe("for every schema and every value", () => {
     );
   });
 
-  test("filling defaults adds and never changes, mutates or repeats", () => {
+  test("filling defaults only adds, never mutates, and is idempotent", () => {
     fc.assert(
       fc.property(schemaAndData, ([root, data]) => {
         const fill = createDefaultFiller(root as TSchema);

@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { createNormaliser, type Normaliser } from "./normaliser.ts";
+import { createNormaliser, type Normalised, type Normaliser } from "./normaliser.ts";
 
 /** Returns the normaliser of a schema that is written as JSON. */
 export function normaliserOf(schema: unknown): Normaliser {
@@ -13,4 +13,14 @@ export function passesQuickCheck(schema: unknown, value: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+/** Normalises a value by a schema that is written as JSON. */
+export function normalise(schema: unknown, value: unknown): Normalised {
+  return normaliserOf(schema).normalise(value);
+}
+
+/** The kind and path of every difference that normalising reports. */
+export function driftOf(schema: unknown, value: unknown): string[] {
+  return (normalise(schema, value).drift ?? []).map(({ kind, path }) => `${kind} ${path}`);
 }
