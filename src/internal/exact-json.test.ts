@@ -32,7 +32,7 @@ describe("parsing JSON exactly", () => {
     expect(lostIn(value)).toEqual(lost);
   });
 
-  test("notes a bounded number of them", () => {
+  test("records a bounded number of them", () => {
     const value = parseExactly(`[${"9007199254740993,".repeat(60_000)}1]`) as number[];
 
     expect(value).toHaveLength(60_001);
@@ -61,7 +61,7 @@ describe("parsing JSON exactly", () => {
   });
 });
 
-test("a text that is one number is judged alone", () => {
+test("a string that is one number is recognised", () => {
   expect(["9007199254740993", "-1e400", "42", "1e5", '"9007199254740993"', "{}"].map(isInexactText)).toEqual([
     true,
     true,
@@ -72,7 +72,7 @@ test("a text that is one number is judged alone", () => {
   ]);
 });
 
-test("integers beyond 2^53 are noted in values whose text is gone", () => {
+test("integers beyond 2^53 are recorded in values without their JSON", () => {
   const value = { a: [1, 2 ** 53], b: { c: 1.5 }, d: Number.POSITIVE_INFINITY };
 
   expect(noteUnsafeIntegers(value)).toBe(true);

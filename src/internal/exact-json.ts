@@ -1,25 +1,25 @@
 /**
- * Numbers of foreign JSON that a double cannot hold: integers beyond 2^53 and what overflows. `JSON.parse` rounds them
- * without a word, so the digits are kept beside the object that holds the number.
+ * Numbers of foreign JSON that a double cannot hold: integers beyond 2^53 and numbers that overflow. `JSON.parse` rounds
+ * them silently, so their digits are stored here by the object that contains the number.
  */
 const digitsByHolder = new WeakMap<object, Map<string, string | undefined>>();
-/** Objects with such a number in them, or deeper. */
+/** Objects that contain such a number at any depth. */
 const holders = new WeakSet<object>();
 
-/** Most responses have no such number, and need no more than this look at their text. */
+/** Matches JSON that may contain such a number. Most responses do not match and need no further work. */
 const suspicious = /(?:^|[\s:,[-])\d{16}|\d[eE]\+?\d{3,}(?:[\s,\]}]|$)/;
 
-/** Whether an object holds numbers that lost digits when they were read. */
+/** Whether an object contains numbers that lost digits when they were parsed, at any depth. */
 export function holdsInexact(value: unknown): value is object {
   return typeof value === "object" && value !== null && holders.has(value);
 }
 
-/** The numbers right in this object that lost digits, by key, with their digits where those are known. */
+/** Returns the direct properties of an object that lost digits, with their digits where these are known. */
 export function inexactNumbersIn(holder: object): ReadonlyMap<string, string | undefined> | undefined {
   return digitsByHolder.get(holder);
 }
 
-/** Notes that the number at a key of an object is not what its text said. */
+/** Records that the number at a key of an object lost digits. */
 export function noteInexact(holder: object, key: string, digits: string | undefined): void {
   let digitsByKey = digitsByHolder.get(holder);
   if (digitsByKey === undefined) {
@@ -30,12 +30,12 @@ export function noteInexact(holder: object, key: string, digits: string | undefi
   holders.add(holder);
 }
 
-/** Whether JSON text is one number that a double cannot hold. */
+/** Whether a JSON string is one number that a double cannot hold. */
 export function isInexactText(text: string): boolean {
   return suspicious.test(text) && /^-?[\d.eE+-]+$/.test(text) && isInexact(text);
 }
 
-/** `JSON.parse` that notes which numbers lost digits. */
+/** `JSON.parse` that records which numbers lost digits. */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null || !suspicious.test(text)) return value;
@@ -44,7 +44,7 @@ export function parseExactly(text: string): unknown {
   return value;
 }
 
-/** Notes integers beyond 2^53 in values whose text is gone. */
+/** Records integers beyond 2^53 in a value whose JSON is no longer available. Returns whether there are any. */
 export function noteUnsafeIntegers(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   let isHolder = false;
@@ -59,12 +59,12 @@ export function noteUnsafeIntegers(value: unknown): boolean {
   return isHolder;
 }
 
-/** Whether a number is an integer beyond 2^53, or none at all. */
+/** Whether a number is an integer beyond 2^53, infinite or `NaN`. */
 export function isUnsafe(value: number): boolean {
   return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
 }
 
-/** Whether digits say another number than the double that was made of them. */
+/** Whether a double differs from the digits it was parsed from. */
 export function hasLost(value: number, digits: string | undefined): boolean {
   if (digits === undefined || !Number.isFinite(value) || digits.length > maxExactDigits) return true;
   return BigInt(digits) !== BigInt(value);
@@ -73,12 +73,12 @@ export function hasLost(value: number, digits: string | undefined): boolean {
 /** The largest double has 309 digits. */
 const maxExactDigits = 400;
 
-/** So many numbers of one text are noted. Far more than anyone reads of, and few enough to take little time. */
-const maxNoted = 50_000;
-/** How many of the quoted numbers have not been found yet. */
+/** The most numbers that are recorded for one JSON string, so that it takes a bounded time. */
+const maxRecorded = 50_000;
+/** The number of quoted numbers that were not found yet. */
 let toFind = 0;
 
-/** Finds numbers in the one value that are strings in the other. */
+/** Records the numbers in a value that are strings in its quoted copy. */
 function compare(value: object, quoted: object): boolean {
   const isHolder = Array.isArray(value)
     ? compareItems(value, quoted as unknown[])
@@ -121,12 +121,12 @@ function found(holder: object, key: string, digits: string): void {
   toFind -= 1;
 }
 
-/** The same JSON with quotes around each number that a double cannot hold, and how many those are in `toFind`. */
+/** Returns the JSON with quotes around each number that a double cannot hold, and counts these in `toFind`. */
 function quoteInexact(text: string): string {
   let quoted = "";
   let copied = 0;
   toFind = 0;
-  for (let index = 0; index < text.length && toFind < maxNoted; index++) {
+  for (let index = 0; index < text.length && toFind < maxRecorded; index++) {
     const code = text.charCodeAt(index);
     if (code === 0x22) {
       index = endOfString(text, index + 1);
@@ -145,13 +145,13 @@ function quoteInexact(text: string): string {
 }
 
 function isInexact(literal: string): boolean {
-  if (literal.length < minSuspicious) return false;
+  if (literal.length < minInexactLength) return false;
   const number = Number(literal);
   return /[.eE]/.test(literal) ? !Number.isFinite(number) : !Number.isSafeInteger(number);
 }
 
-/** `1e309` overflows; anything shorter is held. */
-const minSuspicious = 5;
+/** The shortest number that a double cannot hold is `1e309`. */
+const minInexactLength = 5;
 
 function endOfNumber(text: string, from: number): number {
   let end = from + 1;
@@ -167,7 +167,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** The text is valid JSON, so that every string ends. */
+/** The JSON is valid, so every string ends. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -17,7 +17,7 @@ class Point {
 }
 async function* generate() {}
 
-describe("state that own enumerable properties do not hold", () => {
+describe("state outside own enumerable properties", () => {
   test.each<[string, object]>([
     ["a Blob", new Blob(["x"])],
     ["a File", new File(["x"], "x.txt")],
@@ -50,7 +50,7 @@ describe("state that own enumerable properties do not hold", () => {
     ["an instance with fields", new Point()],
     ["an instance of a class without members", new Empty()],
     ["an instance that calls itself Object", Object.assign(new Point(), { [Symbol.toStringTag]: "Object" })],
-  ])("is not what %s has", (_, object) => {
+  ])("is not found in %s", (_, object) => {
     expect(hidesState(object)).toBe(false);
   });
 });

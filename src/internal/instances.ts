@@ -5,7 +5,7 @@ export function isClassless(object: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 }
 
-/** Whether an object is one of the built-in values that the wire format has a form of its own for. */
+/** Whether an object is one of the built-in values that the wire format encodes. */
 export function isWireValue(object: object): boolean {
   return (
     object instanceof Date ||
@@ -17,7 +17,7 @@ export function isWireValue(object: object): boolean {
   );
 }
 
-/** What the object's own `toJSON` returns, in a list; `undefined` without such a method, or when it returns the object. */
+/** Returns the result of the object's `toJSON`, in an array; `undefined` without that method, or if it returns the object. */
 export function readJSONForm(object: object): [json: unknown] | undefined {
   const { toJSON } = object as { toJSON?: unknown };
   if (typeof toJSON !== "function") return undefined;
@@ -26,9 +26,9 @@ export function readJSONForm(object: object): [json: unknown] | undefined {
 }
 
 /**
- * Whether the state of a class instance is somewhere else than in own enumerable properties, so that a copy of those
- * would silently lose it: objects of the platform such as `Blob`, `Headers` and streams, and instances without own
- * properties of a class that has members.
+ * Whether a class instance has state outside its own enumerable properties, which a copy of these would lose silently:
+ * objects of the platform such as `Blob`, `Headers` and streams, and instances without own properties of a class that
+ * has members.
  */
 export function hidesState(object: object): boolean {
   if (isClassless(object)) return false;
@@ -38,7 +38,7 @@ export function hidesState(object: object): boolean {
 function isPlatformObject(object: object): boolean {
   if (object instanceof RegExp) return true;
   const { [Symbol.asyncIterator]: iterate, [Symbol.toStringTag]: tag } = object as Record<symbol, unknown>;
-  if (typeof iterate === "function") return true; // streams of Node among others
+  if (typeof iterate === "function") return true; // for example streams of Node
   if (typeof tag !== "string" || tag === "Object") return false;
   const builtin = Object.getOwnPropertyDescriptor(globalThis, tag);
   // Classes that a program assigns to `globalThis` are enumerable there, those of the platform are not.
@@ -57,8 +57,8 @@ function hasMembers(object: object): boolean {
 }
 
 /**
- * The first object in a value of which `JSON.stringify` would silently write nothing or something else: maps, sets,
- * bytes, and whatever hides its state. `undefined` when there is none.
+ * Returns the first object in a value that `JSON.stringify` would silently omit or change: maps, sets, bytes, and objects
+ * that hide their state. `undefined` when there is none.
  */
 export function findNotJSON(value: unknown): object | undefined {
   if (typeof value !== "object" || value === null) return undefined;
@@ -85,7 +85,7 @@ function findAmong(list: readonly unknown[]): object | undefined {
   return undefined;
 }
 
-/** The name of an object's class, for messages. */
+/** Returns the name of an object's class for messages. */
 export function classNameOf(object: object): string {
   const tag = Object.prototype.toString.call(object).slice(8, -1);
   const name: unknown = tag === "Object" ? Object.getPrototypeOf(object)?.constructor?.name : tag;

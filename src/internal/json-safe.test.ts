@@ -45,7 +45,7 @@ test.each([
   expect(toJSONSafe(value)).toEqual(expected);
 });
 
-test("the same object twice is no cycle", () => {
+test("the same object twice is not a cycle", () => {
   const shared = { a: 1 };
 
   expect(toJSONSafe([shared, shared])).toEqual([{ a: 1 }, { a: 1 }]);
@@ -67,7 +67,7 @@ test("depth and size are bounded", () => {
   expect((toJSONSafe(long) as unknown[]).length).toBeLessThanOrEqual(100_000);
 });
 
-test("the copy of any value survives JSON unchanged", () => {
+test("the copy of any value survives a round trip through JSON", () => {
   fc.assert(
     fc.property(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withNullPrototype: true }),

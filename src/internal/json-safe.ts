@@ -4,10 +4,10 @@ const maxDepth = 100;
 const maxNodes = 100_000;
 
 /**
- * Copies any value into one that `JSON.stringify` takes and `JSON.parse` gives back equal. What JSON cannot hold gets
- * the form below instead of failing: `bigint` its digits, `Error` its name and message (never the stack), `Map` its
- * entries, `Set` its members, a cycle or too deep a value a note in brackets. Functions, symbols and `undefined` are
- * left out, as in JSON. Never throws, never runs for long, never mutates.
+ * Copies any value into one that survives a round trip through JSON. Values that JSON cannot hold are replaced: a
+ * `bigint` by its digits, an `Error` by its name and message (never the stack), a `Map` by its entries, a `Set` by its
+ * members, a cycle or a value that is too deep by a note in brackets. Functions, symbols and `undefined` are left out, as
+ * in JSON. Does not throw or mutate, and takes a bounded time.
  */
 export function toJSONSafe(value: unknown): unknown {
   return copy(value, { ancestors: new Set(), nodes: 0 });
@@ -49,7 +49,7 @@ function copyObject(object: object, walk: Walk): unknown {
 }
 
 function copyContent(object: object, walk: Walk): unknown {
-  // Before `toJSON`, because that of some HTTP clients' errors gives away the request with its credentials.
+  // Before `toJSON`, because for errors of some HTTP clients that returns the request with its credentials.
   if (object instanceof Error) return { name: String(object.name), message: String(object.message) };
   if (typeof (object as { toJSON?: unknown }).toJSON === "function") {
     return copy((object as { toJSON(): unknown }).toJSON(), walk);

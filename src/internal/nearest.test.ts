@@ -29,7 +29,7 @@ test("the first of equally near names wins", () => {
   expect(nearest("abc.dex", ["abc.dez", "abc.dey"])).toBe("abc.dez");
 });
 
-test("long candidates and long names are passed over", () => {
+test("long candidates and long names are ignored", () => {
   expect(nearest("a".repeat(128), ["a".repeat(10_000), "a".repeat(130)])).toBe("a".repeat(130));
   expect(nearest("a".repeat(129), ["a".repeat(129)])).toBeUndefined();
 });

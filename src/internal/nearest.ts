@@ -1,26 +1,26 @@
-const longestName = 128;
-const mostDistance = 3;
-/** Candidates that are compared in full. Bounds what a caller can make us do with a name made for it. */
-const mostCompared = 2_000;
+const maxNameLength = 128;
+const maxDistance = 3;
+/** The number of candidates that are compared in full, which bounds the cost of hostile names. */
+const maxCompared = 2_000;
 
 /**
- * Finds the candidate that was probably meant by a mistyped name: the one with the fewest changed characters, at most
- * three and at most a third of the name. The first wins a tie. Cheap for ten thousand candidates; names over 128
- * characters get no answer.
+ * Returns the candidate that was probably meant by a mistyped name: the one with the fewest changed characters, at most
+ * three and at most a third of the name. The first wins a tie. Cheap for ten thousand candidates. Returns `undefined` for
+ * names over 128 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  if (name.length > longestName) return undefined;
+  if (name.length > maxNameLength) return undefined;
   const wanted = characterSet(name);
-  const row = new Uint8Array(longestName + mostDistance + 1);
+  const row = new Uint8Array(maxNameLength + maxDistance + 1);
   let found: string | undefined;
   let compared = 0;
-  let limit = Math.min(mostDistance, Math.floor(name.length / 3));
+  let limit = Math.min(maxDistance, Math.floor(name.length / 3));
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - name.length) > limit) continue;
     const offered = characterSet(candidate);
-    // One change adds at most one new character and takes at most one away.
+    // One change adds at most one new character and removes at most one.
     if (countBits(wanted & ~offered) > limit || countBits(offered & ~wanted) > limit) continue;
-    if (++compared > mostCompared) break;
+    if (++compared > maxCompared) break;
     const distance = distanceUpTo(limit, name, candidate, row);
     if (distance > limit) continue;
     found = candidate;
@@ -30,7 +30,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return found;
 }
 
-/** Which characters a text has, in 32 bits; a few characters share a bit. */
+/** Returns the set of characters of a string in 32 bits; some characters share a bit. */
 function characterSet(text: string): number {
   let set = 0;
   for (let index = 0; index < text.length; index++) set |= 1 << (text.charCodeAt(index) & 31);
@@ -44,8 +44,8 @@ function countBits(bits: number): number {
 }
 
 /**
- * Levenshtein distance, or more than `limit` when it is larger. Only cells within `limit` of the diagonal can matter, so
- * only those are filled. `row` is scratch space.
+ * Returns the Levenshtein distance, or a number above `limit` if the distance is larger. Only cells within `limit` of the
+ * diagonal matter, so only these are filled. `row` is scratch space.
  */
 function distanceUpTo(limit: number, a: string, b: string, row: Uint8Array): number {
   let start = 0;

@@ -21,7 +21,7 @@ describe("the rough size of a value", () => {
     expect(roughSize(value, unlimited)).toBe(size);
   });
 
-  test("is counted up to the limit and not further", () => {
+  test("is counted up to the limit", () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
     let reads = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { InvalidUTF8, UTF8Reader } from "./utf8-reader.ts";
 
-test("one byte order mark at the start is left out, however the bytes are cut", () => {
+test("one leading byte order mark is removed, however the bytes are split", () => {
   const bytes = new TextEncoder().encode("\uFEFF\uFEFFä🚀\uFEFF");
 
   for (let first = 0; first <= bytes.length; first++) {
@@ -19,7 +19,7 @@ test.each([
   ["an overlong form", [0x41, 0xc0, 0xaf], "A"],
   ["a surrogate", [0xed, 0xa0, 0x80], ""],
   ["a character that never ends", [0x41, 0xe2, 0x82], ""],
-])("%s is refused, however the bytes are cut", (_, given, before) => {
+])("%s is refused, however the bytes are split", (_, given, before) => {
   const bytes = new Uint8Array(given);
 
   for (let cut = 0; cut <= bytes.length; cut++) {
@@ -32,7 +32,7 @@ test.each([
   expect(() => whole.read(bytes) + whole.read()).toThrow(expect.objectContaining({ text: before }));
 });
 
-test("U+FFFD that was sent is a character like any other, however the bytes are cut", () => {
+test("a U+FFFD in the input is kept, however the bytes are split", () => {
   const bytes = new TextEncoder().encode("a\uFFFDb\uFFFD\uFFFD");
 
   for (let first = 0; first <= bytes.length; first++) {

@@ -1,5 +1,6 @@
-/** Thrown by {@link UTF8Reader} for bytes that are not UTF-8. `text` is what came before them in the same piece. */
+/** Thrown by {@link UTF8Reader} for bytes that are not UTF-8. */
 export class InvalidUTF8 extends Error {
+  /** The valid string before these bytes in the same chunk. */
   readonly text: string;
 
   constructor(text: string) {
@@ -9,17 +10,17 @@ export class InvalidUTF8 extends Error {
 }
 
 /**
- * Decodes UTF-8 that comes in pieces, without the one byte order mark that it may begin with. The decoder of Node 24
- * takes two of them away when the first piece is shorter than a mark, so this one is told to leave them alone.
+ * Decodes chunks of UTF-8 and removes one leading byte order mark. The decoder of Node 24 removes two of them when the
+ * first chunk is shorter than a mark, so it is configured to keep them.
  */
 export class UTF8Reader {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  /** The last two bytes: U+FFFD may be sent as such, in two pieces. */
+  /** The last two bytes: a U+FFFD in the input may be split between chunks. */
   #last: number[] = [];
   #isFresh = true;
 
   /**
-   * The text of the next piece, but for characters that are not whole yet. Without a piece: what is left.
+   * Returns the string of the next chunk, without an incomplete last character. Without a chunk: the rest.
    * @throws InvalidUTF8
    */
   read(bytes?: Uint8Array): string {
@@ -31,7 +32,7 @@ export class UTF8Reader {
     return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   }
 
-  /** The decoder writes U+FFFD for what it cannot read; here it must have been sent as often as it is in the text. */
+  /** The decoder replaces invalid bytes by U+FFFD; each one in the string must also be in the bytes. */
   #assertSent(text: string, bytes: Uint8Array): void {
     const all = new Uint8Array([...this.#last, ...bytes]);
     let sent = 0;
