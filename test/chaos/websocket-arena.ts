@@ -25,7 +25,7 @@ export async function createWebSocketArena(folder: string, random: Random): Prom
   const seats = new Seats(transport, folder, (index) =>
     createWebSocketTransport(
       callerLinks[index]!.map(({ port }) => `ws://127.0.0.1:${port}/`),
-      { heartbeat: socketHeartbeat, reconnect: { first: 50, longest: 500 }, connectTimeout: 2_000 },
+      { heartbeat: socketHeartbeat, reconnect: { first: 50, max: 500 }, connectTimeout: 2_000 },
     ),
   );
   await seats.fill(callerLinks.length);

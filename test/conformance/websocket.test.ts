@@ -24,7 +24,7 @@ async function createNetwork(): Promise<TransportNetwork> {
     maxMessage: limits.maxMessage,
     async asker(identity) {
       const token = identity === undefined ? {} : { token: btoa(JSON.stringify(identity)) };
-      const asker = new WebSocketClient({ limits, reconnect: { first: 10, longest: 50 }, ...token });
+      const asker = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token });
       askers.push(asker);
       for (const { url } of servers) await asker.connect(url);
       return asker;

@@ -46,7 +46,7 @@ export async function connectOverWebSocket(report: Report): Promise<Pair> {
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const serving = await serve(await createWebSocketServer({ server: http, heartbeat: 1_000 }), report);
   const link = await startProxy((http.address() as AddressInfo).port);
-  const options = { heartbeat: 1_000, reconnect: { first: 20, longest: 100 } };
+  const options = { heartbeat: 1_000, reconnect: { first: 20, max: 100 } };
   const calls = new PendingRequestMap(await createWebSocketTransport(`ws://127.0.0.1:${link.port}`, options));
   return toPair(calls, serving, link, link, () => void http.close());
 }

@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { PendingRequestMap } from "../../src/call/index.ts";
+import { backOffDelay } from "../../src/internal/back-off.ts";
 import { findFreePort } from "../../src/internal/testing.ts";
 import type { CallError } from "../../src/operation/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
-import { delayOf, resolveBackOff } from "../../src/transport/websocket/back-off.ts";
+import { resolveReconnect } from "../../src/transport/websocket/reconnecting-socket.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
 import {
   createWebSocketTransport,
@@ -34,7 +35,7 @@ async function dial(url: string, options?: WebSocketTransportOptions): Promise<P
   return calls;
 }
 
-const quickly = { reconnect: { first: 20, longest: 100 } };
+const quickly = { reconnect: { first: 20, max: 100 } };
 
 describe("a server that dies", () => {
   test("killed with 500 calls pending: all settle, and calls work again once it is back", async () => {
@@ -136,10 +137,10 @@ describe("a server that dies", () => {
     await expect(dial(server.url)).rejects.toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: false });
   });
 
-  test("attempts to connect again are spread and grow to the longest", () => {
+  test("attempts to reconnect are spread and their delays grow to the maximum", () => {
     const delays = [0, 1, 2, 10, 1_000].map((attempt) => [
-      delayOf(attempt, resolveBackOff({}), () => 0),
-      delayOf(attempt, resolveBackOff({}), () => 1),
+      backOffDelay(attempt, resolveReconnect({}), () => 0),
+      backOffDelay(attempt, resolveReconnect({}), () => 1),
     ]);
 
     expect(delays).toEqual([

@@ -38,7 +38,7 @@ describe("closing a transport", () => {
   test("that is connecting again leaves no socket behind", async () => {
     const server = await startServer({}, { port: await findFreePort() });
     const transport = await createWebSocketTransport(server.url, {
-      reconnect: { first: 1, longest: 1 },
+      reconnect: { first: 1, max: 1 },
       connectTimeout: 600_000,
     });
     await server.close();
@@ -54,7 +54,7 @@ describe("closing a transport", () => {
   test("that waits for its token does not wait for it, and connects no more", async () => {
     const server = await startServer({}, { port: await findFreePort() });
     const token = vi.fn(async () => "first");
-    const transport = await createWebSocketTransport(server.url, { token, reconnect: { first: 1, longest: 1 } });
+    const transport = await createWebSocketTransport(server.url, { token, reconnect: { first: 1, max: 1 } });
     let tell: (token: string) => void = () => {};
     token.mockImplementation(() => new Promise((resolve) => (tell = resolve)));
     await server.close();
@@ -102,7 +102,7 @@ test("a server that drops every connection is asked less and less often", async 
   const { port } = server.address() as AddressInfo;
 
   const transport = await createWebSocketTransport(`ws://127.0.0.1:${port}`, {
-    reconnect: { first: 20, longest: 100_000 },
+    reconnect: { first: 20, max: 100_000 },
   });
   closing.push(() => transport.close());
   await vi.waitFor(() => expect(moments).toHaveLength(6));

@@ -1,10 +1,16 @@
-import { notOpened } from "./errors.ts";
-import { loadWS, type WSModule } from "./load-ws.ts";
-import { toProtocols } from "./protocol.ts";
-import type { Socket, Wire } from "./socket-channel.ts";
+import type * as WS from "ws";
+import { toReason } from "../../internal/text.ts";
+import { CallError, loadPeer } from "../../operation/index.ts";
+import { toProtocols } from "./handshake.ts";
+import type { ByteCounter, WebSocketLike } from "./socket-channel.ts";
 
-/** A class like that of browsers. */
-export type SocketClass = new (url: string, protocols: string[]) => Socket;
+/** `ws` keeps the 32 lowest bits of this option. */
+const maxPayloadOption = 2 ** 31 - 1;
+/** In bytes: room for a batch of several small frames. */
+const minPayload = 256 * 1024;
+
+/** A class such as the `WebSocket` of browsers. */
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
 /** How a connection is made. */
 export interface OpenOptions {
@@ -13,68 +19,85 @@ export interface OpenOptions {
   timeout: number;
   /** Largest message that is read, in bytes. */
   maxPayload: number;
-  /** Gives up while there is no connection. */
+  /** Cancels while there is no connection. */
   signal: AbortSignal;
-  /** Instead of the class of the runtime. */
-  WebSocket?: SocketClass;
+  /** Used instead of the class of the runtime. */
+  WebSocket?: WebSocketConstructor | undefined;
+}
+
+/** What only `ws` reports of a handshake. */
+interface HandshakeReport {
+  /** The status of an HTTP response that is not an upgrade. */
+  status?: number | undefined;
+  bytes?: ByteCounter;
+}
+
+/** Loads `ws` when it is first needed: it is an optional peer, which browsers do not have. */
+export function loadWS(purpose: string): Promise<typeof WS> {
+  return loadPeer("ws", purpose, () => import("ws"));
 }
 
 /**
- * Opens a connection: on Node by `ws` where it is installed, which can cut a dead connection and tells why one was
- * refused, else by the runtime's own `WebSocket`. `onOpen` gets it before any message can have come, and what it returns
- * is awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` when the server is known to want another token.
+ * The largest message, in bytes, that a socket accepts. Several small frames may share a message, which is then larger
+ * than the largest frame of a small limit.
+ */
+export function toMaxPayload(maxMessage: number): number {
+  return Math.min(Math.max(Math.ceil(maxMessage), minPayload), maxPayloadOption);
+}
+
+/**
+ * Opens a connection: on Node by `ws` where it is installed, which can cut a dead connection and reports why one was
+ * refused, else by the runtime's own `WebSocket`. `onOpen` receives it before any message can arrive, and its result is
+ * awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` when the server is known to require another token.
  */
 export async function openSocket(
   url: string,
   options: OpenOptions,
-  onOpen: (socket: Socket, wire: Wire | undefined) => Promise<void>,
+  onOpen: (socket: WebSocketLike, bytes: ByteCounter | undefined) => Promise<void>,
 ): Promise<void> {
-  const seen: Seen = {};
-  const createSocket = await findSocket(url, options, seen);
+  const report: HandshakeReport = {};
+  const createSocket = await findConstructor(url, options, report);
   const { timeout, signal } = options;
   return new Promise((resolve, reject) => {
-    const socket = createSocket(); // listened to before anything can happen
+    const socket = createSocket(); // listeners are added before anything can happen
     const timer = setTimeout(() => fail(new Error(`No connection within ${timeout} ms`)), timeout);
     const stopWaiting = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", giveUp);
+      signal.removeEventListener("abort", cancel);
     };
     let hasFailed = false;
-    const giveUp = () => fail(undefined);
+    const cancel = () => fail(undefined);
     const fail = (cause: unknown) => {
-      if (hasFailed) return; // closing what was never open is another error for the class of Node, told at once
+      if (hasFailed) return; // Node's class reports another error, immediately, when it is closed before it is open
       hasFailed = true;
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
       else socket.close();
-      reject(notOpened(url, seen.status, cause));
+      reject(notOpened(url, report.status, cause));
     };
-    signal.addEventListener("abort", giveUp);
+    signal.addEventListener("abort", cancel);
     socket.addEventListener("open", () => {
       stopWaiting();
-      resolve(onOpen(socket, seen.wire));
+      resolve(onOpen(socket, report.bytes));
     });
-    // Stays for good: `ws` throws errors that nobody listens to. What follows an open is told by `close` as well.
+    // Stays for ever: `ws` throws errors without a listener. After an open, `close` reports them as well.
     socket.addEventListener("error", (event: { error?: unknown }) => fail(event.error));
-    socket.addEventListener("close", giveUp);
-    if (signal.aborted) giveUp();
+    socket.addEventListener("close", cancel);
+    if (signal.aborted) cancel();
   });
 }
 
-/** What `ws` tells of a handshake, and others do not. */
-interface Seen {
-  /** Of an HTTP answer that is no upgrade. */
-  status?: number | undefined;
-  wire?: Wire;
-}
-
-async function findSocket(url: string, options: OpenOptions, seen: Seen): Promise<() => Socket> {
-  const own = globalThis.WebSocket as unknown as SocketClass | undefined;
+async function findConstructor(
+  url: string,
+  options: OpenOptions,
+  report: HandshakeReport,
+): Promise<() => WebSocketLike> {
+  const own = globalThis.WebSocket as unknown as WebSocketConstructor | undefined;
   const Class = options.WebSocket ?? (globalThis.process?.versions?.node === undefined ? own : undefined);
   if (Class !== undefined) return () => new Class(url, toProtocols(options.token));
   try {
-    const ws = await loadWS("WebSockets on this version of Node need");
-    return () => createWithWS(ws, url, options, seen);
+    const ws = await loadWS("WebSockets on this version of Node");
+    return () => createWithWS(ws, url, options, report);
   } catch (error) {
     if (own === undefined) throw error;
     return () => new own(url, toProtocols(options.token));
@@ -82,22 +105,52 @@ async function findSocket(url: string, options: OpenOptions, seen: Seen): Promis
 }
 
 function createWithWS(
-  { WebSocket }: WSModule,
+  { WebSocket }: typeof WS,
   url: string,
   { token, maxPayload, timeout }: OpenOptions,
-  seen: Seen,
-): Socket {
-  const socket = new WebSocket(url, toProtocols(token), {
-    perMessageDeflate: false,
-    handshakeTimeout: timeout,
-    maxPayload,
-  });
+  report: HandshakeReport,
+): WebSocketLike {
+  const settings = { perMessageDeflate: false, handshakeTimeout: timeout, maxPayload };
+  const socket = new WebSocket(url, toProtocols(token), settings);
   socket.on("upgrade", (response) => {
-    seen.wire = response.socket;
+    report.bytes = response.socket;
   });
   socket.on("unexpected-response", (_request, response) => {
-    seen.status = response.statusCode;
+    report.status = response.statusCode;
     socket.terminate();
   });
-  return socket as unknown as Socket;
+  return socket as unknown as WebSocketLike;
+}
+
+const adviceFor = {
+  401: "Pass a `token` that it accepts.",
+  403: "See its `allowedHosts` and `allowedOrigins`.",
+} as const;
+
+/** The error of a connection that was not made. `status` is that of an HTTP response, where the runtime reports it. */
+function notOpened(url: string, status: number | undefined, cause: unknown): CallError {
+  const server = describeServer(url);
+  if (status === 401 || status === 403) {
+    const message = `The ${server} refused the connection: HTTP ${status}. ${adviceFor[status]}`;
+    return new CallError("UPSTREAM_DENIED", message, { status }, { mayHaveRun: false });
+  }
+  if (status !== undefined) {
+    const message = `The ${server} did not open a WebSocket but replied with HTTP ${status}. Is the path right?`;
+    return new CallError("UNAVAILABLE", message, { status }, { retryable: status >= 500, mayHaveRun: false });
+  }
+  const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers report none
+  const message = `Cannot connect to the ${server}${reason}. Is it running, and is the address right?`;
+  return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
+}
+
+/** `UNAVAILABLE`: a connection ended before the server had introduced itself, as every server of this package does. */
+export function notIntroduced(url: string, cause: Error): CallError {
+  const reason = toReason(cause);
+  const message = `The ${describeServer(url)} did not introduce itself: ${reason}. Does it serve operations at this path?`;
+  return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
+}
+
+/** The rest of a URL may contain secrets. */
+function describeServer(url: string): string {
+  return `WebSocket server ${new URL(url).origin}`;
 }

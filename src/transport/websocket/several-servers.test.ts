@@ -25,7 +25,7 @@ async function startNamed(name: string, port = 0) {
 }
 
 async function connectTo(...urls: string[]) {
-  const calls = new PendingRequestMap(await createWebSocketTransport(urls, { reconnect: { first: 50, longest: 50 } }));
+  const calls = new PendingRequestMap(await createWebSocketTransport(urls, { reconnect: { first: 50, max: 50 } }));
   onTestFinished(() => calls.close());
   return calls;
 }

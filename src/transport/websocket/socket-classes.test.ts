@@ -63,7 +63,7 @@ test("a socket that cannot be cut and whose close nobody answers counts as close
 
 test("a client connects again although the socket that it gave up is never closed", async () => {
   const server = await startServer();
-  const options = { WebSocket: Unanswered as never, heartbeat: 500, reconnect: { first: 10, longest: 10 } };
+  const options = { WebSocket: Unanswered as never, heartbeat: 500, reconnect: { first: 10, max: 10 } };
   const calls = new PendingRequestMap(await createWebSocketTransport(server.url, options));
   const pending = calls.call("test.hang", {}).catch((error) => error);
 

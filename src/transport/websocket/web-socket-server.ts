@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { WebSocketServer as WSServer } from "ws";
+import type * as WS from "ws";
 import { logger } from "../../internal/log.ts";
 import { startTimer } from "../../internal/timers.ts";
+import { waitFor } from "../../internal/wait.ts";
 import {
   type AuthenticatedIdentity,
   checkScopes,
@@ -16,96 +17,97 @@ import {
 } from "../../operation/index.ts";
 import { ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
-import { loadWS, type WSModule } from "./load-ws.ts";
-import { toMaxPayload } from "./max-payload.ts";
-import { findRefusal, isLoopback, type Welcome } from "./origin.ts";
-import { readToken, subprotocol } from "./protocol.ts";
-import { listen, type Socket, toChannel, toCloseError, type Wire, whenClosed } from "./socket-channel.ts";
 import {
+  findRefusal,
   findRepeatedHeader,
+  isLoopback,
+  readToken,
   refuse,
+  subprotocol,
   type UpgradeListener,
   type UpgradeRequest,
   type UpgradeServer,
   type UpgradeSocket,
-} from "./upgrade.ts";
-import { within } from "./within.ts";
+  type WebSocketOrigins,
+} from "./handshake.ts";
+import { loadWS, toMaxPayload } from "./open-socket.ts";
+import { type ByteCounter, listen, toChannel, toCloseError, type WebSocketLike, whenClosed } from "./socket-channel.ts";
 
 const log = logger("transport", "websocket");
 
-/** How long, in ms, `authenticate` may take. */
-const authenticateTimeout = 10_000;
+/** Maximum duration of `authenticate`, in ms. */
+const authenticateTimeoutMs = 10_000;
 
-/** Whom a server lets in, and what it lets them do. */
-export interface WebSocketServerOptions extends Welcome {
-  /** The HTTP server whose upgrades are taken. Without it pass them to `handleUpgrade`. Closing it stays yours. */
+/** Options of {@link createWebSocketServer}: which clients may connect, and what they may do. */
+export interface WebSocketServerOptions extends WebSocketOrigins {
+  /** The HTTP server whose upgrades are handled. Without it, pass them to `handleUpgrade`. It is not closed. */
   server?: UpgradeServer | undefined;
-  /** Takes only upgrades of this path. @default any */
+  /** Handles only upgrades of this path. @default any path */
   path?: string | undefined;
   /**
-   * Maps the token of a handshake to who is calling, before the connection is made. `undefined`, or an error, refuses
-   * with 401. The result is the identity of every call on the connection; what frames claim is ignored. With `expiresAt`
-   * the connection is closed then, and its subscriptions end with `ACCESS_DENIED`.
+   * Maps the token of a handshake to the caller's identity, before the connection is made. `undefined` or an error refuses
+   * it with 401. The result is the identity of every call on the connection; claims in frames are ignored. At `expiresAt`
+   * the connection is closed, and its subscriptions end with `ACCESS_DENIED`.
    */
   authenticate?(
     token: string,
     request: UpgradeRequest,
   ): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
-  /** Lets connections without a token in. @default only without `authenticate`, and only from this machine */
+  /** Accepts connections without a token. @default only without `authenticate`, and only from this machine */
   allowAnonymous?: boolean | undefined;
-  /** Whether clients may serve operations to this side. They then see the input of such calls. @default false */
+  /** Whether clients may serve operations to this server. They then see the input of such calls. @default false */
   acceptOperations?: boolean | undefined;
   /**
-   * Which operations a client is told of: those whose scopes it has, or all. It may try to call others all the same, by
-   * name, with a token for the one call. @default "callable"
+   * Which operations are announced to a client: those whose scopes it has, or all. It may also call others by name, with
+   * a token for that call. @default "callable"
    */
   announces?: "callable" | "all" | undefined;
-  /** A silent client is found out within twice this, in ms. 0 never asks. @default 15,000 */
+  /** Milliseconds between signs of life: a silent client is noticed within twice this. 0 disables them. @default 15,000 */
   heartbeat?: number | undefined;
   limits?: Limits | undefined;
 }
 
-/** The serving end of WebSockets: one transport for all connections. */
+/** The server end of WebSockets: one transport for all connections. */
 export interface WebSocketServerTransport extends Transport {
-  /** Takes an `upgrade` event of an HTTP server. */
+  /** Handles an `upgrade` event of an HTTP server. */
   readonly handleUpgrade: UpgradeListener;
   /** How many clients are connected. */
   readonly connections: number;
 }
 
 /**
- * Makes a transport out of the WebSocket connections of an HTTP server. Needs the package `ws`. `close()` closes the
+ * Creates a transport from the WebSocket connections of an HTTP server. Requires the package `ws`. `close()` closes the
  * connections, not the HTTP server.
  */
 export async function createWebSocketServer(options: WebSocketServerOptions = {}): Promise<WebSocketServerTransport> {
-  return new WebSocketHub(await loadWS("A WebSocket server needs"), options);
+  return new WebSocketServer(await loadWS("a WebSocket server"), options);
 }
 
-/** Who has connected, and when its credential expires, in ms since the epoch. */
-interface Known {
+/** The identity of a client, and when its credential expires, in ms since the epoch. */
+interface Credential {
   readonly identity: Identity;
   readonly expiresAt: number;
 }
 
-/** Who is let in, or what the refusal says. */
-type Admission = { known?: Known } | { status: 401 | 403; reason: string };
+/** The credential of an accepted client, which may be anonymous, or a refusal. */
+type Admission = { credential?: Credential } | { status: 401 | 403; reason: string };
 
-class WebSocketHub extends ChannelTransport implements WebSocketServerTransport {
+class WebSocketServer extends ChannelTransport implements WebSocketServerTransport {
   readonly #options: WebSocketServerOptions;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #heartbeat: number;
-  readonly #sockets = new Map<Connection, Socket>();
-  readonly #forKnown: WSServer;
-  readonly #forAnonymous: WSServer;
+  readonly #sockets = new Map<Connection, WebSocketLike>();
+  readonly #authenticated: WS.WebSocketServer;
+  readonly #anonymous: WS.WebSocketServer;
 
-  constructor(ws: WSModule, options: WebSocketServerOptions) {
+  constructor(ws: typeof WS, options: WebSocketServerOptions) {
     super("websocket");
     this.#options = options;
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
     const { maxMessage, maxAnonymousMessage } = this.#limits;
-    this.#forKnown = createEndpoint(ws, maxMessage);
-    this.#forAnonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
+    this.#authenticated = createEndpoint(ws, maxMessage);
+    this.#anonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
     options.server?.on("upgrade", this.handleUpgrade);
   }
 
@@ -116,16 +118,16 @@ class WebSocketHub extends ChannelTransport implements WebSocketServerTransport 
   readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
     const { path, server } = this.#options;
     const isOurs = path === undefined || request.url?.split("?", 1)[0] === path;
-    // Another listener may know the path; where there is none, nobody else would answer.
+    // Another listener may handle the path; without one, this server must reply.
     if (!isOurs && server !== undefined && server.listenerCount("upgrade") > 1) return;
-    socket.on("error", () => {}); // a client that leaves before its answer is its own affair
+    socket.on("error", () => {}); // the client may leave before the reply
     if (!isOurs) return refuse(socket, 404, "No such path.");
     const repeated = findRepeatedHeader(request);
-    if (repeated !== undefined) return refuse(socket, 400, `The header ${repeated} came more than once.`);
+    if (repeated !== undefined) return refuse(socket, 400, `The header ${repeated} is repeated.`);
     this.#admit(request)
       .then((admission) => {
         if ("status" in admission) refuse(socket, admission.status, admission.reason);
-        else this.#accept(request, socket, head, admission.known);
+        else this.#accept(request, socket, head, admission.credential);
       })
       .catch((error) => {
         log.error("websocket: a handshake failed: {error}", { error });
@@ -146,23 +148,27 @@ class WebSocketHub extends ChannelTransport implements WebSocketServerTransport 
   }
 
   async #admit(request: UpgradeRequest): Promise<Admission> {
-    const { host, origin } = request.headers;
     const { localAddress } = request.socket;
-    const refusal = findRefusal({ host: one(host), origin: one(origin), localAddress }, this.#options);
+    const refusal = findRefusal(request, this.#options);
     if (refusal !== undefined) return { status: 403, reason: `Refused: ${refusal}.` };
     const { authenticate, allowAnonymous = authenticate === undefined && isLoopback(localAddress) } = this.#options;
     const token = readToken(request.headers);
     if (authenticate !== undefined && token !== undefined) {
-      const known = await this.#identify(token, request);
-      return known === undefined ? { status: 401, reason: "The token was refused." } : { known };
+      const credential = await this.#identify(token, request);
+      return credential === undefined ? { status: 401, reason: "The token was refused." } : { credential };
     }
-    return allowAnonymous ? {} : { status: 401, reason: "A token is needed." };
+    return allowAnonymous ? {} : { status: 401, reason: "A token is required." };
   }
 
-  async #identify(token: string, request: UpgradeRequest): Promise<Known | undefined> {
+  async #identify(token: string, request: UpgradeRequest): Promise<Credential | undefined> {
     try {
-      const given = await within(this.#options.authenticate?.(token, request), authenticateTimeout);
-      const [identity, expiresAt] = [toIdentity(given), expiryOf(given)];
+      const authenticating = Promise.resolve(this.#options.authenticate?.(token, request));
+      const result = await waitFor(
+        authenticating,
+        { timeout: authenticateTimeoutMs },
+        () => new Error(`It took more than ${authenticateTimeoutMs} ms`),
+      );
+      const [identity, expiresAt] = [toIdentity(result), expiryOf(result)];
       return identity === undefined || expiresAt <= Date.now() ? undefined : { identity, expiresAt };
     } catch (error) {
       log.warn("websocket: authenticate failed: {error}", { error });
@@ -170,67 +176,64 @@ class WebSocketHub extends ChannelTransport implements WebSocketServerTransport 
     }
   }
 
-  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, known: Known | undefined): void {
+  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, credential: Credential | undefined): void {
     if (this.isClosed) return refuse(socket, 503, "The server is closing.");
-    const endpoint = known === undefined ? this.#forAnonymous : this.#forKnown;
-    endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (connection) => {
-      const link = this.#connect(connection as unknown as Socket, socket as Wire, known?.identity);
-      if (known !== undefined) closeWhenExpired(connection as unknown as Socket, link, known.expiresAt);
+    const endpoint = credential === undefined ? this.#anonymous : this.#authenticated;
+    endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (opened) => {
+      const webSocket = opened as unknown as WebSocketLike;
+      const connection = this.#connect(webSocket, socket as ByteCounter, credential?.identity);
+      if (credential !== undefined) closeWhenExpired(webSocket, connection, credential.expiresAt);
     });
   }
 
-  #connect(socket: Socket, wire: Wire, identity: Identity | undefined): Connection {
+  #connect(socket: WebSocketLike, bytes: ByteCounter, identity: Identity | undefined): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
-    const known = toConnectionLimits(this.#limits);
+    const limits = toConnectionLimits(this.#limits);
     const { maxAnonymousMessage } = this.#limits;
-    const link = this.attach(toChannel(socket, wire), {
-      ...known,
-      maxReceived: identity === undefined ? Math.min(known.maxMessage, maxAnonymousMessage) : known.maxMessage,
+    const connection = this.attach(toChannel(socket, bytes), {
+      ...limits,
+      maxReceived: identity === undefined ? Math.min(limits.maxMessage, maxAnonymousMessage) : limits.maxMessage,
       heartbeat: this.#heartbeat,
       identity,
       acceptsOperations: acceptOperations,
       passesIdentity: false,
       ...(announces === "all" ? {} : { shows: ({ accessControl }) => checkScopes(accessControl, identity) === true }),
     });
-    this.#sockets.set(link, socket);
-    listen(socket, (message) => link.receive(message));
-    // Protocol errors of the other side; `close` follows, with the code.
+    this.#sockets.set(connection, socket);
+    listen(socket, (message) => connection.receive(message));
+    // Protocol errors of the client; `close` follows, with the code.
     socket.addEventListener("error", (event: { message?: string }) => {
       log.warn("websocket: a connection failed: {message}", { message: event.message });
     });
-    socket.addEventListener("close", (event: CloseEvent) => link.close(toCloseError(event)));
-    closeWhenFloodedWithPings(socket, link, known.bufferedBytes);
-    return link;
+    socket.addEventListener("close", (event: CloseEvent) => connection.close(toCloseError(event)));
+    closeWhenFloodedWithPings(socket, connection, limits.bufferedBytes);
+    return connection;
   }
 }
 
-/** The client may connect again with a new token, which its `token` function provides. */
-function closeWhenExpired(socket: Socket, link: Connection, expiresAt: number): void {
+/** The client may reconnect with a new token, which its `token` function returns. */
+function closeWhenExpired(socket: WebSocketLike, connection: Connection, expiresAt: number): void {
   const end = () => {
-    link.endSubscriptions((operationId) => credentialExpired(operationId, true));
-    link.close(new Error("The token of the connection has expired"));
+    connection.endSubscriptions((operationId) => credentialExpired(operationId, true));
+    connection.close(new Error("The token of the connection has expired"));
   };
   const timer = startTimer(end, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
   socket.addEventListener("close", () => timer.stop());
 }
 
-/** `ws` answers every ping, and keeps the answers of a client that does not read them. */
-function closeWhenFloodedWithPings(socket: Socket, link: Connection, limit: number): void {
+/** `ws` replies to every ping, and buffers the replies of a client that does not read them. */
+function closeWhenFloodedWithPings(socket: WebSocketLike, connection: Connection, limit: number): void {
   (socket as unknown as { on(event: "ping", listener: () => void): void }).on("ping", () => {
-    if (socket.bufferedAmount > limit) link.close(new Error("The other side reads too slowly"));
+    if (socket.bufferedAmount > limit) connection.close(new Error("The peer reads too slowly"));
   });
 }
 
-function createEndpoint({ WebSocketServer }: WSModule, maxMessage: number): WSServer {
-  return new WebSocketServer({
+function createEndpoint(ws: typeof WS, maxMessage: number): WS.WebSocketServer {
+  return new ws.WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: toMaxPayload(maxMessage),
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   });
-}
-
-function one(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header.join(",") : header;
 }

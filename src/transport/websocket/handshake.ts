@@ -1,0 +1,141 @@
+import { fromLooseBase64, toBase64URL } from "../../internal/base64.ts";
+import { isLoopbackHost } from "../../internal/urls.ts";
+
+/** The WebSocket sub-protocol of call frames. */
+export const subprotocol = "alkdev.operations.v1";
+
+/** Browsers cannot set headers, so the token is a second sub-protocol, which the server never echoes. */
+const tokenPrefix = "alkdev.operations.bearer.";
+
+/** The part of a handshake's request that a server needs, such as Node's `IncomingMessage`. */
+export interface UpgradeRequest {
+  url?: string | undefined;
+  headers: Record<string, string | string[] | undefined>;
+  /** Names and values in turn, as received: `headers` contains only the first of some repeated headers. */
+  rawHeaders?: readonly string[] | undefined;
+  socket: { localAddress?: string | undefined; remoteAddress?: string | undefined };
+}
+
+/** The part of a handshake's socket that a server needs, such as Node's `Duplex`. */
+export interface UpgradeSocket {
+  end(text: string, onSent: () => void): unknown;
+  destroy(): unknown;
+  on(event: "error", listener: () => void): unknown;
+  off(event: "error", listener: () => void): unknown;
+}
+
+/** A handler of `upgrade` events of Node's HTTP servers. */
+export type UpgradeListener = (request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array) => void;
+
+/** The part of an HTTP server that is needed, such as that of `node:http` and `node:https`. */
+export interface UpgradeServer {
+  on(event: "upgrade", listener: UpgradeListener): unknown;
+  off(event: "upgrade", listener: UpgradeListener): unknown;
+  listenerCount(event: "upgrade"): number;
+}
+
+/** Hosts and origins that are allowed besides the server's own. */
+export interface WebSocketOrigins {
+  /** Host names, as in the `Host` header without its port. */
+  allowedHosts?: readonly string[] | undefined;
+  /** As browsers send them, such as `https://app.example.com`. */
+  allowedOrigins?: readonly string[] | undefined;
+}
+
+const statusTexts = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  503: "Service Unavailable",
+} as const;
+
+/** Headers that must not be repeated: a proxy and this server might each use another one. */
+const singleHeaders = ["host", "authorization", "origin"];
+
+/** The sub-protocols that a client offers. */
+export function toProtocols(token: string | undefined): string[] {
+  return token === undefined
+    ? [subprotocol]
+    : [subprotocol, tokenPrefix + toBase64URL(new TextEncoder().encode(token))];
+}
+
+/** The token of a handshake: from `Authorization: Bearer`, else from the offered sub-protocols. */
+export function readToken(headers: UpgradeRequest["headers"]): string | undefined {
+  const { authorization } = headers;
+  const bearer = typeof authorization === "string" ? /^Bearer +(\S+)$/i.exec(authorization)?.[1] : undefined;
+  if (bearer !== undefined) return bearer;
+  for (const offered of String(headers["sec-websocket-protocol"] ?? "").split(",")) {
+    const name = offered.trim();
+    if (name.startsWith(tokenPrefix)) return decodeToken(name.slice(tokenPrefix.length));
+  }
+  return undefined;
+}
+
+function decodeToken(encoded: string): string | undefined {
+  const bytes = fromLooseBase64(encoded);
+  if (bytes === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes) || undefined;
+  } catch {
+    return undefined; // not UTF-8
+  }
+}
+
+/** The name of a header that is repeated and must not be, if there is one. */
+export function findRepeatedHeader({ rawHeaders = [], headers }: UpgradeRequest): string | undefined {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  return singleHeaders.find(
+    (name) =>
+      names.indexOf(name) !== names.lastIndexOf(name) || (Array.isArray(headers[name]) && headers[name].length > 1),
+  );
+}
+
+/**
+ * Returns why a handshake is refused, if it is. A server on loopback serves this machine only, so a foreign `Host` means
+ * that a web page has had its name resolved to this machine (DNS rebinding). A foreign `Origin` means that a web page
+ * opens connections in its visitor's name, which browsers do not prevent for WebSockets.
+ */
+export function findRefusal({ headers, socket }: UpgradeRequest, allowed: WebSocketOrigins): string | undefined {
+  const [host, origin] = [join(headers["host"]), join(headers["origin"])];
+  const hostName = host === undefined ? undefined : parseHostName(`http://${host}`);
+  if (hostName === undefined) return "the Host header is missing or malformed";
+  const isAllowedHost = allowed.allowedHosts?.includes(hostName) === true;
+  if (isLoopback(socket.localAddress) && !isLoopbackHost(hostName) && !isAllowedHost) {
+    return "the Host header is foreign";
+  }
+  if (origin === undefined || allowed.allowedOrigins?.includes(origin) === true) return undefined;
+  const originName = parseHostName(origin);
+  if (originName === undefined) return "the Origin is foreign";
+  const isSameOrigin = new URL(origin).host === new URL(`http://${host}`).host;
+  const isLocalPage = isLoopbackHost(hostName) && isLoopbackHost(originName);
+  return isSameOrigin || isLocalPage ? undefined : "the Origin is foreign";
+}
+
+/** Returns whether the address of a socket belongs to this machine. */
+export function isLoopback(address: string | undefined): boolean {
+  return address !== undefined && isLoopbackHost(address);
+}
+
+/** Replies to a handshake with an HTTP error and closes its connection. */
+export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, reason: string): void {
+  const head = `HTTP/1.1 ${status} ${statusTexts[status]}`;
+  const headers = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store";
+  const response = `${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`;
+  // A client that keeps its half open would keep the connection, which no timeout of the HTTP server covers any more.
+  socket.end(response, () => socket.destroy());
+}
+
+function join(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(",") : header;
+}
+
+function parseHostName(url: string): string | undefined {
+  try {
+    const { hostname, protocol, pathname, search, username } = new URL(url);
+    const isBare = pathname === "/" && search === "" && username === "";
+    return isBare && (protocol === "http:" || protocol === "https:") ? hostname : undefined;
+  } catch {
+    return undefined;
+  }
+}
