@@ -1,10 +1,10 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Msg, NatsConnection, PermissionViolationError, Status, Subscription } from "@nats-io/transport-node";
+import { BoundedMap } from "../../internal/bounded.ts";
 import { logger } from "../../internal/log.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { CallError } from "../../operation/index.ts";
 import { type BrokerAdapter, type BrokerEvents, notConnected } from "../peer/index.ts";
-import { isAddress, Subjects } from "./subjects.ts";
 
 const log = logger("transport", "nats");
 
@@ -20,6 +20,13 @@ const token = { message: "m", request: "r", probe: "p" } as const;
 const noResponders = 503;
 /** How long, in ms, to wait for a server that does not reply. */
 const maxWaitMs = 1_500;
+
+/** Longer tokens become a hash: a server accepts lines of 4,096 bytes, with both subjects of a message in them. */
+const maxTokenLength = 256;
+const maxAddressLength = 1_024;
+/** Callers can invent any number of ids. */
+const maxRemembered = 10_000;
+const unsafe = /[^A-Za-z0-9_-]/gu;
 
 /** Options of a {@link NATSAdapter}. */
 export interface NATSAdapterOptions {
@@ -242,4 +249,63 @@ export class NATSAdapter implements BrokerAdapter {
 function notAllowed(what: string, mayHaveRun = false): CallError {
   const message = `The NATS server does not allow this user to ${what}.`;
   return new CallError("UPSTREAM_DENIED", message, undefined, { retryable: false, mayHaveRun });
+}
+
+/** The subjects below one prefix. */
+class Subjects {
+  /** Where peers announce what they serve. */
+  readonly peers: string;
+  readonly #prefix: string;
+  /** The subjects of operations that were called before: encoding one takes longer than looking it up. */
+  readonly #calls = new BoundedMap<string, string>(maxRemembered);
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    this.peers = `${prefix}.peers`;
+  }
+
+  /** The subject of requests for an operation; each goes to one of the queue group of workers. */
+  call(operationId: string): string {
+    let subject = this.#calls.get(operationId);
+    if (subject !== undefined) return subject;
+    subject = `${this.#prefix}.call.${encodeOperationId(operationId)}`;
+    this.#calls.set(operationId, subject);
+    return subject;
+  }
+
+  /** The operation of a subject, if it was called recently. */
+  calledAt(subject: string): string | undefined {
+    for (const [operationId, called] of this.#calls) if (called === subject) return operationId;
+    return undefined;
+  }
+
+  /** The subject that all workers of an operation subscribe to. */
+  abort(operationId: string): string {
+    return `${this.#prefix}.abort.${encodeOperationId(operationId)}`;
+  }
+}
+
+/**
+ * Returns whether a subject can be the address of a peer. An address in a message is a claim: nothing is sent to subjects
+ * that are not an inbox, or that have a meaning for the server.
+ */
+function isAddress(subject: string): boolean {
+  return subject.length <= maxAddressLength && /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]{22}$/.test(subject);
+}
+
+/**
+ * Two tokens, namespace and name, so that permissions can be set by namespace. Letters, digits, `_` and `-` stay;
+ * every other character is `=`, its code in hexadecimal, and `=`.
+ */
+function encodeOperationId(operationId: string): string {
+  const dot = operationId.indexOf(".");
+  if (dot < 0) return encodeToken(operationId);
+  return `${encodeToken(operationId.slice(0, dot))}.${encodeToken(operationId.slice(dot + 1))}`;
+}
+
+function encodeToken(name: string): string {
+  const token = name.replace(unsafe, (character) => `=${character.codePointAt(0)!.toString(16)}=`);
+  if (token === "") return "=";
+  if (token.length <= maxTokenLength) return token;
+  return `==${createHash("sha256").update(name).digest("hex")}`;
 }

@@ -1,3 +1,5 @@
+import { encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 import type { Channel } from "./connection.ts";
 
 /** In characters. Small enough for a remote peer to begin while more is written. */
@@ -11,6 +13,11 @@ const maxShare = 256 * 1024;
 /** How long, in ms, a reader with a full backlog may make no progress. */
 const maxStuckMs = 1_000;
 
+/** What a sender line begins with. No frame begins like this. */
+const senderMark = "@";
+/** In characters. Addresses are short, and kept. */
+const maxSenderLength = 1_024;
+
 /** Runs a function at the end of this turn: after all promises where the runtime allows that, else between them. */
 export const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
 
@@ -21,32 +28,30 @@ const deferTurn: (run: () => void) => void = typeof setImmediate === "function" 
  * Gathers the frames that go to one peer in one turn into one message, because a message costs many times what a frame
  * does. Frames are separated by line feeds; the JSON of a frame does not contain any.
  */
-export class BatchWriter {
-  readonly #send: (message: string) => void;
-  readonly #maxBatch: () => number;
-  #batch = "";
+export abstract class BatchWriter {
+  /** Maximum length of a message of several frames, in characters. */
+  maxBatch: number;
+  /** The frames of this turn. */
+  protected batch = "";
   #isDeferred = false;
 
-  /** @param maxBatch maximum length of a message of several frames, in characters */
-  constructor(send: (message: string) => void, maxBatch: () => number) {
-    this.#send = send;
-    this.#maxBatch = maxBatch;
+  constructor(maxBatch: number) {
+    this.maxBatch = maxBatch;
   }
 
-  /** How many characters wait for the end of the turn. */
-  get waiting(): number {
-    return this.#batch.length;
+  /** Whether all frames have left. */
+  get isEmpty(): boolean {
+    return this.batch === "";
   }
 
   push(line: string): void {
-    const maxBatch = this.#maxBatch();
-    if (this.#batch === "") this.#batch = line;
-    else if (this.#batch.length + line.length < maxBatch) this.#batch += `\n${line}`;
+    if (this.batch === "") this.batch = line;
+    else if (this.batch.length + line.length < this.maxBatch) this.batch += `\n${line}`;
     else {
       this.flush();
-      this.#batch = line;
+      this.batch = line;
     }
-    if (this.#batch.length >= maxBatch) this.flush();
+    if (this.batch.length >= this.maxBatch) this.flush();
     else if (!this.#isDeferred) {
       this.#isDeferred = true;
       defer(this.#flushDeferred);
@@ -55,11 +60,14 @@ export class BatchWriter {
 
   /** Sends what waits. */
   flush(): void {
-    if (this.#batch === "") return;
-    const message = this.#batch;
-    this.#batch = "";
-    this.#send(message);
+    if (this.batch === "") return;
+    const message = this.batch;
+    this.batch = "";
+    this.write(message);
   }
+
+  /** Sends one message. Does not throw. */
+  protected abstract write(message: string): void;
 
   readonly #flushDeferred = (): void => {
     this.#isDeferred = false;
@@ -86,17 +94,14 @@ export class ChannelWriter extends BatchWriter {
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(channel: Channel, options: ChannelWriterOptions) {
-    super(
-      (message) => this.#write(message),
-      () => maxChannelBatch,
-    );
+    super(maxChannelBatch);
     this.#channel = channel;
     this.#options = options;
   }
 
   /** How many bytes, roughly, have not left yet. */
   get bufferedAmount(): number {
-    return this.waiting + this.#channel.bufferedAmount;
+    return this.batch.length + this.#channel.bufferedAmount;
   }
 
   get isFull(): boolean {
@@ -134,7 +139,7 @@ export class ChannelWriter extends BatchWriter {
     clearTimeout(this.#stuckTimer);
   }
 
-  #write(message: string): void {
+  protected override write(message: string): void {
     if (this.#isClosed) return;
     try {
       this.#channel.send(message);
@@ -165,4 +170,51 @@ export function readLines(message: string, start: number, read: (line: string) =
     from = end + 1;
   }
   read(from === 0 ? message : message.slice(from));
+}
+
+/**
+ * Reads the sender's address from the first line of a message: a peer can only follow up on its own calls. Returns the
+ * address, empty when there is none, and where the frames begin; `undefined` when the line is too long.
+ */
+export function readSender(message: string): { from: string; start: number } | undefined {
+  if (!message.startsWith(senderMark)) return { from: "", start: 0 };
+  const end = message.indexOf("\n");
+  if (end < 0 || end > maxSenderLength) return undefined;
+  return { from: message.slice(senderMark.length, end), start: end + 1 };
+}
+
+/** Encodes frames for a broker, within the limits of both this peer and the broker. */
+export class FrameSender {
+  readonly #adapter: BrokerAdapter;
+  readonly #limits: FrameLimits;
+  #sendLimits: FrameLimits;
+
+  constructor(adapter: BrokerAdapter, limits: FrameLimits) {
+    this.#adapter = adapter;
+    this.#limits = limits;
+    this.#sendLimits = limits;
+  }
+
+  /** Largest message that may be sent now, in bytes. The broker's limit is known once connected, and may change. */
+  get maxMessage(): number {
+    return Math.min(this.#limits.maxMessage, this.#adapter.maxMessage);
+  }
+
+  /** Throws a `CallError` when the frame cannot be sent. */
+  encode(frame: WireFrame): string {
+    const { maxMessage } = this;
+    if (this.#sendLimits.maxMessage !== maxMessage) {
+      this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
+    }
+    return encode(frame, this.#sendLimits);
+  }
+
+  /** A message with this peer's address as its sender. */
+  sign(...frames: WireFrame[]): string {
+    return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => this.encode(frame)).join("\n")}`;
+  }
+
+  gossip(frame: WireFrame): void {
+    if (this.#adapter.isConnected) this.#adapter.gossip(this.encode(frame));
+  }
 }

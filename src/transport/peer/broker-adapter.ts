@@ -1,5 +1,4 @@
 import type { CallError } from "../../operation/index.ts";
-import { encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
 
 /**
  * What a message broker, such as NATS, does for one peer. Implemented by each wire; everything else about calls is the
@@ -75,56 +74,4 @@ export interface BrokerEvents {
   /** The connection to the broker was lost, and replies may be lost with it. */
   onLinkLost(error: Error): void;
   onLinkRestored(): void;
-}
-
-/** What a sender line begins with. No frame begins like this. */
-const senderMark = "@";
-/** In characters. Addresses are short, and kept. */
-const maxSenderLength = 1_024;
-
-/**
- * Reads the sender's address from the first line of a message: a peer can only follow up on its own calls. Returns the
- * address, empty when there is none, and where the frames begin; `undefined` when the line is too long.
- */
-export function readSender(message: string): { from: string; start: number } | undefined {
-  if (!message.startsWith(senderMark)) return { from: "", start: 0 };
-  const end = message.indexOf("\n");
-  if (end < 0 || end > maxSenderLength) return undefined;
-  return { from: message.slice(senderMark.length, end), start: end + 1 };
-}
-
-/** Encodes frames for a broker, within the limits of both this peer and the broker. */
-export class FrameSender {
-  readonly #adapter: BrokerAdapter;
-  readonly #limits: FrameLimits;
-  #sendLimits: FrameLimits;
-
-  constructor(adapter: BrokerAdapter, limits: FrameLimits) {
-    this.#adapter = adapter;
-    this.#limits = limits;
-    this.#sendLimits = limits;
-  }
-
-  /** Largest message that may be sent now, in bytes. The broker's limit is known once connected, and may change. */
-  get maxMessage(): number {
-    return Math.min(this.#limits.maxMessage, this.#adapter.maxMessage);
-  }
-
-  /** Throws a `CallError` when the frame cannot be sent. */
-  encode(frame: WireFrame): string {
-    const { maxMessage } = this;
-    if (this.#sendLimits.maxMessage !== maxMessage) {
-      this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
-    }
-    return encode(frame, this.#sendLimits);
-  }
-
-  /** A message with this peer's address as its sender. */
-  sign(...frames: WireFrame[]): string {
-    return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => this.encode(frame)).join("\n")}`;
-  }
-
-  gossip(frame: WireFrame): void {
-    if (this.#adapter.isConnected) this.#adapter.gossip(this.encode(frame));
-  }
 }

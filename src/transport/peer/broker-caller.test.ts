@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { CallRequested, ReplyFrame } from "../transport.ts";
-import { type BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { FrameSender } from "./batch-writer.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 import { BrokerCaller } from "./broker-caller.ts";
 import { GossipPeerDirectory } from "./gossip-peer-directory.ts";
 import { createAdapter } from "./testing.ts";

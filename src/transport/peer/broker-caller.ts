@@ -1,7 +1,8 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import type { CallError } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
-import type { BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import type { FrameSender } from "./batch-writer.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 import { stamp } from "./clock-sync.ts";
 import { notConnected, workerGone } from "./errors.ts";
 import type { GossipPeerDirectory } from "./gossip-peer-directory.ts";
@@ -43,6 +44,8 @@ export class BrokerCaller {
   readonly #calls: OutgoingCalls<BrokerCall>;
   readonly #monitor: WorkerMonitor;
   readonly #directory: GossipPeerDirectory;
+  /** Operations that have replied and that the directory does not know of yet. */
+  readonly #served = new Set<string>();
 
   /** @param limit maximum number of pending calls */
   constructor(adapter: BrokerAdapter, sender: FrameSender, limit: number, directory: GossipPeerDirectory) {
@@ -76,7 +79,7 @@ export class BrokerCaller {
   take(frame: ReplyFrame): void {
     const call = this.#calls.get(frame.requestId);
     if (call === undefined) return;
-    if (frame.type !== "call.error") this.#directory.noteServed(call.operationId);
+    if (frame.type !== "call.error") this.#served.add(call.operationId);
     else if (call.attempt > 0) {
       // The worker of an earlier attempt may fail while another one runs the call.
       if (attemptOf(frame) !== call.attempt) return;
@@ -115,6 +118,7 @@ export class BrokerCaller {
     const call = this.#calls.get(requestId);
     if (call === undefined) return;
     const { attempt, operationId } = call;
+    this.#noteServed();
     this.#calls.fail(requestId, attempt > 0 ? workerGone(operationId) : this.#directory.notServed(operationId));
   }
 
@@ -140,6 +144,7 @@ export class BrokerCaller {
 
   /** Looks for calls whose worker is silent. */
   tick(isHeartbeat: boolean): void {
+    this.#noteServed();
     this.#monitor.tick(isHeartbeat);
   }
 
@@ -149,6 +154,11 @@ export class BrokerCaller {
       this.#sendToWorker(call, { type: "call.aborted", requestId, reason: error.message });
       this.#calls.fail(requestId, error);
     }
+  }
+
+  #noteServed(): void {
+    for (const operationId of this.#served) this.#directory.noteServed(operationId);
+    this.#served.clear();
   }
 
   /** Returns false when this peer does not wait for that attempt of the call. */

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { defaultLimits, unavailable } from "../../operation/index.ts";
 import { type CallRequested, toFailedFrame } from "../transport.ts";
-import { type BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { FrameSender } from "./batch-writer.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 import { BrokerServer } from "./broker-server.ts";
 import { createAdapter } from "./testing.ts";
 

@@ -10,8 +10,8 @@ import {
   type StopServing,
   toFailedFrame,
 } from "../transport.ts";
-import { BatchWriter } from "./batch-writer.ts";
-import type { BrokerAdapter, FrameSender } from "./broker-adapter.ts";
+import { BatchWriter, type FrameSender } from "./batch-writer.ts";
+import type { BrokerAdapter } from "./broker-adapter.ts";
 import { ClockSync, PeerClock, type StampedRequest } from "./clock-sync.ts";
 import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
@@ -39,31 +39,33 @@ interface CallerHost {
   readonly limits: IncomingLimits;
   /** The calls of all callers together. */
   readonly total: { pending: number; readonly pendingCalls: number };
-  maxBatch(): number;
 }
 
-/** A caller at an address on the broker. */
-class RemoteCaller implements RemotePeer {
+/** A caller at an address on the broker: its clock, its calls, and the frames that it receives at the end of this turn. */
+class RemoteCaller extends BatchWriter implements RemotePeer {
   readonly clock: PeerClock;
   readonly calls: IncomingCalls;
-  readonly writer: BatchWriter;
   readonly #host: CallerHost;
 
   constructor(address: string, host: CallerHost) {
+    super(toMaxBatch(host.adapter));
     this.#host = host;
     this.clock = new PeerClock(address);
     this.calls = new IncomingCalls(this, host.sync, host.limits, host.total);
-    this.writer = new BatchWriter((message) => host.adapter.send(address, message), host.maxBatch);
   }
 
   /** Whether nothing waits here: it can be forgotten. */
   get isIdle(): boolean {
-    return this.calls.size === 0 && this.clock.held.size === 0 && this.writer.waiting === 0;
+    return this.calls.size === 0 && this.clock.held.size === 0 && this.isEmpty;
   }
 
   /** Sends a frame with others that go to the same caller in this turn. Throws a `CallError`. */
   send(frame: WireFrame): void {
-    this.writer.push(this.#host.sender.encode(frame));
+    this.push(this.#host.sender.encode(frame));
+  }
+
+  protected override write(message: string): void {
+    this.#host.adapter.send(this.clock.address, message);
   }
 
   reply(call: IncomingCall, frame: ReplyFrame): Promise<void> | undefined {
@@ -108,7 +110,6 @@ export class BrokerServer {
       sync: this.#sync,
       limits,
       total: { pending: 0, pendingCalls: limits.pendingCalls },
-      maxBatch: () => Math.min(maxBrokerBatch, adapter.maxMessage / 3), // a character has at most three bytes
     };
   }
 
@@ -213,6 +214,7 @@ export class BrokerServer {
     // Subscriptions that arrived while the connection was partly lost miss their first values.
     if (this.#lostWith !== undefined) this.#cutSubscriptions(this.#lostWith);
     this.#lostWith = undefined;
+    for (const caller of this.#callers.values()) caller.maxBatch = toMaxBatch(this.#adapter);
     for (const { from, frame } of this.#cut.splice(0)) this.#callerAt(from).send(frame);
     // Their callers may have asked while nothing could be received.
     this.#acknowledge(({ isAcknowledged }) => isAcknowledged);
@@ -238,7 +240,7 @@ export class BrokerServer {
         caller.send(withAttempt(call.attempt, toFailedFrame(call.requestId, error)));
         caller.calls.abort(call, error.message);
       }
-      caller.writer.flush();
+      caller.flush();
     }
   }
 
@@ -306,6 +308,11 @@ export class BrokerServer {
     const refs = calls.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
     return { type: "link.taken", address: this.#adapter.address, calls: refs };
   }
+}
+
+/** In characters, of which each has at most three bytes. The broker may accept less after a reconnect. */
+function toMaxBatch({ maxMessage }: BrokerAdapter): number {
+  return Math.min(maxBrokerBatch, maxMessage / 3);
 }
 
 function toAbortKey(from: string, requestId: string, attempt: number): string {

@@ -21,8 +21,8 @@ import {
   transportClosed,
   type Unsubscribe,
 } from "../transport.ts";
-import { readLines } from "./batch-writer.ts";
-import { type BrokerAdapter, type BrokerEvents, FrameSender, readSender } from "./broker-adapter.ts";
+import { FrameSender, readLines, readSender } from "./batch-writer.ts";
+import type { BrokerAdapter, BrokerEvents } from "./broker-adapter.ts";
 import { BrokerCaller } from "./broker-caller.ts";
 import { BrokerServer, maxBrokerBatch } from "./broker-server.ts";
 import { linkLost, toAdapterError } from "./errors.ts";

@@ -148,7 +148,6 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   }
 
   #pick(operationId: string): Connection {
-    this.#assertOpen();
     let best: Connection | undefined;
     for (const connection of this.#connections) {
       if (!connection.operationIds.has(operationId) && !this.#isOnlyServer(connection)) continue;
@@ -169,6 +168,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   }
 
   #notFound(operationId: string): CallError {
+    if (this.#isClosed) return transportClosed(this.name, { mayHaveRun: false });
     if (this.#connections.size === 0 || this.lacksConnections()) {
       return unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
     }

@@ -91,6 +91,7 @@ export class Connection implements RemotePeer, Pulse {
   /** The operations that the remote peer serves. */
   readonly operationIds = new Set<string>();
   readonly clock = new PeerClock();
+  readonly identity: Identity | undefined;
   /** The remote peer's own name; empty until it has introduced itself. */
   peerId = "";
   readonly #owner: ConnectionOwner;
@@ -113,6 +114,7 @@ export class Connection implements RemotePeer, Pulse {
     this.#owner = owner;
     this.#channel = channel;
     this.#options = options;
+    this.identity = options.identity;
     this.#sendLimits = options;
     this.#receiveLimits = { maxMessage: options.maxReceived, jsonDepth: options.jsonDepth };
     const { bufferedBytes } = options;
@@ -132,10 +134,6 @@ export class Connection implements RemotePeer, Pulse {
   /** How many calls the remote peer may work on for this one. A peer that is paused has not noticed aborts. */
   get pending(): number {
     return this.#outgoing.size + this.#unconfirmedAborts;
-  }
-
-  get identity(): Identity | undefined {
-    return this.#options.identity;
   }
 
   get acceptsOperations(): boolean {

@@ -1,6 +1,7 @@
 import { logger } from "../../internal/log.ts";
 import type { WireFrame } from "../codec/index.ts";
-import type { BrokerAdapter, FrameSender, PendingRequest } from "./broker-adapter.ts";
+import type { FrameSender } from "./batch-writer.ts";
+import type { BrokerAdapter, PendingRequest } from "./broker-adapter.ts";
 import type { BrokerCall } from "./broker-caller.ts";
 import { poisonous, unacknowledged, workerGone } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";

@@ -35,14 +35,14 @@ test("where nobody listens, the error says where and why, and holds no secret", 
 test.each([
   ["a missing token", undefined],
   ["a wrong token", "open"],
-])("%s is UPSTREAM_DENIED, and the error says what to give", async (_, token) => {
+])("%s is UPSTREAM_DENIED, and the error names the missing option", async (_, token) => {
   const server = await serve({ authenticate });
 
   const dialled = createWebSocketTransport(server.url, { token });
 
   await expect(dialled).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: `The WebSocket server ws://127.0.0.1:${server.port} refused the connection: HTTP 401. Give it a \`token\` that it knows.`,
+    message: `The WebSocket server ws://127.0.0.1:${server.port} refused the connection: HTTP 401. Pass a \`token\` that it accepts.`,
     details: { status: 401 },
     retryable: false,
     mayHaveRun: false,
@@ -64,21 +64,21 @@ test("a refused host or origin is UPSTREAM_DENIED, and the error names the optio
   });
 });
 
-test("a wrong path is not taken for a server that is down", async () => {
+test("a path without a server is not reported as a server that is down", async () => {
   const server = await serve({ path: "/operations" });
 
   const dialled = createWebSocketTransport(`${server.url}elsewhere`);
 
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: `The WebSocket server ws://127.0.0.1:${server.port} opened no WebSocket but answered HTTP 404. Is the path right?`,
+    message: `The WebSocket server ws://127.0.0.1:${server.port} did not open a WebSocket but replied with HTTP 404. Is the path right?`,
     details: { status: 404 },
     retryable: false,
     mayHaveRun: false,
   });
 });
 
-test("a WebSocket server of somebody else is named, with what it said in the end", async () => {
+test("a foreign WebSocket server is reported with the reason of its close", async () => {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   server.on("connection", (socket) => socket.close(4001, "who are you"));
   await once(server, "listening");
@@ -89,7 +89,7 @@ test("a WebSocket server of somebody else is named, with what it said in the end
 
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: `The WebSocket server ws://127.0.0.1:${port} did not begin to talk: The connection was closed with code 4001 ("who are you"). Does it serve operations at this path?`,
+    message: `The WebSocket server ws://127.0.0.1:${port} did not introduce itself: The connection was closed with code 4001 ("who are you"). Does it serve operations at this path?`,
     mayHaveRun: false,
   });
 });
@@ -108,7 +108,7 @@ test.each([
   [
     "a relative URL",
     "127.0.0.1:8080",
-    "Invalid URL of a WebSocket server: must be absolute, begin with ws: or wss:, and have no fragment.",
+    "Invalid URL of a WebSocket server: must be absolute, begin with ws: or wss:, and not have a fragment.",
   ],
   ["no URL at all", [], "Invalid URLs of WebSocket servers: must be at least one."],
 ])("%s is VALIDATION_ERROR", async (_, url, message) => {

@@ -1,5 +1,5 @@
 export type { WorkerPort } from "./port.ts";
-export type { StandardStream, WorkerProcessOptions } from "./processes.ts";
+export type { StandardStream, WorkerProcessOptions } from "./started-worker.ts";
 export type { ProcessPoolOptions, ThreadPoolOptions, WorkerPool, WorkerPoolOptions } from "./worker-pool.ts";
 export { createWorkerPool } from "./worker-pool.ts";
 export type { WorkerTransportOptions } from "./worker-transport.ts";

@@ -1,10 +1,17 @@
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Channel } from "../peer/index.ts";
-import type { PortListener } from "./port.ts";
+import { type PortListener, readBuiltin } from "./port.ts";
+
+/** Environment variable with the file descriptor of the pipe to the pool that started a process. */
+export const pipeVariable = "ALKDEV_OPERATIONS_PIPE";
+
+/** How long, in ms, a process may run after its pool is gone. */
+const graceMs = 5_000;
 
 /**
- * Speaks through a pipe, a line for each frame. More than `maxReceived` characters without an end of line are not
- * waited for. `onMessage` gets one line or several.
+ * Opens a channel through a pipe, with one line per frame. A line of more than `maxReceived` characters ends it.
+ * `onMessage` receives one line or several.
  */
 export function openPipe(pipe: Duplex, maxReceived: number, { onMessage, onEnd }: PortListener): Channel {
   let held: string[] = [];
@@ -32,10 +39,28 @@ export function openPipe(pipe: Duplex, maxReceived: number, { onMessage, onEnd }
     get bufferedAmount() {
       return pipe.writableLength;
     },
-    send: (text) => void pipe.write(`${text}\n`),
+    send: (message) => void pipe.write(`${message}\n`),
     close(reason) {
       if (reason === undefined) pipe.end();
       else pipe.destroy();
     },
   };
+}
+
+/**
+ * The pipe to the pool that started this process, if one did; it can be taken once. When it ends, by a close or
+ * because the process at the other end died, this process ends too.
+ */
+export function takeParentPipe(): Socket | undefined {
+  const net = readBuiltin("node:net");
+  const fd = net === undefined ? undefined : process.env[pipeVariable];
+  if (net === undefined || fd === undefined) return undefined;
+  // Processes that this one starts must not inherit it.
+  delete process.env[pipeVariable];
+  const pipe = new net.Socket({ fd: Number(fd), readable: true, writable: true });
+  pipe.on("close", () => {
+    // Without other work the process ends before that.
+    setTimeout(() => process.exit(), graceMs).unref();
+  });
+  return pipe;
 }

@@ -1,6 +1,21 @@
 import type { Channel } from "../peer/index.ts";
 
-/** What a worker, or a port to one, has in Node. */
+/** One of Node's own modules, or `undefined` elsewhere. Loaded at run time, so that browsers can load this folder too. */
+export function readBuiltin<Module extends BuiltinName>(name: Module): Builtins[Module] | undefined {
+  return typeof process === "object" ? (process.getBuiltinModule?.(name) as Builtins[Module] | undefined) : undefined;
+}
+
+interface Builtins {
+  "node:child_process": typeof import("node:child_process");
+  "node:net": typeof import("node:net");
+  "node:os": typeof import("node:os");
+  "node:url": typeof import("node:url");
+  "node:worker_threads": typeof import("node:worker_threads");
+}
+
+type BuiltinName = keyof Builtins;
+
+/** A worker, or a port to one, in Node. */
 interface NodePort {
   postMessage(message: unknown): void;
   on(event: string, listener: (value: unknown) => void): unknown;
@@ -8,7 +23,7 @@ interface NodePort {
   close?(): void;
 }
 
-/** What a worker, a port to one, or the scope inside of one has in browsers. */
+/** A worker, a port to one, or the scope inside of one in browsers. */
 interface WebPort {
   postMessage(message: unknown): void;
   addEventListener(type: string, listener: (event: Event) => void): void;
@@ -20,20 +35,19 @@ interface WebPort {
 /** Either end of a worker: a `Worker`, a `MessagePort`, `parentPort` of Node, or `self` inside a web worker. */
 export type WorkerPort = NodePort | WebPort;
 
-/** What a port tells. */
+/** Receives what a port reports. */
 export interface PortListener {
   onMessage(message: unknown): void;
-  /** Nothing will come any more. */
+  /** No further message will arrive. */
   onEnd(error: Error): void;
 }
 
-/** Listens to a port and gives the channel that sends through it. The channel closes ports, and never ends a worker. */
+/** Listens to a port and returns the channel that sends through it. The channel closes ports, and never ends a worker. */
 export function openPort(port: WorkerPort, listener: PortListener): Channel {
   const stop = "on" in port ? listenInNode(port, listener) : listenInBrowser(port, listener);
   return {
-    // What a port holds until the other side reads it cannot be told.
-    bufferedAmount: 0,
-    send: (text) => port.postMessage(text),
+    bufferedAmount: 0, // a port does not report how much waits for its reader
+    send: (message) => port.postMessage(message),
     close() {
       stop();
       if (isMessagePort(port)) port.close?.();

@@ -2,69 +2,67 @@ import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
 import { type Channel, ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
-import { readBuiltin } from "./builtin.ts";
-import { takeParentPipe } from "./parent-pipe.ts";
-import { openPipe } from "./pipe.ts";
-import { openPort, type PortListener, type WorkerPort } from "./port.ts";
+import { openPipe, takeParentPipe } from "./pipe.ts";
+import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./port.ts";
 
-/** How a worker transport behaves. */
+/** Options of {@link createWorkerTransport}. */
 export interface WorkerTransportOptions {
   limits?: Limits | undefined;
 }
 
 /**
- * Carries calls through a worker or port, both ways. Inside a worker, and inside a process of a pool, the port may be
- * left out: the way to its parent is taken then. Messages that were sent before the other side is up wait for it. When
- * the worker ends, what is pending fails at once with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
+ * Carries calls through a worker or port, in both directions. Inside a worker, and inside a process of a pool, the port may
+ * be omitted: the connection to the parent is used. Messages to a worker that is starting wait for it. When the worker
+ * ends, pending calls fail immediately with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
  */
 export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
-  const resolved = resolveLimits(limits); // before the pipe is taken, which can be done once only
-  const hub = new ChannelTransport("worker");
+  const resolved = resolveLimits(limits); // before the pipe is taken, which is possible only once
+  const transport = new ChannelTransport("worker");
   const pipe = port === undefined ? takeParentPipe() : undefined;
-  if (pipe === undefined) attachPort(hub, port ?? findParentPort(), resolved);
-  else attachPipe(hub, pipe, resolved);
-  return hub;
+  if (pipe === undefined) attachPort(transport, port ?? findParentPort(), resolved);
+  else attachPipe(transport, pipe, resolved);
+  return transport;
 }
 
-/** Makes a port one of the hub's links. */
-export function attachPort(hub: ChannelTransport, port: WorkerPort, limits: Limits | undefined): Connection {
-  return attach(hub, limits, (listener) => openPort(port, listener));
+/** Adds the connection through a port to a transport. */
+export function attachPort(transport: ChannelTransport, port: WorkerPort, limits: Limits | undefined): Connection {
+  return attach(transport, limits, (listener) => openPort(port, listener));
 }
 
-/** The same for a pipe to another process. `explain` may find a better reason for its end. */
+/** Adds the connection through a pipe to a transport. `explain` may find a better reason for its end. */
 export function attachPipe(
-  hub: ChannelTransport,
+  transport: ChannelTransport,
   pipe: Duplex,
   limits: Limits | undefined,
   explain: (error: Error) => Promise<Error> = async (error) => error,
 ): Connection {
   const { maxReceived } = toConnectionLimits(limits);
-  return attach(hub, limits, ({ onMessage, onEnd }) =>
+  return attach(transport, limits, ({ onMessage, onEnd }) =>
     openPipe(pipe, maxReceived, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
   );
 }
 
 function attach(
-  hub: ChannelTransport,
+  transport: ChannelTransport,
   limits: Limits | undefined,
   open: (listener: PortListener) => Channel,
 ): Connection {
-  let link: Connection | undefined;
+  let connection: Connection | undefined;
   const channel = open({
     onMessage: (message) => {
-      // Others may use the same port for messages of their own.
-      if (typeof message === "string") link?.receive(message);
+      // A program may use the same port for messages of its own.
+      if (typeof message === "string") connection?.receive(message);
     },
-    onEnd: (error) => link?.close(error),
+    onEnd: (error) => connection?.close(error),
   });
-  link = hub.attach(channel, {
+  connection = transport.attach(channel, {
     ...toConnectionLimits(limits),
-    // A worker that computes for long says nothing meanwhile; that it has ended is told by the runtime.
+    // A worker that computes for long sends no sign of life, and the runtime reports when it has ended.
     heartbeat: 0,
     acceptsOperations: true,
     passesIdentity: true,
   });
-  return link;
+  return connection;
 }
 
 function findParentPort(): WorkerPort {
@@ -72,6 +70,6 @@ function findParentPort(): WorkerPort {
   if (port !== undefined) return port;
   if (typeof self === "object" && "importScripts" in self) return self as unknown as WorkerPort;
   throw new TypeError(
-    "This is not a worker, or its parent is connected already. Give createWorkerTransport a Worker or a MessagePort.",
+    "This is not a worker, or its parent is connected already. Pass a Worker or a MessagePort to createWorkerTransport.",
   );
 }

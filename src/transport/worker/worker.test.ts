@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { PendingRequestMap } from "../../call/index.ts";
 import { localEnvelope } from "../../operation/index.ts";
 import { type BundledModule, bundleModule } from "../testing.ts";
-import { RestartPauses } from "./restart-pauses.ts";
 import { createWorkerPool, type ThreadPoolOptions } from "./worker-pool.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
 
@@ -362,15 +361,6 @@ describe("a pool", () => {
       code: "VALIDATION_ERROR",
       message: "Invalid options: /size must be an integer from 1 to 1024, not 0.",
     });
-  });
-
-  test("restarts wait longer each time, up to half a minute, until a worker has served for two seconds", () => {
-    const pauses = new RestartPauses();
-
-    const delays = Array.from({ length: 11 }, () => pauses.next(1_000));
-
-    expect(delays).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
-    expect([pauses.next(1_999), pauses.next(2_000), pauses.next(0)]).toEqual([30_000, 100, 200]);
   });
 
   test("a pool whose workers die again and again is never without one for long", async () => {

@@ -1,23 +1,31 @@
 import type { ChildProcess, SpawnOptions } from "node:child_process";
 import type { Duplex } from "node:stream";
+import type { WorkerOptions } from "node:worker_threads";
+import { waitFor } from "../../internal/wait.ts";
 import type { Limits } from "../../operation/index.ts";
-import type { ChannelTransport } from "../peer/index.ts";
-import { readBuiltin } from "./builtin.ts";
-import type { Member } from "./member.ts";
-import { pipeVariable } from "./parent-pipe.ts";
-import { attachPipe } from "./worker-transport.ts";
+import type { ChannelTransport, Connection } from "../peer/index.ts";
+import { pipeVariable } from "./pipe.ts";
+import { readBuiltin } from "./port.ts";
+import { attachPipe, attachPort } from "./worker-transport.ts";
+
+/** A thread or process that a pool has started. */
+export interface StartedWorker {
+  readonly connection: Connection;
+  /** Ends it, a process with a chance to finish. Resolves when it is gone. */
+  end(): Promise<void>;
+}
 
 /** How the processes of a pool are started. */
 export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" | "gid" | "windowsHide"> {
   /** The whole environment of the process. @default that of this process, with all its secrets */
   env?: NodeJS.ProcessEnv | undefined;
-  /** What the module finds in `process.argv` after its own name. */
+  /** Arguments of the module: `process.argv` after its own name. */
   args?: readonly string[] | undefined;
   /** Options of Node itself. @default those of this process */
   execArgv?: readonly string[] | undefined;
   /** The program that runs the module. @default the one that runs this */
   execPath?: string | undefined;
-  /** Where its input and output go; nothing here reads them. @default no input, output and errors to those of this process */
+  /** Where its standard streams go; nothing here reads them. @default no input, output and errors to those of this process */
   stdio?: readonly [stdin: StandardStream, stdout: StandardStream, stderr: StandardStream] | undefined;
 }
 
@@ -25,19 +33,40 @@ export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" |
 export type StandardStream = "ignore" | "inherit" | number;
 
 const pipeNumber = 3;
-/** In ms: what a process may take to end by itself, and then after SIGTERM. */
-const untilTerm = 2_000;
-const untilKill = 3_000;
-/** How long, in ms, a process is waited for whose pipe has ended, and the other way round. */
-const lastWords = 1_000;
+/** How long, in ms, a process may take to end without a signal, and then after SIGTERM. */
+const untilTermMs = 2_000;
+const untilKillMs = 3_000;
+/** How long, in ms, the end of a process may follow the end of its pipe, or the reverse. */
+const maxExitDelayMs = 1_000;
+
+/** Starts a thread that runs the module at `url`. */
+export function startThread(
+  transport: ChannelTransport,
+  url: string | URL,
+  options: WorkerOptions | undefined,
+  limits: Limits | undefined,
+): StartedWorker {
+  const threads = readBuiltin("node:worker_threads");
+  if (threads === undefined) throw new TypeError("Worker pools need Node.");
+  const thread = new threads.Worker(url, options);
+  // A closed connection has no listeners, and an error without a listener would end this process.
+  thread.on("error", () => {});
+  const connection = attachPort(transport, thread, limits);
+  return {
+    connection,
+    async end() {
+      await thread.terminate();
+    },
+  };
+}
 
 /** Starts a process that runs the module at `url`. */
 export function startProcess(
-  hub: ChannelTransport,
+  transport: ChannelTransport,
   url: string | URL,
   options: WorkerProcessOptions = {},
   limits: Limits | undefined,
-): Member {
+): StartedWorker {
   const child = spawnModule(url, options);
   const ended = new Promise<Error>((resolve) => {
     child.on("error", (cause) => resolve(new Error(`The process did not start: ${cause.message}`, { cause })));
@@ -46,19 +75,24 @@ export function startProcess(
   track(child, ended);
   const pipe = child.stdio?.[pipeNumber] as Duplex | undefined;
   if (pipe === undefined) throw new Error("The process did not start: there are too many open files");
-  // A pipe that others hold open must not hide that the process is gone.
-  void ended.then(() => setTimeout(() => pipe.destroy(), lastWords).unref());
-  const link = attachPipe(hub, pipe, limits, async (error) => (await within(lastWords, ended)) ?? error);
+  // A pipe that other processes keep open must not hide that this one is gone.
+  void ended.then(() => setTimeout(() => pipe.destroy(), maxExitDelayMs).unref());
+  const connection = attachPipe(
+    transport,
+    pipe,
+    limits,
+    async (error) => (await within(maxExitDelayMs, ended)) ?? error,
+  );
   let ending: Promise<void> | undefined;
   const end = async () => {
-    if ((await within(untilTerm, ended)) !== undefined) return;
+    if ((await within(untilTermMs, ended)) !== undefined) return;
     child.kill("SIGTERM");
-    if ((await within(untilKill, ended)) !== undefined) return;
+    if ((await within(untilKillMs, ended)) !== undefined) return;
     child.kill("SIGKILL");
     await ended;
   };
   return {
-    link,
+    connection,
     end() {
       ending ??= end();
       return ending;
@@ -91,15 +125,9 @@ function describeExit(code: number | null, signal: NodeJS.Signals | null): strin
   return signal === null ? `The worker ended with code ${code}` : `The worker was ended by ${signal}`;
 }
 
-/** What a promise gives within some milliseconds, or `undefined`. */
-function within<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), milliseconds);
-    void promise.then((value) => {
-      clearTimeout(timer);
-      resolve(value);
-    });
-  });
+/** The result of a promise, or `undefined` when it takes longer. */
+function within<T>(timeout: number, promise: Promise<T>): Promise<T | undefined> {
+  return waitFor<T | undefined>(promise, { timeout }, () => new Error("too late")).catch(() => undefined);
 }
 
 const running = new Set<ChildProcess>();
