@@ -105,7 +105,7 @@ export class ChannelWriter extends BatchWriter {
   }
 
   get isFull(): boolean {
-    return this.bufferedAmount > this.#options.bufferedBytes;
+    return this.batch.length + this.#channel.bufferedAmount > this.#options.bufferedBytes;
   }
 
   override push(line: string): void {

@@ -15,7 +15,7 @@ import type { BrokerAdapter } from "./broker-adapter.ts";
 import { ClockSync, PeerClock, type StampedRequest } from "./clock-sync.ts";
 import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
-import { type IncomingCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
+import { IncomingCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
 import { attemptOf, type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
 /** Maximum length of a message of several frames, in characters. */
@@ -158,10 +158,9 @@ export class BrokerServer {
     if (earlier !== undefined && earlier.attempt >= attempt) return;
     // The attempt is a claim: only operations that may run more than once are run again.
     if (attempt > 0 && !this.#idempotent.has(operationId)) return this.#refuse(frame, from, notMovable(operationId));
-    const refusal = calls.refusal(frame);
-    if (refusal !== undefined) return this.#refuse(frame, from, refusal);
     if (earlier !== undefined) calls.abort(earlier, "it was sent again");
-    const call = calls.add(frame, this.#tick);
+    const call = calls.accept(frame, this.#tick);
+    if (!(call instanceof IncomingCall)) return this.#refuse(frame, from, call);
     // The caller of a subscription needs the address to send credit to. It leaves with the first values.
     if (call.isSubscription) this.#callerAt(from).send(this.#toTaken([call]));
     calls.run(call, frame, onRequest);

@@ -23,7 +23,7 @@ import { ChannelWriter, readLines } from "./batch-writer.ts";
 import { ClockSync, PeerClock, stamp } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
-import { type IncomingCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
+import { IncomingCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
 import { OutgoingCall, OutgoingCalls, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
 const log = logger("transport", "peer");
@@ -346,10 +346,10 @@ export class Connection implements RemotePeer, Pulse {
     if (onRequest === undefined) {
       return this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
     }
-    const refusal = this.#incoming.refusal(frame);
-    if (refusal !== undefined) return this.send(toFailedFrame(requestId, refusal));
     if (!this.#options.passesIdentity) delete frame.identity;
-    this.#incoming.run(this.#incoming.add(frame), frame, onRequest);
+    const call = this.#incoming.accept(frame);
+    if (call instanceof IncomingCall) this.#incoming.run(call, frame, onRequest);
+    else this.send(toFailedFrame(requestId, call));
   }
 
   #follow(frame: FollowUp): void {

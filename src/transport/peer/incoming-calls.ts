@@ -103,8 +103,8 @@ export class IncomingCalls {
     return this.#calls.get(requestId);
   }
 
-  /** Returns why this request cannot be accepted, if it cannot. */
-  refusal(frame: CallRequested): CallError | undefined {
+  /** Accepts a request, which {@link run} starts, or returns the error of one that exceeds a limit. */
+  accept(frame: CallRequested, takenAt = 0): IncomingCall | CallError {
     const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
     if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
       return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
@@ -112,16 +112,10 @@ export class IncomingCalls {
     if (this.#calls.size >= callsPerConnection) {
       return limitExceeded("Too many calls are pending for this peer", "callsPerConnection", callsPerConnection);
     }
-    if (frame.credit === undefined || this.#subscriptions < subscriptionsPerConnection) return undefined;
-    return limitExceeded(
-      "Too many subscriptions are open for this peer",
-      "subscriptionsPerConnection",
-      subscriptionsPerConnection,
-    );
-  }
-
-  /** Accepts a request. {@link run} starts it. */
-  add(frame: CallRequested, takenAt = 0): IncomingCall {
+    if (frame.credit !== undefined && this.#subscriptions >= subscriptionsPerConnection) {
+      const message = "Too many subscriptions are open for this peer";
+      return limitExceeded(message, "subscriptionsPerConnection", subscriptionsPerConnection);
+    }
     const call = new IncomingCall(frame, takenAt);
     this.#calls.set(call.requestId, call);
     if (call.isSubscription) this.#subscriptions++;
