@@ -3,7 +3,7 @@ import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
 import { notify } from "../internal/emitter.ts";
 import { Linked, type LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
-import { nextRequestId, randomRequestId } from "../internal/request-id.ts";
+import { createId, nextRequestId } from "../internal/request-id.ts";
 import {
   aborted,
   CallError,
@@ -119,7 +119,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     this.server = undefined;
     this.toServer = undefined;
     this.type = "call.requested";
-    this.id = host.authenticatesReplies ? undefined : randomRequestId();
+    this.id = host.authenticatesReplies ? undefined : createId();
     this.operationId = operationId;
     this.input = undefined;
     this.identity = undefined;

@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { createId } from "./request-id.ts";
+import { createId, nextRequestId } from "./request-id.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("no id is returned twice", () => {
-  expect(new Set(Array.from({ length: 20_000 }, createId)).size).toBe(20_000);
+test.each([createId, nextRequestId])("$name returns no id twice", (create) => {
+  expect(new Set(Array.from({ length: 20_000 }, create)).size).toBe(20_000);
 });
 
 test("a page that is not secure has ids too", () => {

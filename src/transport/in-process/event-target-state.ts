@@ -1,4 +1,4 @@
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import type { OperationSpec } from "../../operation/index.ts";
 import type { PeerEvent, Unsubscribe } from "../transport.ts";
 import { LocalPeerDirectory } from "./local-peer-directory.ts";
@@ -32,7 +32,7 @@ const peersByTarget = new WeakMap<EventTargetLike, EventTargetPeers>();
  */
 export class EventTargetPeers {
   readonly #target: EventTargetLike;
-  readonly #id = nextRequestId();
+  readonly #id = createId();
   readonly #directory = new LocalPeerDirectory();
   /** Peers of this process and what they serve. */
   readonly #local = new Map<string, readonly OperationSpec[]>();

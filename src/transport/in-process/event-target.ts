@@ -1,4 +1,4 @@
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
 import type { OperationSpec } from "../../operation/index.ts";
 import {
@@ -41,7 +41,7 @@ class EventTargetTransport implements Transport, Broadcast {
   readonly #target: EventTargetLike;
   readonly #claims: Claims;
   readonly #peers: EventTargetPeers;
-  readonly #peerId = nextRequestId();
+  readonly #peerId = createId();
   readonly #pending = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();

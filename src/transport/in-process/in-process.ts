@@ -1,5 +1,5 @@
 import { type Linked, LinkedSet } from "../../internal/linked-set.ts";
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import { nearestOperation, type OperationSpec, operationNotFound } from "../../operation/index.ts";
 import {
   type CallRequested,
@@ -57,7 +57,7 @@ class InProcessTransport implements Transport {
     authenticatesReplies: true,
   };
   readonly #bus: InProcessBus;
-  readonly #peerId = nextRequestId();
+  readonly #peerId = createId();
   /** Lists of open calls made over this transport: one of each `PendingRequestMap`, and one of all other callers. */
   readonly #callLists = new Set<LinkedSet<Linked>>();
   readonly #guardedCalls = new LinkedSet<OpenCall>();
