@@ -14,20 +14,20 @@ import {
   transportClosed,
 } from "@alkdev/operations/transport";
 
-/** What travels: a frame, and the peer that it is for. */
-interface Letter {
+/** A frame with its sender and receiver. */
+interface Message {
   from: string;
   to: string;
   frame: Frame;
 }
 
-/** Two ends of one line. Frames are copied on the way, as a real wire would. */
+/** Two ends of one line. Frames are copied, as on a real wire. */
 export class LineTransport implements Transport {
   readonly name = "line";
   readonly #line: BroadcastChannel;
   readonly #self: string;
   readonly #other: string;
-  readonly #asked = new Map<string, (frame: ReplyFrame) => void>();
+  readonly #pending = new Map<string, (frame: ReplyFrame) => void>();
   readonly #served = new Map<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
   #isClosed = false;
@@ -36,17 +36,17 @@ export class LineTransport implements Transport {
     this.#self = self;
     this.#other = other;
     this.#line = new BroadcastChannel(line);
-    this.#line.onmessage = ({ data }) => this.#receive(data as Letter);
+    this.#line.onmessage = ({ data }) => this.#receive(data as Message);
   }
 
   request(_operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
     const { requestId } = frame;
-    this.#asked.set(requestId, onReply);
+    this.#pending.set(requestId, onReply);
     this.#send(frame);
     return (followUp) => {
-      if (!this.#asked.has(requestId)) return;
-      if (followUp.type === "call.aborted") this.#asked.delete(requestId);
+      if (!this.#pending.has(requestId)) return;
+      if (followUp.type === "call.aborted") this.#pending.delete(requestId);
       this.#send(followUp);
     };
   }
@@ -68,33 +68,33 @@ export class LineTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
-    for (const [requestId, onReply] of this.#asked) onReply(toFailedFrame(requestId, error));
+    for (const [requestId, onReply] of this.#pending) onReply(toFailedFrame(requestId, error));
     for (const [requestId, follow] of this.#served) follow({ type: "call.aborted", requestId });
     this.#line.close();
   }
 
   #send(frame: Frame): void {
-    if (!this.#isClosed) this.#line.postMessage({ from: this.#self, to: this.#other, frame } satisfies Letter);
+    if (!this.#isClosed) this.#line.postMessage({ from: this.#self, to: this.#other, frame } satisfies Message);
   }
 
-  #receive({ from, to, frame }: Letter): void {
+  #receive({ from, to, frame }: Message): void {
     if (to !== this.#self || from !== this.#other) return;
     const { requestId } = frame;
     switch (frame.type) {
       case "call.requested":
-        return this.#answer(frame);
+        return this.#serve(frame);
       case "call.credited":
       case "call.aborted":
         this.#served.get(requestId)?.(frame);
         if (frame.type === "call.aborted") this.#served.delete(requestId);
         return;
       default:
-        this.#asked.get(requestId)?.(frame);
-        if (isLastReply(frame)) this.#asked.delete(requestId);
+        this.#pending.get(requestId)?.(frame);
+        if (isLastReply(frame)) this.#pending.delete(requestId);
     }
   }
 
-  #answer(frame: CallRequested): void {
+  #serve(frame: CallRequested): void {
     const onRequest = this.#servers.get(frame.operationId);
     if (onRequest === undefined) return; // another peer may serve it
     let hasEnded = false;

@@ -29,6 +29,24 @@ await Promise.all([desk.close(), worker.close()]);
 
 // #endregion use
 
+// #region room
+import { importPeers, OperationRegistry } from "@alkdev/operations";
+import { Room, RoomTransport } from "./room-transport.ts";
+
+const room = new Room();
+const server = new PendingRequestMap(new RoomTransport(room));
+await server.handle(buildCallHandler({ registry, callMap: server })).ready;
+
+const hub = new OperationRegistry();
+await hub.follow(importPeers(new RoomTransport(room)));
+const shouted = await hub.execute("text.upper", { text: "by reference" });
+console.log(shouted.data);
+
+await Promise.all([hub.close(), server.close()]);
+
+// #endregion room
+
 import assert from "node:assert/strict";
 
 assert.equal(data, "OVER THE LINE");
+assert.equal(shouted.data, "BY REFERENCE");

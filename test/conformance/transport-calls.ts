@@ -45,6 +45,24 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     });
   }
 
+  check("hands over objects and identities as its capabilities say", async () => {
+    const seen: Array<{ input: unknown; caller: string | undefined }> = [];
+    const note = operation("note", (input, { identity }) => {
+      seen.push({ input, caller: identity?.id });
+      return input;
+    });
+    await serve([note], { trustedBus: false });
+    const calls = await ask();
+    const input = { list: [1] };
+
+    const { data } = await calls.call("test.note", input, { identity: { id: "ada", scopes: [] } });
+
+    const isShared = calls.transport.capabilities?.sharesObjects === true;
+    const isLocal = isShared || calls.transport.capabilities?.staysInProcess === true;
+    expect({ input: seen[0]?.input === input, data: data === input }).toEqual({ input: isLocal, data: isLocal });
+    expect(seen[0]?.caller === "ada").toBe(isShared);
+  });
+
   check("carries errors in data with their name, message and cause", async () => {
     await serve([operation("echo", () => new RangeError("too far", { cause: new Error("why") }))]);
     const calls = await ask();

@@ -1,0 +1,21 @@
+import { Room, RoomTransport } from "../../examples/own-transport/room-transport.ts";
+import { describeTransport } from "./transport.ts";
+
+const notCopied = "nothing is copied in process";
+
+describeTransport(
+  "a user's own in-process transport",
+  async () => {
+    const room = new Room();
+    const join = async () => new RoomTransport(room);
+    return { asker: join, server: join, close: async () => {} };
+  },
+  {
+    skip: {
+      "refuses what cannot travel with EXECUTION_ERROR and its path": notCopied,
+      "refuses objects that hide their state, in either direction": notCopied,
+      "refuses messages above its limit at once, to either side": notCopied,
+      "works again after its link was lost": "there is no link",
+    },
+  },
+);
