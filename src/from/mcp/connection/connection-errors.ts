@@ -32,20 +32,9 @@ export function serverError(
   return new CallError(code, `MCP server ${quote(name)}: ${problem}.`, { server: name, ...details }, options);
 }
 
-/** Codes of network errors that occur before anything was sent. */
-const neverConnectedCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "CERT_HAS_EXPIRED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-]);
+/** Codes of network and TLS errors that occur before anything was sent. */
+const neverConnected =
+  /^(?:(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|EPROTO)$|CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH)/;
 
 /**
  * Converts errors of the connection, of HTTP and of time limits into a `CallError`. Errors that the server responded
@@ -141,7 +130,7 @@ function unreachable(error: TypeError, name: string): CallError {
   const options = {
     cause: error,
     retryable: true,
-    mayHaveRun: known === undefined || !neverConnectedCodes.has(known.code),
+    mayHaveRun: known === undefined || !neverConnected.test(known.code),
   };
   return serverError(name, "UNAVAILABLE", `it cannot be reached${known ? ` (${known.code})` : ""}`, options, known);
 }

@@ -1,34 +1,10 @@
+const posixVariables = "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER";
+const windowsVariables =
+  "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES " +
+  "PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR";
+
 /** The variables that a program inherits by default: what programs need to run, and no secrets. */
-const defaultInherited: readonly string[] = [
-  "HOME",
-  "LANG",
-  "LC_ALL",
-  "LOGNAME",
-  "PATH",
-  "SHELL",
-  "TERM",
-  "TMPDIR",
-  "TZ",
-  "USER",
-  // Windows
-  "APPDATA",
-  "COMSPEC",
-  "HOMEDRIVE",
-  "HOMEPATH",
-  "LOCALAPPDATA",
-  "PATHEXT",
-  "PROCESSOR_ARCHITECTURE",
-  "PROGRAMDATA",
-  "PROGRAMFILES",
-  "PROGRAMFILES(X86)",
-  "SYSTEMDRIVE",
-  "SYSTEMROOT",
-  "TEMP",
-  "TMP",
-  "USERNAME",
-  "USERPROFILE",
-  "WINDIR",
-];
+const defaultInherited: readonly string[] = `${posixVariables} ${windowsVariables}`.split(" ");
 
 /**
  * Creates the environment of a program: the allowed variables of this process, overridden by those of the configuration.

@@ -3,9 +3,9 @@ import { CallError, isCallError } from "../../../operation/index.ts";
 import type { MCPProtocol } from "../config.ts";
 import { toConnectError } from "./connection-errors.ts";
 import { describeEnd, toEndDetails, withStderr } from "./program-output.ts";
-import { MCPSession, type Negotiation, type SessionListener } from "./session.ts";
+import { MCPSession, type Negotiation, type OpenOptions, type SessionListener } from "./session.ts";
 import type { ConnectionSettings } from "./settings.ts";
-import { createCustomTransport, createHTTPTransport, createStdioTransport } from "./transports.ts";
+import { createCustomTransport, createHTTPTransport, createStdioTransport, type MCPTransport } from "./transports.ts";
 
 const modern: Negotiation = { pin: "2026-07-28" };
 const timedOut = Symbol("connect timeout");
@@ -35,13 +35,9 @@ export async function openSession(
 class SessionOpener {
   readonly #settings: ConnectionSettings;
   readonly #listener: SessionListener;
-  readonly #options: { signal: AbortSignal; timeout: number };
+  readonly #options: OpenOptions;
 
-  constructor(
-    settings: ConnectionSettings,
-    listener: SessionListener,
-    options: { signal: AbortSignal; timeout: number },
-  ) {
+  constructor(settings: ConnectionSettings, listener: SessionListener, options: OpenOptions) {
     this.#settings = settings;
     this.#listener = listener;
     this.#options = options;
@@ -120,7 +116,7 @@ class SessionOpener {
     return session;
   }
 
-  #connect(transport: Parameters<typeof MCPSession.open>[1], mode: Negotiation): Promise<MCPSession> {
+  #connect(transport: MCPTransport, mode: Negotiation): Promise<MCPSession> {
     return MCPSession.open(this.#settings, transport, mode, this.#listener, this.#options);
   }
 }

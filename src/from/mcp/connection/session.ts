@@ -40,6 +40,13 @@ export interface SessionListener {
   onToolsChanged(): void;
 }
 
+/** Limits of the handshake. */
+export interface OpenOptions {
+  signal: AbortSignal;
+  /** In ms. */
+  timeout: number;
+}
+
 /** One connected client of the SDK. It ends once, and the connection then opens another. */
 export class MCPSession {
   readonly kind: MCPTransport["kind"];
@@ -68,7 +75,7 @@ export class MCPSession {
     transport: MCPTransport,
     mode: Negotiation,
     listener: SessionListener,
-    options: { signal: AbortSignal; timeout: number },
+    options: OpenOptions,
   ): Promise<MCPSession> {
     const { onElicit } = config;
     const client = new sdk.Client(clientInfo, {

@@ -134,14 +134,13 @@ export class StdioTransport implements Transport {
     this.programEnd = { code, signal };
     // Descendants may keep the pipes open.
     this.#group?.kill();
-    const timer = setTimeout(finish, drainAfterExitMs);
-    const self = this;
-    this.#child?.once("close", finish);
-    function finish(): void {
+    const finish = () => {
       clearTimeout(timer);
-      self.#finish();
-      void self.#stop();
-    }
+      this.#finish();
+      void this.#stop();
+    };
+    const timer = setTimeout(finish, drainAfterExitMs);
+    this.#child?.once("close", finish);
   }
 
   #finish(): void {
