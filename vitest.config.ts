@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { sourceOf, subpaths } from "./scripts/subpaths.ts";
+import { testTimeoutMs, waitTimeoutMs } from "./src/internal/testing.ts";
+import SlowFirst from "./test/slow-first.ts";
 
 export default defineConfig({
   resolve: {
@@ -11,11 +13,11 @@ export default defineConfig({
   },
   test: {
     exclude: ["**/node_modules/**", "dist"],
-    // Generous: a busy machine must not turn a test red. Nothing waits for it that works.
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
-    expect: { poll: { timeout: 60_000 } },
-    setupFiles: ["./test/fixed-seed.ts", "./test/patience.ts"],
+    testTimeout: 8 * testTimeoutMs,
+    hookTimeout: 8 * testTimeoutMs,
+    expect: { poll: { timeout: waitTimeoutMs } },
+    setupFiles: ["./test/setup.ts"],
+    sequence: { sequencer: SlowFirst },
     reporters: ["default", "./scripts/count-reporter.ts"],
     projects: [
       {
@@ -33,8 +35,9 @@ export default defineConfig({
           name: "package",
           include: ["test/package/**/*.test.ts"],
           globalSetup: "./test/package/setup.ts",
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          // They run compilers, npm and a browser, each of which takes many seconds on two cores.
+          testTimeout: 10 * testTimeoutMs,
+          hookTimeout: 10 * testTimeoutMs,
         },
       },
     ],

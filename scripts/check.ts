@@ -1,27 +1,50 @@
-/** Runs everything CI demands, one step after the other, and ends with the sum: `N passed, N failed`. */
+/**
+ * `npm test`: runs everything CI demands and ends with the sum, `N passed, N failed`. The tests mostly wait, so that the
+ * other steps run beside them, one after the other; what those print is shown when they end.
+ */
+import { ensureProgram, programNames } from "./ensure-program.ts";
 import { type Count, runStep } from "./run-step.ts";
 
-const steps = [
+type Step = readonly [name: string, command: string];
+
+const tests: Step = ["tests", "npm run --silent test:unit"];
+const others: Step[] = [
   ["format and lint", "npm run --silent lint"],
   ["types", "npm run --silent types"],
   ["unused code", "npm run --silent unused"],
-  ["tests", "npm run --silent test:unit"],
   ["build and package tests", "npm run --silent test:package"],
-  ["examples", "npm run --silent examples"],
-  ["docs", "npm run --silent docs:check"],
-] as const;
-
+  ["examples and docs", "npm run --silent examples -- --docs"],
+];
 const total: Count = { passed: 0, failed: 0 };
-for (const [name, command] of steps) {
-  console.log(`\n── ${name}`);
+const summary: string[] = [];
+
+const started = performance.now();
+await Promise.all(programNames.map((name) => ensureProgram(name)));
+await Promise.all([run(tests, console.log), runInTurn(others)]);
+console.log(
+  `\n── summary\n${summary.join("\n")}\n\n${total.passed} passed, ${total.failed} failed (${elapsed(started)})`,
+);
+process.exitCode = total.failed === 0 ? 0 : 1;
+
+async function runInTurn(steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    const printed: string[] = [];
+    const result = await run(step, (line) => printed.push(line));
+    console.log([`\n── ${step[0]}`, ...printed, result, ""].join("\n"));
+  }
+}
+
+async function run([name, command]: Step, print: (line: string) => void): Promise<string> {
   const started = performance.now();
-  const count = await runStep(command, console.log);
+  const count = await runStep(command, print);
   total.passed += count.passed;
   total.failed += count.failed;
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(
-    `${count.failed === 0 ? "✓" : "✗"} ${name}: ${count.passed} of ${count.passed + count.failed}, ${seconds} s`,
-  );
+  const mark = count.failed === 0 ? "✓" : "✗";
+  const result = `${mark} ${name}: ${count.passed} of ${count.passed + count.failed}, ${elapsed(started)}`;
+  summary.push(result);
+  return result;
 }
-console.log(`\n${total.passed} passed, ${total.failed} failed`);
-process.exitCode = total.failed === 0 ? 0 : 1;
+
+function elapsed(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}

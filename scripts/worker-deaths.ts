@@ -1,8 +1,7 @@
 /** `npm run worker-deaths`: loses workers at random moments of long calls and measures when callers are notified. */
 
-import { bundleModule } from "../src/transport/testing.ts";
 import type { BrokerName } from "../test/faults/brokers.ts";
-import { callTimeout, loseWorker, type Notice, workerModule } from "../test/faults/worker-deaths.ts";
+import { callTimeout, loseWorker, type Notice } from "../test/faults/worker-deaths.ts";
 import { startNATS } from "../test/services/nats.ts";
 import { startRedis } from "../test/services/redis.ts";
 import { readOptions } from "./read-options.ts";
@@ -35,10 +34,9 @@ const [kills, heartbeat, parallel] = [Number(values.kills), Number(values.heartb
 const signal = values.signal === "SIGSTOP" ? "SIGSTOP" : "SIGKILL";
 const promised = 3 * heartbeat + 1_000;
 
-await using worker = await bundleModule(workerModule);
-for (const name of values.brokers.split(",")) await run(name as BrokerName, worker.url);
+for (const name of values.brokers.split(",")) await run(name as BrokerName);
 
-async function run(broker: BrokerName, program: URL): Promise<void> {
+async function run(broker: BrokerName): Promise<void> {
   await using service = await (broker === "nats" ? startNATS() : startRedis());
   if (service === undefined) return console.log(`${broker}: there is no server to start.`);
   const { port } = service;
@@ -47,7 +45,7 @@ async function run(broker: BrokerName, program: URL): Promise<void> {
   const lose = async () => {
     while (left-- > 0) {
       const ages = [Math.random() * (callTimeout - 2 * promised), Math.random() * 3 * heartbeat];
-      notices.push(...(await loseWorker({ broker, port, heartbeat, ages, signal, program })));
+      notices.push(...(await loseWorker({ broker, port, heartbeat, ages, signal })));
     }
   };
   await Promise.all(Array.from({ length: parallel }, lose));

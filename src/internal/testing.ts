@@ -2,6 +2,15 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
+/** `TIME_SCALE=4` gives everything four times as long, for a machine that is busy with other things. */
+const timeScale = Number(process.env["TIME_SCALE"] ?? "1");
+
+/** How long a test or a hook may take, in ms. A test that needs more sets its own timeout and gives the reason. */
+export const testTimeoutMs = timeScale * 30_000;
+
+/** How long a test waits for a condition, in ms. Shorter than the test may take, so that the condition is reported. */
+export const waitTimeoutMs = timeScale * 60_000;
+
 /** A promise and the functions that settle it. */
 export function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
   let resolve!: (value: T) => void;
@@ -18,9 +27,9 @@ export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Waits until a condition holds; one that throws does not hold yet. Rejects after 20 s with the last error as its cause. */
+/** Waits until a condition holds; one that throws does not hold yet. In the end it rejects with the last error as cause. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + waitTimeoutMs;
   for (;;) {
     let problem: unknown;
     try {
@@ -28,7 +37,8 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
     } catch (error) {
       problem = error;
     }
-    if (performance.now() > end) throw new Error("The condition did not become true within 20 s.", { cause: problem });
+    if (performance.now() > end)
+      throw new Error(`The condition was not met within ${waitTimeoutMs} ms.`, { cause: problem });
     await sleep(5);
   }
 }

@@ -1,10 +1,11 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 
-/** A TypeScript module as one JavaScript file, which a process loads faster than many files. */
+/** A TypeScript module as one JavaScript file, which a process or thread loads much faster than the sources. */
 export interface BundledModule extends AsyncDisposable {
   readonly url: URL;
 }
@@ -13,11 +14,30 @@ export interface BundledModule extends AsyncDisposable {
 export async function bundleModule(source: URL): Promise<BundledModule> {
   const folder = await mkdtemp(join(tmpdir(), "bundle-"));
   const file = join(folder, "module.mjs");
-  const bundle = await rolldown({ input: fileURLToPath(source), platform: "node", logLevel: "silent" });
+  const bundle = await rolldown({
+    input: fileURLToPath(source),
+    platform: "node",
+    tsconfig: fileURLToPath(new URL("../../tsconfig.json", import.meta.url)), // its paths lead to the sources
+    logLevel: "silent",
+  });
   await bundle.write({ file, format: "esm", codeSplitting: false });
   await bundle.close();
   return {
     url: pathToFileURL(file),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+const programs = new Map<string, Promise<string>>();
+
+/** Bundles a program once for this process, which removes the file when it exits. Returns the path of the file. */
+export function bundleProgram(source: URL): Promise<string> {
+  const known = programs.get(source.href);
+  if (known !== undefined) return known;
+  const bundled = bundleModule(source).then(({ url }) => {
+    process.once("exit", () => rmSync(new URL(".", url), { recursive: true, force: true }));
+    return fileURLToPath(url);
+  });
+  programs.set(source.href, bundled);
+  return bundled;
 }

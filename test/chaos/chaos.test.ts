@@ -4,19 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { root } from "../../scripts/subpaths.ts";
+import { testTimeoutMs } from "../../src/internal/testing.ts";
+
+const chaosTimeoutMs = 5 * testTimeoutMs;
 
 /** Runs `npm run chaos` as its users do, in a process of its own that has to end by itself. */
 function chaos(...args: string[]): Promise<{ exitCode: number; output: string }> {
   return new Promise((resolve) => {
     const command = ["--import", "tsx", "scripts/chaos.ts", ...args];
-    execFile(process.execPath, command, { cwd: root, timeout: 400_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, command, { cwd: root, timeout: chaosTimeoutMs }, (error, stdout, stderr) => {
       resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), output: stdout + stderr });
     });
   });
 }
 
-// How fast things are is promised of a machine of one's own; what happens, of every machine.
-test("a quarter of a minute of faults on all transports breaks no promise", { timeout: 420_000 }, async () => {
+// The tolerance is for busy machines: what is promised about durations holds on a machine without other work. The timeout
+// is for 15 s of faults, and up to 22 s until peers whose broker is silent have closed.
+test("a quarter of a minute of faults on all transports breaks no promise", { timeout: chaosTimeoutMs }, async () => {
   const { exitCode, output } = await chaos("--minutes", "0.25", "--seed", "2026", "--patience", "20");
 
   expect(output).toMatch(/^seed 2026: .+/);

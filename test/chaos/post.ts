@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import type { Recorder } from "../history/index.ts";
 import type { Random } from "./random.ts";
 import type { WorkerOrder } from "./serve-process.ts";
@@ -10,7 +10,7 @@ import { insist, within } from "./within.ts";
 
 /** How long, in ms, a worker may take until it serves. */
 const startTimeout = 60_000;
-const program = fileURLToPath(new URL("serve-process.ts", import.meta.url));
+const program = new URL("serve-process.ts", import.meta.url);
 
 /** Whatever ends this process, none of them stays. */
 const children = new Set<ChildProcess>();
@@ -76,7 +76,7 @@ export class Post {
   async #start(): Promise<void> {
     const name = `${this.#place}.${++this.#count}`;
     const order: WorkerOrder = { ...this.#order, name, skew: this.#random.pick<Skew>([0, 0, -1, 1]) };
-    const child = fork(program, [JSON.stringify(order)], { execArgv: ["--import", "tsx"] });
+    const child = fork(await bundleProgram(program), [JSON.stringify(order)], { execArgv: [] });
     children.add(child);
     child.once("exit", () => children.delete(child));
     this.#worker = { name, child };

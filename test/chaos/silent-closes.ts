@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import type { Recorder } from "../history/index.ts";
 import { startProxy } from "../services/proxy.ts";
 import type { Fault } from "./arena.ts";
@@ -10,7 +10,7 @@ import { closeTimeout } from "./settings.ts";
 import type { SilentPeerOrder } from "./silent-peer.ts";
 import { within } from "./within.ts";
 
-const program = fileURLToPath(new URL("silent-peer.ts", import.meta.url));
+const program = new URL("silent-peer.ts", import.meta.url);
 /** How long the broker is silent before the peer closes, in ms: until after the driver has begun to reconnect. */
 const silence = { shortest: 500, longest: 22_000 };
 
@@ -49,7 +49,7 @@ async function closeInSilence(
 ): Promise<void> {
   const link = await startProxy(port);
   const order: SilentPeerOrder = { transport, port: link.port };
-  const child = fork(program, [JSON.stringify(order)], { execArgv: ["--import", "tsx"] });
+  const child = fork(await bundleProgram(program), [JSON.stringify(order)], { execArgv: [] });
   const exited = once(child, "exit");
   const isServing = await Promise.race([once(child, "message").then(() => true), exited.then(() => false)]);
   // The broker may be away just now: then there is nothing to close.

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createWorkerPool, type WorkerPool } from "@alkdev/operations/transport-worker";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import { createRecorder } from "../history/index.ts";
 import type { Arena, Fault } from "./arena.ts";
 import { Seats } from "./seats.ts";
 import { insist } from "./within.ts";
 
-const bootstrap = new URL("../support/typescript-worker.mjs", import.meta.url);
-const module = new URL("serve-pool.ts", import.meta.url);
+const program = new URL("serve-pool.ts", import.meta.url);
 const poolSize = 2;
 
 /** Two callers: one with a pool of threads, one with a pool of processes. */
@@ -48,13 +49,10 @@ async function startPool(
   onClose: () => void,
 ): Promise<WorkerPool> {
   const told = { pool: name, folder };
+  const url = pathToFileURL(await bundleProgram(program));
   const pool = await (kind === "thread"
-    ? createWorkerPool(bootstrap, { size: poolSize, worker: { workerData: { module: module.href, ...told } } })
-    : createWorkerPool(module, {
-        kind,
-        size: poolSize,
-        process: { args: [JSON.stringify(told)], execArgv: ["--import", "tsx"] },
-      }));
+    ? createWorkerPool(url, { size: poolSize, worker: { workerData: told } })
+    : createWorkerPool(url, { kind, size: poolSize, process: { args: [JSON.stringify(told)], execArgv: [] } }));
   const close = pool.close.bind(pool);
   pool.close = (reason) => {
     onClose();

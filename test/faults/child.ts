@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import type { BrokerName } from "./brokers.ts";
 
 /** What a child says. */
@@ -25,7 +25,7 @@ export interface Child extends AsyncDisposable {
 }
 
 /** Starts a peer. It is killed when it goes out of scope. */
-export function startChild(
+export async function startChild(
   broker: BrokerName,
   port: number,
   {
@@ -34,10 +34,10 @@ export function startChild(
     env = {},
     program = new URL("worker.ts", import.meta.url),
   }: { heartbeat?: number; role?: "serve" | "ask"; env?: NodeJS.ProcessEnv; program?: URL } = {},
-): Child {
-  const child: ChildProcess = fork(fileURLToPath(program), [broker, String(port), String(heartbeat), role], {
-    // A module that was bundled is JavaScript, and there in a moment.
-    execArgv: program.pathname.endsWith(".ts") ? ["--import", "tsx"] : [],
+): Promise<Child> {
+  const file = await bundleProgram(program);
+  const child: ChildProcess = fork(file, [broker, String(port), String(heartbeat), role], {
+    execArgv: [],
     env: { ...process.env, ...env },
   });
   const said: Said[] = [];
@@ -68,7 +68,7 @@ export function startChild(
 
 /** Starts a worker and waits until it serves. */
 export async function startWorker(...args: Parameters<typeof startChild>): Promise<Child> {
-  const child = startChild(...args);
+  const child = await startChild(...args);
   await child.heard("ready");
   return child;
 }

@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
@@ -103,9 +103,9 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 }
 
 test("a WebSocket server whose clock is wrong by ten minutes, and jumps, does what others do", async () => {
-  const program = fileURLToPath(new URL("../support/websocket-server.ts", import.meta.url));
+  const program = await bundleProgram(new URL("../support/websocket-server.ts", import.meta.url));
   const env = { ...process.env, ...preload, CLOCK_SHIFT: String(-10 * minute) };
-  const child = fork(program, ["0"], { execArgv: ["--import", "tsx"], env });
+  const child = fork(program, ["0"], { execArgv: [], env });
   onTestFinished(() => void child.kill("SIGKILL"));
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
   await using calls = new PendingRequestMap(await createWebSocketTransport(`ws://127.0.0.1:${port}/`));

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findFreePort } from "../../src/internal/testing.ts";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
@@ -47,10 +47,10 @@ async function startUnreachableServer(port: number) {
   await delay(50); // the second may be in the queue as well
 }
 
+const peer = await bundleProgram(new URL("closing-peer.ts", import.meta.url));
+
 function startPeer(kind: string, port: number) {
-  const child: ChildProcess = fork(fileURLToPath(new URL("closing-peer.ts", import.meta.url)), [kind, String(port)], {
-    execArgv: ["--import", "tsx"],
-  });
+  const child: ChildProcess = fork(peer, [kind, String(port)], { execArgv: [] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const exit = once(child, "exit");
   const said: string[] = [];

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import { createWorkerTransport } from "../../src/transport/worker/index.ts";
 import { startNATS } from "../services/nats.ts";
 import { startRedis } from "../services/redis.ts";
@@ -89,10 +90,9 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
 }
 
 test("a worker thread starts nothing that ended while it was busy", async () => {
-  const module = new URL("thread.ts", import.meta.url).href;
   const gate = new Int32Array(new SharedArrayBuffer(4));
-  const bootstrap = new URL("../support/typescript-worker.mjs", import.meta.url);
-  const worker = new Worker(bootstrap, { workerData: { module, gate } });
+  const program = await bundleProgram(new URL("thread.ts", import.meta.url));
+  const worker = new Worker(program, { workerData: { gate } });
   onTestFinished(() => void worker.terminate());
   const starts: number[] = [];
   worker.on("message", (message) => void (typeof message === "object" && starts.push(message.n)));

@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket as RawSocket } from "ws";
 import { PendingRequestMap } from "../../src/call/index.ts";
 import { backOffDelay } from "../../src/internal/back-off.ts";
 import { findFreePort } from "../../src/internal/testing.ts";
 import type { CallError } from "../../src/operation/index.ts";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { resolveReconnect } from "../../src/transport/websocket/reconnecting-socket.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
@@ -20,10 +20,10 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const program = fileURLToPath(new URL("../support/websocket-server.ts", import.meta.url));
+const program = await bundleProgram(new URL("../support/websocket-server.ts", import.meta.url));
 
 async function startChild(port = 0): Promise<{ child: ChildProcess; url: string; port: number }> {
-  const child = fork(program, [String(port)], { execArgv: ["--import", "tsx"] });
+  const child = fork(program, [String(port)], { execArgv: [] });
   closing.push(() => child.kill("SIGKILL"));
   const [{ port: found }] = (await once(child, "message")) as [{ port: number }];
   return { child, url: `ws://127.0.0.1:${found}/`, port: found };

@@ -1,24 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { PendingRequestMap } from "../../src/call/index.ts";
-import { bundleModule } from "../../src/transport/testing.ts";
 import { startNATS } from "../services/nats.ts";
 import { startProxy } from "../services/proxy.ts";
 import { startRedis } from "../services/redis.ts";
 import { connectBroker } from "./brokers.ts";
 import { type Child, startWorker } from "./child.ts";
 import { outcome } from "./suite.ts";
-import { loseWorker, workerModule } from "./worker-deaths.ts";
+import { loseWorker } from "./worker-deaths.ts";
 
-const [nats, redis, bundle] = await Promise.all([startNATS(), startRedis(), bundleModule(workerModule)]);
-const program = bundle.url;
+const [nats, redis] = await Promise.all([startNATS(), startRedis()]);
 afterAll(async () => {
-  await Promise.all([nats?.close(), redis?.close(), bundle[Symbol.asyncDispose]()]);
+  await Promise.all([nats?.close(), redis?.close()]);
 });
 
 const heartbeat = 500;
 /** Three heartbeats and a second are promised. The machine may be busy with other tests: three times as long. */
 const longest = 3 * (3 * heartbeat + 1_000);
+/** In ms, of calls and of tests. Calls are long, so that none ends for another reason than the loss of its worker. */
 const timeout = 60_000;
 /** Callers that must reach one worker, and no other. */
 let prefixes = 0;
@@ -32,7 +31,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       const prefix = `lost-${prefixes}`;
       const calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat: beat, prefix }));
       const start = (env: NodeJS.ProcessEnv = {}) =>
-        startWorker(broker, port, { heartbeat: beat, program, env: { PREFIX: prefix, ...env } });
+        startWorker(broker, port, { heartbeat: beat, env: { PREFIX: prefix, ...env } });
       return { prefix, calls, start, [Symbol.asyncDispose]: () => calls.close() };
     };
     const soon = () => ({ deadline: Date.now() + timeout });
@@ -42,7 +41,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       async (signal) => {
         const ages = [0, 200, 600, 1_100, 2_300];
 
-        const notices = await loseWorker({ broker, port, heartbeat, ages, signal, program });
+        const notices = await loseWorker({ broker, port, heartbeat, ages, signal });
 
         expect(notices.filter(({ noticed }) => noticed > longest)).toEqual([]);
         const [last, ...others] = notices.reverse();
@@ -56,7 +55,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test("a call fails soon after its worker was cut off from the broker", { timeout }, async () => {
       await using proxy = await startProxy(port);
       await using bus = await open();
-      await using worker = await startWorker(broker, proxy.port, { heartbeat, program, env: { PREFIX: bus.prefix } });
+      await using worker = await startWorker(broker, proxy.port, { heartbeat, env: { PREFIX: bus.prefix } });
       const call = outcome(bus.calls.call("work.hang", { n: 1 }, soon()));
       await worker.heard("started");
 
@@ -125,7 +124,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test("a caller that was blocked for three heartbeats reads first what came meanwhile", { timeout }, async () => {
       const port = service?.port ?? 0;
       const prefix = `blocked-${broker}`;
-      await using worker = await startWorker(broker, port, { heartbeat, program, env: { PREFIX: prefix } });
+      await using worker = await startWorker(broker, port, { heartbeat, env: { PREFIX: prefix } });
       await using calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat, prefix }));
       const failed: string[] = [];
 

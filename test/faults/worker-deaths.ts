@@ -14,12 +14,7 @@ export interface WorkerDeath {
   ages: readonly number[];
   /** `SIGKILL` ends the worker, `SIGSTOP` pauses it for good: its connection stays. */
   signal: "SIGKILL" | "SIGSTOP";
-  /** What the worker runs: `workerModule`, bundled. */
-  program: URL;
 }
-
-/** What workers run. */
-export const workerModule = new URL("worker.ts", import.meta.url);
 
 /** How one caller was notified. */
 export interface Notice {
@@ -37,10 +32,10 @@ let count = 0;
 
 /** Makes calls of 60 s that are not idempotent, loses their only worker, and reports how they ended. */
 export async function loseWorker(death: WorkerDeath): Promise<Notice[]> {
-  const { broker, port, heartbeat, ages, signal, program } = death;
+  const { broker, port, heartbeat, ages, signal } = death;
   count += 1;
   const prefix = `deaths-${process.pid}-${count}`;
-  await using worker = await startWorker(broker, port, { heartbeat, program, env: { PREFIX: prefix } });
+  await using worker = await startWorker(broker, port, { heartbeat, env: { PREFIX: prefix } });
   await using calls = new PendingRequestMap(await connectBroker(broker, port, { heartbeat, prefix }));
   const [oldest = 0, ...others] = [...ages].sort((a, b) => b - a);
   const begun = performance.now();

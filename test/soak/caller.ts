@@ -8,12 +8,12 @@ import type { Outcome } from "./soak.ts";
 import { soaks } from "./soaks.ts";
 import { isLocal } from "./transports.ts";
 
-const { transport, port, names, scale, slack }: CallerOrder = JSON.parse(process.argv[2]!);
+const { transport, port, serverProgram, names, scale, slack }: CallerOrder = JSON.parse(process.argv[2]!);
 const say = (word: Word) => process.send!(word);
 const before = listResources();
 watchPeak();
 
-const way = await openWay(transport, port);
+const way = await openWay(transport, port, serverProgram);
 const calls = await way.connect();
 for (const soak of soaks.filter(({ name }) => names.includes(name))) {
   const count = Math.max(1, Math.round(soak.count * scale));

@@ -19,9 +19,9 @@ export interface Way {
 }
 
 /** Starts the serving side where it is part of this process, and tells how to reach it. */
-export async function openWay(name: TransportName, port: number): Promise<Way> {
+export async function openWay(name: TransportName, port: number, serverProgram: string): Promise<Way> {
   if (isLocal(name)) return openLocal(name);
-  if (name === "worker") return openThread();
+  if (name === "worker") return openThread(serverProgram);
   return {
     connect: async () => new PendingRequestMap(await connectRemote(name, port)),
     close: async () => {},
@@ -41,10 +41,8 @@ async function openLocal(name: TransportName): Promise<Way> {
   return { connect: async () => new PendingRequestMap(join()), close: () => serving.close() };
 }
 
-function openThread(): Way {
-  const thread = new Worker(new URL("../support/typescript-worker.mjs", import.meta.url), {
-    workerData: { module: new URL("server.ts", import.meta.url).href, transport: "worker" },
-  });
+function openThread(serverProgram: string): Way {
+  const thread = new Worker(serverProgram, { workerData: { transport: "worker" } });
   const exited = once(thread, "exit");
   let isFirst = true;
   return {

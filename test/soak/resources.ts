@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What keeps this process alive: timers, sockets, ports. */
+/** What keeps this process alive: timers, sockets, ports. The standard streams, which are opened on first use, always count. */
 export function listResources(): string[] {
+  void [process.stdin, process.stdout, process.stderr];
   return process.getActiveResourcesInfo();
 }
 

@@ -51,9 +51,9 @@ async function* soakTransport(transport: TransportName, options: SoakOptions): A
   await using broker = isBroker(transport) ? await startBroker(transport) : undefined;
   if (isBroker(transport) && broker === undefined) return;
   const isWithin = isLocal(transport) || transport === "worker";
-  await using server = isWithin ? undefined : startSide("server", { transport, port: broker?.port ?? 0 });
+  await using server = isWithin ? undefined : await startSide("server", { transport, port: broker?.port ?? 0 });
   const port = server === undefined ? 0 : await whenReady(server);
-  await using caller = startSide("caller", { transport, port, names: pickSoaks(transport, names), scale, slack });
+  await using caller = await startSide("caller", { transport, port, names: pickSoaks(transport, names), scale, slack });
   signal?.addEventListener("abort", () => void caller[Symbol.asyncDispose]());
 
   yield* readRows(transport, caller, broker, options);

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import type { Outcome } from "./soak.ts";
 import type { TransportName } from "./transports.ts";
 
@@ -17,6 +17,8 @@ export interface CallerOrder {
   transport: TransportName;
   /** Of the broker or the server. */
   port: number;
+  /** The file of the server, for a transport whose server is a thread of the caller. */
+  serverProgram: string;
   /** Soaks to run. */
   names: readonly string[];
   scale: number;
@@ -45,13 +47,12 @@ export interface Side extends AsyncDisposable {
 const lastMoment = 60_000;
 
 /** Starts a side. */
-export function startSide(name: "server", order: ServerOrder): Side;
-export function startSide(name: "caller", order: CallerOrder): Side;
-export function startSide(name: "server" | "caller", order: object): Side {
-  const file = fileURLToPath(
-    name === "server" ? new URL("server.ts", import.meta.url) : new URL("caller.ts", import.meta.url),
-  );
-  const child: ChildProcess = fork(file, [JSON.stringify(order)], { execArgv: ["--import", "tsx", "--expose-gc"] });
+export async function startSide(name: "server", order: ServerOrder): Promise<Side>;
+export async function startSide(name: "caller", order: Omit<CallerOrder, "serverProgram">): Promise<Side>;
+export async function startSide(name: "server" | "caller", order: object): Promise<Side> {
+  const serverProgram = await bundleProgram(new URL("server.ts", import.meta.url));
+  const file = name === "server" ? serverProgram : await bundleProgram(new URL("caller.ts", import.meta.url));
+  const child: ChildProcess = fork(file, [JSON.stringify({ ...order, serverProgram })], { execArgv: ["--expose-gc"] });
   const exited = once(child, "exit");
   const said = on(child, "message", { close: ["disconnect"] });
   let closing = [`the ${name} died`];

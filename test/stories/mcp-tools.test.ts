@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import {
   type CallError,
   type ChangeEvent,
@@ -11,10 +10,11 @@ import {
 } from "@alkdev/operations";
 import { closeMCPClient, createMCPClient, type MCPClientConfig, MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { bundleProgram } from "../../src/transport/testing.ts";
 import { resetShop, serveShop } from "./mcp/shop-server.ts";
 
-const program = fileURLToPath(new URL("./mcp/shop-stdio.ts", import.meta.url));
-const stdio: MCPClientConfig = { command: process.execPath, args: ["--import", "tsx", program] };
+const program = await bundleProgram(new URL("./mcp/shop-stdio.ts", import.meta.url));
+const stdio: MCPClientConfig = { command: process.execPath, args: [program] };
 let http: Awaited<ReturnType<typeof serveShop>>;
 
 beforeAll(async () => {

@@ -211,6 +211,7 @@ describe("a pool", () => {
     expect(threads).toContain(answers[0]);
   });
 
+  // Three missed heartbeats and a new thread take several seconds, and many more on a busy machine.
   test("with a heartbeat, a thread that blocks for ever is ended and started again", { timeout: 60_000 }, async () => {
     const { calls } = await startPool({ size: 1, heartbeat: 1_500 });
     const before = await whoAnswers(calls);
