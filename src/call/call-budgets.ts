@@ -1,15 +1,15 @@
 import type { CallBudget } from "../registry/index.ts";
 
-/** A budget that calls share which came at different times: those that one call of somebody outside has caused. */
+/** One budget for all calls that one external request leads to. */
 interface SharedBudget extends CallBudget {
   readonly root: string;
-  /** How many of these calls run here now. */
+  /** How many of these calls are running here. */
   users: number;
 }
 
 /**
- * What calls from outside may cause. A call that comes back to this process through peers counts on the budget of the
- * first one, which it names; whoever names another shares less than the fresh budget it would have had.
+ * How many calls incoming calls may lead to. A call that comes back to this process through peers names the first one and
+ * counts on its budget. A caller that names the root of another call only gets less than a budget of its own.
  */
 export class CallBudgets {
   readonly #allowed: number;
@@ -23,14 +23,14 @@ export class CallBudgets {
     return { allowed: this.#allowed, callsLeft: this.#allowed };
   }
 
-  /** The budget of the calls that `root` has caused, for one more of them. */
+  /** The budget of the calls that `root` has led to, for one more of them. */
   join(root: string): CallBudget {
     const budget = this.share(root, undefined);
     budget.callsLeft -= 1;
     return budget;
   }
 
-  /** Lets calls that will name `root` count on the budget of the one that is it. */
+  /** Registers the root call's budget so that its nested remote calls can share it. */
   share(root: string, own: CallBudget | undefined): CallBudget {
     const left = own?.callsLeft ?? this.#allowed;
     const known = this.#shared.get(root);
@@ -41,7 +41,7 @@ export class CallBudgets {
     return budget;
   }
 
-  /** A call that used this budget has ended. */
+  /** Counts a call of this budget that has ended. */
   leave(budget: CallBudget): void {
     if (!isShared(budget)) return;
     budget.users -= 1;
@@ -49,7 +49,7 @@ export class CallBudgets {
   }
 }
 
-/** Whether other calls can find it. */
+/** Whether other calls can find the budget. */
 export function isShared(budget: CallBudget): budget is SharedBudget {
   return "users" in budget;
 }

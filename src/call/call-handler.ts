@@ -11,48 +11,53 @@ import {
 import { forwardingOf, type OperationRegistry, publishedSpecs } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { CallBudgets } from "./call-budgets.ts";
-import type { IdentityRules } from "./identify.ts";
-import { markBuilt } from "./origins.ts";
+import { setRunningRequests } from "./drain.ts";
+import { IncomingCall } from "./incoming-call.ts";
+import {
+  type IdentityRules,
+  type IncomingHost,
+  type IncomingRequest,
+  sendError,
+  timeLeft,
+} from "./incoming-request.ts";
+import { IncomingSubscription } from "./incoming-subscription.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
-import { type RunningHost, sendError, timeLeft } from "./running.ts";
-import { RunningCall } from "./running-call.ts";
-import type { RunningRequest } from "./running-request.ts";
-import { RunningSubscription } from "./running-subscription.ts";
 
 /**
- * Answers requests. Without `reply` it answers through the map that it was built with, for those who listen to
- * `call.requested` themselves. A function alone is a handler too. It returns what takes the later frames of the call, if it
- * wants them.
+ * Replies to requests. Without `reply` it replies through the map that it was built with, for programs that listen to
+ * `call.requested` themselves. A function alone is a handler too. It may return a function that receives the later frames
+ * of the call.
  */
 export interface CallHandler {
-  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp | void;
+  (frame: CallRequested, reply?: Reply, caller?: Identity): SendFollowUp | void;
   /**
-   * What it can answer. A handler without it receives every request that no other handler serves by name, in process and
-   * over event targets only.
+   * The operations that it serves. A handler without it receives every request that no other handler serves by name, in
+   * process and over event targets only.
    */
   operations?(): OperationSpec[];
-  /** Calls `listener` when that changes. */
+  /** Calls `listener` when the operations change. */
   onChange?(listener: (change: HandlerChange) => void): Unsubscribe;
-  /** Resolves when no call runs. */
+  /** Resolves when no call is running. */
   settled?(): Promise<void>;
 }
 
-/** A handler that lists its operations and follows their changes, as `buildCallHandler` makes it. */
+/** A handler that lists its operations and reports their changes, as `buildCallHandler` makes it. */
 export interface BuiltCallHandler extends CallHandler {
-  (frame: CallRequested, reply?: Reply, asker?: Identity): SendFollowUp;
+  (frame: CallRequested, reply?: Reply, caller?: Identity): SendFollowUp;
   operations(): OperationSpec[];
   onChange(listener: (change: HandlerChange) => void): Unsubscribe;
   settled(): Promise<void>;
 }
 
-/** What became of the operations of a handler, by id. One whose spec is another now is in `added`. */
+/** How the operations of a handler changed, by id. One whose spec changed is in `added`. */
 export interface HandlerChange {
   added: readonly string[];
   removed: readonly string[];
 }
 
-/** How requests are answered. */
+/** Options of {@link buildCallHandler}. */
 export interface CallHandlerOptions extends IdentityRules {
+  /** Whose operations are served. */
   registry: OperationRegistry;
   /** Where the requests come from. */
   callMap: PendingRequestMap;
@@ -61,16 +66,17 @@ export interface CallHandlerOptions extends IdentityRules {
    * `execute`. @default 30,000
    */
   defaultTimeout?: number;
-  /** The longest that a call may take, whatever it asks for, in ms; `Infinity` for no limit. @default one hour */
+  /** Maximum duration of a call, whatever its caller requests, in ms; `Infinity` for no limit. @default one hour */
   maxTimeout?: number;
+  /** How many calls may run, and how many calls one of them may lead to. */
   limits?: Pick<Limits, "pendingCalls" | "callsPerRoot">;
 }
 
 const ignoreFollowUps: SendFollowUp = () => {};
 
 /**
- * Makes a handler that runs the operations of a registry for whoever asks: it checks, runs, replies, and stops work
- * when the time is up, the asker gives up or is gone. Operations that came from peers of the same map are left out.
+ * Makes a handler that runs the operations of a registry for callers elsewhere: it checks, runs and replies, and ends a
+ * call when its time is up or its caller aborts or is gone. Operations that came from peers of the same map are left out.
  */
 export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
   const { registry, callMap, limits, authenticate, trustedBus } = options;
@@ -82,13 +88,13 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
   const { pendingCalls, callsPerRoot } = resolveLimits(limits);
   let waiting: Array<() => void> = [];
-  const host: RunningHost = {
+  const host: IncomingHost = {
     registry,
     authenticate,
     trustedBus,
     isRemote: callMap.transport.capabilities?.sharesObjects !== true,
     budgets: new CallBudgets(callsPerRoot),
-    open: new LinkedSet<RunningRequest>(),
+    open: new LinkedSet<IncomingRequest>(),
     running: 0,
     onIdle() {
       const ready = waiting;
@@ -97,22 +103,22 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     },
   };
 
-  const handle = (frame: CallRequested, given?: Reply, asker?: Identity): SendFollowUp => {
+  const handle = (frame: CallRequested, given?: Reply, caller?: Identity): SendFollowUp => {
     if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;
     const reply = given ?? callMap.replyTo(frame);
     if (host.running >= pendingCalls) {
-      sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
+      void sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
       return ignoreFollowUps;
     }
     const timeout = toTimeout(frame.timeout, maxTimeout);
     if (frame.credit !== undefined) {
-      const running = new RunningSubscription(host, frame, reply);
-      void running.begin(asker, timeout === undefined ? undefined : Date.now() + timeLeft(frame, timeout));
-      return (followUp) => running.follow(followUp);
+      const subscription = new IncomingSubscription(host, frame, reply);
+      void subscription.begin(caller, timeout === undefined ? undefined : Date.now() + timeLeft(frame, timeout));
+      return (followUp) => subscription.receive(followUp);
     }
-    const running = new RunningCall(host, frame, reply);
-    running.begin(asker, timeout ?? defaultTimeout);
-    return (followUp) => running.follow(followUp);
+    const call = new IncomingCall(host, frame, reply);
+    call.begin(caller, timeout ?? defaultTimeout);
+    return (followUp) => call.receive(followUp);
   };
 
   const isServed = (id: string) => {
@@ -128,7 +134,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
       }),
     settled: () => (host.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))),
   });
-  markBuilt(handler, {
+  setRunningRequests(handler, {
     end(which, toError) {
       for (const request of [...host.open]) {
         if (which === "all" || request.isSubscription) request.endWith(toError(request.operationId));
@@ -139,7 +145,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   return handler;
 }
 
-/** What is left of the time that the asker gave: a claim, so nothing above the maximum, and nothing odd. */
+/** The timeout that a request claims: at most the maximum, and 0 when it is not a number. */
 function toTimeout(timeout: unknown, maximum: number): number | undefined {
   if (timeout === undefined) return undefined;
   return typeof timeout === "number" && !Number.isNaN(timeout) ? Math.min(timeout, maximum) : 0;

@@ -7,7 +7,7 @@ export {
 } from "./call-handler.ts";
 export type { StopOptions } from "./drain.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
-export type { Authenticate, IdentityRules } from "./identify.ts";
+export type { Authenticate, IdentityRules } from "./incoming-request.ts";
 export { type ImportPeersOptions, importPeers } from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
 export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";

@@ -24,11 +24,9 @@ import {
   toFailedFrame,
 } from "../transport/transport.ts";
 import type { CallHandler } from "./call-handler.ts";
-import { drain, type StopOptions } from "./drain.ts";
-import { runningRequestsOf } from "./origins.ts";
+import { drain, RecordedRequests, runningRequestsOf, type StopOptions } from "./drain.ts";
 import { mapClosed, OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { OutgoingSubscription } from "./outgoing-subscription.ts";
-import { RecordedRequests } from "./recorded-requests.ts";
 import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
 import { isListed, Serving, UnlistedServing } from "./serving.ts";
 

@@ -23,8 +23,8 @@ export interface CallBudget {
   callsLeft: number;
 }
 
-/** A call or subscription that arrived from outside, by a transport. The calls inside it share its budget. */
-export interface IncomingCall {
+/** Where a call or subscription came from that arrived by a transport. The calls inside it share its budget. */
+export interface CallOrigin {
   /** The id that the caller chose. */
   readonly requestId: string;
   /** How many calls of other processes it is nested in. */
@@ -90,7 +90,7 @@ export class CallContext implements OperationContext {
   readonly #operationId: string;
   readonly #options: MergedOptions | undefined;
   readonly #depth: number;
-  readonly #incoming: IncomingCall | undefined;
+  readonly #incoming: CallOrigin | undefined;
   readonly #isTrusted: boolean;
   #requestId: string | undefined = undefined;
   #guard: Guard | undefined = undefined;
@@ -106,7 +106,7 @@ export class CallContext implements OperationContext {
     operationId: string,
     options: MergedOptions | undefined,
     parent: CallContext | undefined,
-    incoming: IncomingCall | undefined,
+    incoming: CallOrigin | undefined,
     trusted: boolean,
   ) {
     this.#core = core;

@@ -13,7 +13,7 @@ import {
   unavailable,
   wrongOperationType,
 } from "../operation/index.ts";
-import { CallContext, type IncomingCall } from "./call-context.ts";
+import { CallContext, type CallOrigin } from "./call-context.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted, toFailure } from "./failures.ts";
@@ -36,7 +36,7 @@ export interface CallOutcome {
 
 /** A query or mutation that arrived from outside. It receives the outcome also when it has ended before, and ignores it. */
 export interface IncomingExecution
-  extends IncomingCall,
+  extends CallOrigin,
     CallOutcome,
     Pick<CallOptions, "identity" | "deadline" | "metadata"> {
   /** What ends the call. Absent until `openGuard()` was called. */

@@ -11,7 +11,7 @@ import type {
   SubscribeOptions,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import { CallContext, type IncomingCall } from "./call-context.ts";
+import { CallContext, type CallOrigin } from "./call-context.ts";
 import { type IncomingExecution, executeIncoming as runIncoming } from "./call-run.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import { Registry } from "./registry.ts";
@@ -105,7 +105,7 @@ export function subscribeIncoming<Known extends KnownOperations>(
   id: string,
   input: unknown,
   options: SubscribeOptions,
-  incoming: IncomingCall,
+  incoming: CallOrigin,
 ): AsyncIterableIterator<ResponseEnvelope, undefined> {
   return new Subscription(Registry.coreOf(registry), id, input, options, incoming);
 }

@@ -1,4 +1,4 @@
-export { type CallBudget, describeForwarded, type IncomingCall } from "./call-context.ts";
+export { type CallBudget, type CallOrigin, describeForwarded } from "./call-context.ts";
 export type { IncomingExecution } from "./call-run.ts";
 export type {
   CallArguments,

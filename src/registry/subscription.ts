@@ -11,7 +11,7 @@ import {
   type SubscribeOptions,
   silentTooLong,
 } from "../operation/index.ts";
-import { CallContext, type IncomingCall } from "./call-context.ts";
+import { CallContext, type CallOrigin } from "./call-context.ts";
 import { callHandler, find, validate } from "./call-run.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
@@ -78,7 +78,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     operationId: string,
     input: unknown,
     options: SubscribeOptions | undefined,
-    incoming?: IncomingCall,
+    incoming?: CallOrigin,
   ) {
     this.#core = core;
     // A context that is passed on makes this a call inside another.

@@ -1,3 +1,4 @@
+import { roughSize } from "../internal/rough-size.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import {
   type CallError,
@@ -9,23 +10,20 @@ import {
 } from "../operation/index.ts";
 import { subscribeIncoming } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { ByteCredit } from "./byte-credit.ts";
-import { identify } from "./identify.ts";
-import { type RunningHost, recordOrNothing } from "./running.ts";
-import { RunningRequest } from "./running-request.ts";
+import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
 
-/** A subscription that runs for somebody outside: asks its handler for values while there is credit. */
-export class RunningSubscription extends RunningRequest {
+/** A subscription that runs for a caller elsewhere. It requests values of its handler while there is credit. */
+export class IncomingSubscription extends IncomingRequest {
   #values: AsyncIterableIterator<ResponseEnvelope, undefined> | undefined = undefined;
   #credit: number;
-  /** Absent when the consumer has not limited the bytes that are on their way. */
+  /** Absent when the caller has not limited the bytes that are sent and not yet consumed. */
   readonly #byteCredit: ByteCredit | undefined;
   #seq = 0;
   #isPumping = false;
   /** Ends the subscription when the credential of its caller expires. */
   #expiry: Timer | undefined = undefined;
 
-  constructor(host: RunningHost, frame: CallRequested, reply: Reply) {
+  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
     this.#credit = toCount(frame.credit);
     const bytes = toCount(frame.creditBytes);
@@ -33,14 +31,13 @@ export class RunningSubscription extends RunningRequest {
   }
 
   /** Begins the subscription. Does not throw. */
-  async begin(asker: Identity | undefined, deadline: number | undefined): Promise<void> {
+  async begin(caller: Identity | undefined, deadline: number | undefined): Promise<void> {
     try {
-      const identity = asker ?? (await identify(this.host, this.frame));
+      const identity = caller ?? (await this.identify());
       if (!this.isOpen) return;
       const { operationId, input } = this.frame;
       this.#endWhenExpired(operationId, expiryOf(identity));
-      const metadata = recordOrNothing(this.frame.metadata);
-      const options: SubscribeOptions = { identity, metadata, credit: this.#credit };
+      const options: SubscribeOptions = { identity, metadata: this.metadata, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeIncoming(this.host.registry, operationId, input, options, this);
@@ -50,7 +47,7 @@ export class RunningSubscription extends RunningRequest {
     this.#pump();
   }
 
-  follow(frame: FollowUp): void {
+  override receive(frame: FollowUp): void {
     if (frame.type === "call.credited") {
       const count = toCount(frame.count);
       this.#credit += count;
@@ -59,9 +56,9 @@ export class RunningSubscription extends RunningRequest {
     } else if (this.leave()) this.#leaveValues();
   }
 
-  endWith(error: CallError): void {
+  override endWith(error: CallError): void {
     if (!this.leave()) return;
-    this.tellFailure(error);
+    this.sendFailure(error);
     this.#leaveValues();
   }
 
@@ -88,7 +85,7 @@ export class RunningSubscription extends RunningRequest {
       this.#leaveValues();
       this.#fail(error);
     }
-    // In the turn in which the credit was found to be used up: what comes later starts anew.
+    // Cleared in the turn in which the credit was used up: credit that arrives later starts the loop again.
     this.#isPumping = false;
   }
 
@@ -110,10 +107,10 @@ export class RunningSubscription extends RunningRequest {
   }
 
   #fail(error: unknown): void {
-    if (this.leave()) this.tellFailure(error);
+    if (this.leave()) this.sendFailure(error);
   }
 
-  /** Fires the handler's signal and lets it clean up; the registry logs what it throws. */
+  /** Fires the handler's signal and lets the handler clean up; the registry logs what it throws. */
   #leaveValues(): void {
     this.#values?.return?.().catch(() => {});
   }
@@ -121,4 +118,50 @@ export class RunningSubscription extends RunningRequest {
 
 function toCount(count: unknown): number {
   return Number.isSafeInteger(count) && (count as number) > 0 ? (count as number) : 0;
+}
+
+/**
+ * How many bytes of values may be sent and not yet consumed. Values are released in the order in which they were sent, so
+ * that only the server measures them.
+ */
+class ByteCredit {
+  readonly #allowed: number;
+  /** The sizes of values that were sent and not yet consumed, from `#first` on. */
+  #sizes: number[] = [];
+  #first = 0;
+  #used = 0;
+  #sinceDue = 0;
+
+  /** @param allowed bytes; one value may go beyond it */
+  constructor(allowed: number) {
+    this.#allowed = allowed;
+  }
+
+  get isUsedUp(): boolean {
+    return this.#used >= this.#allowed;
+  }
+
+  /**
+   * Counts a value that is sent. Returns true when the caller has to report that it has consumed it: after half of the
+   * bytes, and before a pause.
+   */
+  spend(value: unknown): boolean {
+    const size = roughSize(value, this.#allowed);
+    this.#sizes.push(size);
+    this.#used += size;
+    this.#sinceDue += size;
+    if (!this.isUsedUp && 2 * this.#sinceDue < this.#allowed) return false;
+    this.#sinceDue = 0;
+    return true;
+  }
+
+  /** Counts values that the caller has consumed. */
+  release(count: number): void {
+    const end = Math.min(this.#first + count, this.#sizes.length);
+    for (; this.#first < end; this.#first++) this.#used -= this.#sizes[this.#first]!;
+    if (this.#first < this.#sizes.length) return;
+    this.#sizes = [];
+    this.#first = 0;
+    this.#used = 0;
+  }
 }

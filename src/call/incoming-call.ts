@@ -1,0 +1,100 @@
+import { logger } from "../internal/log.ts";
+import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
+import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
+import { type CallRequested, type FollowUp, type Reply, toRespondedFrame } from "../transport/transport.ts";
+import { type IncomingHost, IncomingRequest, timeLeft } from "./incoming-request.ts";
+
+const log = logger("call");
+
+/** A query or mutation that runs for a caller elsewhere. Replies exactly once, unless the caller has left. */
+export class IncomingCall extends IncomingRequest implements IncomingExecution {
+  declare identity: Identity | undefined;
+  declare deadline: number | undefined;
+  declare guard: Guard | undefined;
+  /** Whether the caller waits for a reply. */
+  declare private hasCaller: boolean;
+
+  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
+    super(host, frame, reply);
+    this.identity = undefined;
+    this.deadline = undefined;
+    this.guard = undefined;
+    this.hasCaller = true;
+  }
+
+  /** Begins the call, which ends with TIMEOUT after `timeout` ms. Does not throw. */
+  begin(caller: Identity | undefined, timeout: number): void {
+    if (timeout !== Number.POSITIVE_INFINITY) {
+      const now = Date.now();
+      this.deadline = now + timeLeft(this.frame, timeout);
+      this.openGuard().arm(undefined, this.deadline, undefined, now);
+    }
+    if (!this.isOpen) return;
+    const identity = caller ?? this.identify();
+    if (!(identity instanceof Promise)) return this.#run(identity);
+    identity.then(
+      (known) => {
+        this.guard?.endIfExpired();
+        this.#run(known);
+      },
+      (error) => this.onError(error),
+    );
+  }
+
+  openGuard(): Guard {
+    if (this.guard === undefined) {
+      this.guard = new Guard(this.operationId);
+      // A handler that continues after its call has ended may still ask for its signal.
+      if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller is gone", true));
+      this.guard.onEnd((error) => this.#onEnd(error));
+    }
+    return this.guard;
+  }
+
+  override receive(frame: FollowUp): void {
+    if (frame.type !== "call.aborted" || !this.isOpen) return;
+    this.hasCaller = false;
+    if (this.guard === undefined) this.leave();
+    else this.guard.end({ kind: "aborted", reason: frame.reason });
+  }
+
+  onResult(output: ResponseEnvelope): void {
+    if (!this.leave()) return this.#logLateResult();
+    this.guard?.release();
+    const { reply, frame } = this;
+    try {
+      const sent = reply(toRespondedFrame(frame, output));
+      if (sent !== undefined) sent.catch((error) => this.sendFailure(error));
+    } catch (error) {
+      this.sendFailure(error);
+    }
+  }
+
+  onError(error: unknown): void {
+    if (!this.leave()) return this.#logLateResult();
+    this.guard?.release();
+    this.sendFailure(error);
+  }
+
+  override endWith(error: CallError): void {
+    if (!this.leave()) return;
+    this.hasCaller = false;
+    this.sendFailure(error);
+    this.guard?.abandon(error);
+  }
+
+  #run(identity: Identity | undefined): void {
+    if (!this.isOpen) return;
+    this.identity = identity;
+    executeIncoming(this.host.registry, this.frame.operationId, this.frame.input, this);
+  }
+
+  #onEnd(error: CallError): void {
+    if (this.leave() && this.hasCaller) this.sendFailure(error);
+  }
+
+  #logLateResult(): void {
+    const { operationId } = this;
+    log.debug("{operationId} settled after its call had ended; the result is dropped.", { operationId });
+  }
+}

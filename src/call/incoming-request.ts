@@ -1,0 +1,229 @@
+import { monotonicNow } from "../internal/deadlines.ts";
+import { Linked, type LinkedSet } from "../internal/linked-set.ts";
+import { logger } from "../internal/log.ts";
+import {
+  type AuthenticatedIdentity,
+  accessDenied,
+  CallError,
+  credentialExpired,
+  expiryOf,
+  type Identity,
+  isCallError,
+  mapError,
+  type Progress,
+} from "../operation/index.ts";
+import type { CallBudget, CallOrigin, OperationRegistry } from "../registry/index.ts";
+import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
+import { type CallBudgets, isShared } from "./call-budgets.ts";
+
+const log = logger("call");
+
+/**
+ * Authenticates a caller. Receives the token, the identity that the request claims and the request itself, none of which
+ * is trustworthy by itself. `undefined` lets the call continue without an identity; throwing refuses it. With `expiresAt`,
+ * the subscriptions of that identity end at that time.
+ */
+export type Authenticate = (
+  token: string | undefined,
+  claim: Identity | undefined,
+  request: Readonly<CallRequested>,
+) => AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
+
+/** How a server finds out whom a request comes from. */
+export interface IdentityRules {
+  /** Authenticates callers that the transport has not authenticated. @default none: such calls have no identity */
+  authenticate?: Authenticate | undefined;
+  /**
+   * Believes the identity that a request claims: everyone who can reach this peer is trusted. The caller's map needs
+   * `trustedBus` too. @default false
+   */
+  trustedBus?: boolean | undefined;
+}
+
+/** What the incoming requests of one handler share. */
+export interface IncomingHost extends IdentityRules {
+  readonly registry: OperationRegistry;
+  readonly budgets: CallBudgets;
+  /** The requests that are running. */
+  readonly open: LinkedSet<IncomingRequest>;
+  /** How many those are. */
+  running: number;
+  /** Whether requests come from outside this process. */
+  readonly isRemote: boolean;
+  /** Called when the last request has ended. */
+  onIdle(): void;
+}
+
+/** Far above every limit, and far below the numbers where adding one stops working. */
+const maxDepth = 2 ** 30;
+
+/** A request that this process runs for a caller elsewhere. */
+export abstract class IncomingRequest extends Linked implements CallOrigin {
+  // Assigned in the constructor instead of defined as class fields: there is one for each call, and that is faster.
+  declare readonly depth: number;
+  declare budget: CallBudget | undefined;
+  declare protected readonly host: IncomingHost;
+  declare protected readonly frame: CallRequested;
+  declare protected readonly reply: Reply;
+  declare protected isOpen: boolean;
+
+  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
+    super();
+    const { depth } = frame;
+    this.depth = depth === undefined ? 0 : toDepth(depth);
+    // A caller that names a root also sends a depth; all others are spared the search.
+    this.budget = depth === undefined ? undefined : joinBudget(host, frame);
+    this.host = host;
+    this.frame = frame;
+    this.reply = reply;
+    this.isOpen = true;
+    host.running += 1;
+    host.open.add(this);
+  }
+
+  /** Receives a later frame of the request. */
+  abstract receive(frame: FollowUp): void;
+
+  /** Ends the request from this side: the caller receives the error, and the handler's signal fires. */
+  abstract endWith(error: CallError): void;
+
+  get isSubscription(): boolean {
+    return this.frame.credit !== undefined;
+  }
+
+  get operationId(): string {
+    return this.frame.operationId;
+  }
+
+  get requestId(): string {
+    return this.frame.requestId;
+  }
+
+  get isRemote(): boolean {
+    return this.host.isRemote || this.frame.isRemote === true;
+  }
+
+  get parentRequestId(): string | undefined {
+    const { parentRequestId } = this.frame;
+    return typeof parentRequestId === "string" ? parentRequestId : undefined;
+  }
+
+  get metadata(): Record<string, unknown> | undefined {
+    const metadata: unknown = this.frame.metadata;
+    return typeof metadata === "object" && metadata !== null ? (metadata as Record<string, unknown>) : undefined;
+  }
+
+  openBudget(): CallBudget {
+    this.budget ??= this.host.budgets.create();
+    return this.budget;
+  }
+
+  shareBudget(): string {
+    const { budget, frame, host } = this;
+    const root = typeof frame.rootRequestId === "string" ? frame.rootRequestId : frame.requestId;
+    // A handler that continues after its call has ended shares nothing, because nothing would remove it again.
+    if (this.isOpen && (budget === undefined || !isShared(budget))) this.budget = host.budgets.share(root, budget);
+    return root;
+  }
+
+  /** Sends progress to the caller. Progress that cannot be sent is dropped. */
+  reportProgress(progress: Progress): void {
+    if (!this.isOpen) return;
+    const { requestId, operationId } = this;
+    const drop = () => log.debug("Progress of {operationId} could not be sent and was dropped.", { operationId });
+    try {
+      const sent = this.reply({ type: "call.progressed", requestId, progress });
+      if (sent !== undefined) sent.catch(drop);
+    } catch {
+      drop();
+    }
+  }
+
+  protected sendFailure(error: unknown): void {
+    sendError(this.reply, this.frame, mapError(error));
+  }
+
+  /** Ends the request: after this only its last reply is sent. Returns false when it had ended before. */
+  protected leave(): boolean {
+    if (!this.isOpen) return false;
+    const { host, budget } = this;
+    this.isOpen = false;
+    this.unlink();
+    if (budget !== undefined) host.budgets.leave(budget);
+    host.running -= 1;
+    if (host.running === 0) host.onIdle();
+    return true;
+  }
+
+  /**
+   * Whom the request comes from, where the transport has not authenticated the caller. What a frame claims is not
+   * trustworthy by itself.
+   */
+  protected identify(): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined> {
+    const { authenticate, trustedBus = false } = this.host;
+    const { token, identity: claim } = this.frame;
+    if (authenticate !== undefined && (typeof token === "string" || claim !== undefined)) {
+      return authenticateCaller(authenticate, this.frame, typeof token === "string" ? token : undefined, claim);
+    }
+    return trustedBus ? claim : undefined;
+  }
+}
+
+async function authenticateCaller(
+  authenticate: Authenticate,
+  frame: CallRequested,
+  token: string | undefined,
+  claim: Identity | undefined,
+): Promise<AuthenticatedIdentity | undefined> {
+  let identity: AuthenticatedIdentity | undefined;
+  try {
+    identity = (await authenticate(token, claim, frame)) ?? undefined;
+  } catch (cause) {
+    if (isCallError(cause)) throw cause;
+    const { code, message, details } = accessDenied(frame.operationId, "the caller could not be authenticated");
+    throw new CallError(code, message, details, { cause, mayHaveRun: false });
+  }
+  if (expiryOf(identity) <= Date.now()) throw credentialExpired(frame.operationId, false);
+  return identity;
+}
+
+function joinBudget(host: IncomingHost, { rootRequestId }: CallRequested): CallBudget | undefined {
+  return typeof rootRequestId === "string" ? host.budgets.join(rootRequestId) : undefined;
+}
+
+/** What a frame claims can only make limits stricter. */
+function toDepth(depth: unknown): number {
+  return Number.isSafeInteger(depth) ? Math.min(Math.max(depth as number, 0), maxDepth) : 0;
+}
+
+/**
+ * How much of its time a request has left, in ms. Call after `Date.now()`: a pause between the two reads must not extend
+ * the deadline.
+ */
+export function timeLeft({ expiresAt }: CallRequested, timeout: number): number {
+  return Number.isFinite(expiresAt) ? Math.min(timeout, expiresAt! - monotonicNow()) : timeout;
+}
+
+/** Sends an error: with its details if they can be encoded, else as JSON, else without details. */
+export async function sendError(
+  reply: Reply,
+  { requestId, operationId }: CallRequested,
+  error: CallError,
+): Promise<void> {
+  const { code, message, retryable, mayHaveRun } = error;
+  const attempts = [
+    () => toFailedFrame(requestId, error),
+    () => ({ type: "call.error" as const, requestId, ...error.toJSON() }),
+    () => ({ type: "call.error" as const, requestId, code, message, retryable, mayHaveRun }),
+  ];
+  for (const attempt of attempts) {
+    try {
+      const sent = reply(attempt());
+      if (sent !== undefined) await sent;
+      return;
+    } catch (problem) {
+      if (!isCallError(problem) || problem.code === "UNAVAILABLE") break;
+    }
+  }
+  log.warn("{code} could not be sent to the caller of {operationId}.", { operationId, code });
+}
