@@ -1,9 +1,11 @@
 import type { TSchema } from "typebox";
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
-import { documentLimitExceeded, unreadableDocument } from "./document-error.ts";
+import { documentLimitExceeded, unreadableDocument } from "./errors.ts";
 import { type Located, References } from "./references.ts";
-import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
+import { ownObject } from "./values.ts";
 
 /** Versions that are read; a document says which it is in `swagger` or `openapi`. */
 export type OpenAPIVersion = "2.0" | "3.0" | "3.1" | "3.2";
@@ -40,7 +42,7 @@ export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): 
   const limits = resolveLimits(options.limits);
   const version = versionOf(spec);
   assertDepth(spec, limits.jsonDepth);
-  const schemas = version === "2.0" ? ownObject(spec, "definitions") : ownObject(own(spec, "components"), "schemas");
+  const schemas = version === "2.0" ? ownObject(spec, "definitions") : ownObject(getOwn(spec, "components"), "schemas");
   const pointer = version === "2.0" ? "#/definitions" : "#/components/schemas";
   return {
     root: spec,
@@ -56,18 +58,18 @@ export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): 
     ignoresSiblings: version === "2.0" || version === "3.0",
     schemaComponents: () =>
       Object.keys(schemas ?? {}).map((name) => ({
-        value: own(schemas, name),
-        pointer: pointerTo(pointer, name),
+        value: getOwn(schemas, name),
+        pointer: extendPointer(pointer, name),
         base: "",
       })),
   };
 }
 
 function versionOf(spec: JSONObject): OpenAPIVersion {
-  const swagger = own(spec, "swagger");
+  const swagger = getOwn(spec, "swagger");
   // YAML reads `swagger: 2.0` without quotes as a number.
   if (swagger === 2 || (typeof swagger === "string" && swagger.startsWith("2."))) return "2.0";
-  const openapi = own(spec, "openapi");
+  const openapi = getOwn(spec, "openapi");
   const text = typeof openapi === "number" ? openapi.toFixed(1) : openapi;
   if (typeof text !== "string") throw unreadableDocument('it has neither "openapi" nor "swagger"');
   const version = /^3\.[012](?=\.|$)/.exec(text)?.[0];
@@ -115,4 +117,44 @@ function assertDepthOfGraph(root: object, limit: number): void {
     }
     level = below;
   }
+}
+
+/** A parameter as a document has it. */
+export interface OpenAPIParameter {
+  name?: string;
+  /** `path`, `query`, `querystring`, `header` or `cookie`; in Swagger 2 also `body` and `formData`. */
+  in?: string;
+  required?: boolean;
+  description?: string;
+  schema?: unknown;
+  $ref?: string;
+  [key: string]: unknown;
+}
+
+/** A method of a path as a document has it. */
+export interface OpenAPIOperation {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  deprecated?: boolean;
+  parameters?: OpenAPIParameter[];
+  requestBody?: unknown;
+  responses?: Record<string, unknown>;
+  security?: Array<Record<string, string[]>>;
+  servers?: unknown[];
+  [key: string]: unknown;
+}
+
+/** An OpenAPI document, as parsed from JSON or YAML. Nothing about it is taken for granted when it is read. */
+export interface OpenAPISpec {
+  /** Of OpenAPI 3, such as `3.1.0`. */
+  openapi?: string;
+  /** Of Swagger 2: `2.0`. */
+  swagger?: string;
+  info?: { title?: string; version?: string; [key: string]: unknown };
+  paths?: Record<string, unknown>;
+  components?: Record<string, unknown>;
+  servers?: unknown[];
+  [key: string]: unknown;
 }

@@ -1,4 +1,7 @@
 import { Type } from "typebox";
+import { logger } from "../../internal/log.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
+import { isConfidentialURL } from "../../internal/urls.ts";
 import {
   CallError,
   mapError,
@@ -7,11 +10,12 @@ import {
   resolveLimits,
 } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { assertNamespace, badConfig, unreadableDocument } from "./document-error.ts";
+import { assertDepth } from "./document.ts";
+import { assertNamespace, assertTexts, badConfig, documentLimitExceeded, unreadableDocument } from "./errors.ts";
 import { createEndpointHandler } from "./handler.ts";
 import { parseOpenAPI } from "./parse.ts";
+import { absoluteUrl } from "./references.ts";
 import { assertNumbers } from "./service-state.ts";
-import { isObject, type JSONObject } from "./values.ts";
 
 const defaultTimeout = 30_000;
 
@@ -38,7 +42,7 @@ export async function fetchDocument(
       path: `${target.pathname}${target.search}`,
       baseUrl: target.origin,
       parameters: [],
-      responses: [],
+      declaresJSON: false,
       accept: ["application/json", "application/yaml", "text/yaml", "*/*"],
       security: [],
       securitySchemes: new Map(),
@@ -88,4 +92,81 @@ function documentConfig(target: URL, config: HTTPServiceConfig): HTTPServiceConf
 
 function contextFor(signal: AbortSignal = new AbortController().signal): OperationContext {
   return { requestId: "document", signal, metadata: {}, env: {}, progress: () => {} };
+}
+
+const log = logger("from", "openapi");
+
+// One document may lead to a second, that to a third; somewhere it must end.
+const mostDocuments = 100;
+
+/**
+ * Reads the documents that references lead to, as far as `externalRefs` allows them, with no credentials. Without an
+ * allowlist nothing is read. One that cannot be read is told in the log; operations that need it are then skipped.
+ */
+export async function loadExternals(
+  root: JSONObject,
+  config: HTTPServiceConfig,
+  readFile?: (file: string) => Promise<string>,
+): Promise<ReadonlyMap<string, unknown>> {
+  const externals = new Map<string, unknown>();
+  if (config.externalRefs === undefined) return externals;
+  assertTexts(config.externalRefs.hosts, "externalRefs.hosts");
+  assertTexts(config.externalRefs.files, "externalRefs.files");
+  const tried = new Set<string>();
+  const pending: Array<[document: unknown, base: string | undefined]> = [[root, config.documentUrl]];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for (const url of outgoing(...next)) {
+      if (url === config.documentUrl || tried.has(url)) continue;
+      tried.add(url);
+      const read = allowedReader(url, config, readFile);
+      if (read === undefined) continue;
+      if (externals.size >= mostDocuments) {
+        throw documentLimitExceeded(undefined, `references to over ${mostDocuments} other documents`);
+      }
+      try {
+        const document = await read();
+        assertDepth(document, resolveLimits(config.limits).jsonDepth);
+        externals.set(url, document);
+        pending.push([document, url]);
+      } catch (error) {
+        log.warn("{namespace}: {url} cannot be read: {error}", { namespace: config.namespace, url, error });
+      }
+    }
+  }
+  return externals;
+}
+
+/** Absolute URLs that a document's references lead to, without fragments. */
+function outgoing(document: unknown, base: string | undefined): Set<string> {
+  const urls = new Set<string>();
+  const seen = new Set<unknown>();
+  const pending: unknown[] = [document];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== "object" || value === null || seen.has(value)) continue;
+    seen.add(value);
+    const reference = getOwn(value, "$ref");
+    const file = typeof reference === "string" ? reference.replace(/#.*$/s, "") : "";
+    const url = file === "" ? undefined : absoluteUrl(file, base);
+    if (url !== undefined) urls.add(url);
+    for (const held of Object.values(value)) pending.push(held);
+  }
+  return urls;
+}
+
+function allowedReader(
+  url: string,
+  config: HTTPServiceConfig,
+  readFile: ((file: string) => Promise<string>) | undefined,
+): (() => Promise<JSONObject>) | undefined {
+  const { hosts = [], files = [], timeout = 10_000 } = config.externalRefs!;
+  const target = new URL(url);
+  if (target.protocol === "file:") {
+    const file = files.find((allowed) => absoluteUrl(allowed, config.documentUrl) === url);
+    if (file === undefined || readFile === undefined) return undefined;
+    return async () => parseOpenAPI(await readFile(file), config.limits);
+  }
+  if (!hosts.includes(target.host) || !isConfidentialURL(target)) return undefined;
+  const { namespace, limits, fetch } = config;
+  return () => fetchDocument(url, { namespace, limits, fetch, timeout });
 }

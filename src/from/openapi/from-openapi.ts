@@ -1,13 +1,12 @@
 import { isCallError, mapError, resolveLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { badConfig, documentTooLarge, unreadableDocument } from "./document-error.ts";
-import { loadExternals } from "./externals.ts";
-import { fetchDocument } from "./fetch-document.ts";
+import type { OpenAPISpec } from "./document.ts";
+import { badConfig, documentTooLarge, unreadableDocument } from "./errors.ts";
+import { fetchDocument, loadExternals } from "./fetch-document.ts";
 import { importDocument, importOpenAPI } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { assertNumbers } from "./service-state.ts";
-import type { OpenAPISpec } from "./spec.ts";
 
 /** Reads files as text. Gives `FromOpenAPIFile` a file system of your own. */
 export interface OpenAPIFS {

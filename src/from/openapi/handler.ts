@@ -6,7 +6,7 @@ import type {
   SubscriptionHandler,
 } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import type { EndpointPlan } from "./plan.ts";
+import type { EndpointPlan } from "./endpoint.ts";
 import { Exchange } from "./wire/exchange.ts";
 import { compilePages, findPagination, type PaginationPlan } from "./wire/pagination.ts";
 import { CallScope } from "./wire/scope.ts";

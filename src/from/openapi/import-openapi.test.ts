@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
 import type { HTTPAuth } from "./config.ts";
-import type { OpenAPISpec } from "./spec.ts";
+import type { OpenAPISpec } from "./document.ts";
 import { importOne, importQuietly, openAPI, openAPIWith, plain, sendOne } from "./testing.ts";
 
 const json = (schema: unknown) => ({ content: { "application/json": { schema } } });

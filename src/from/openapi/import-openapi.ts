@@ -1,27 +1,26 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
 import { logger } from "../../internal/log.ts";
+import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
 import type { HTTPServiceConfig } from "./config.ts";
+import type { OpenAPISpec } from "./document.ts";
 import { type OpenAPIDocument, openDocument } from "./document.ts";
-import { assertNamespace, badConfig, documentLimitExceeded } from "./document-error.ts";
-import type { Entry } from "./entry.ts";
-import { type EntryDetails, readDetails } from "./entry-details.ts";
-import { errorResponses, errorSchemasOf } from "./error-schemas.ts";
-import { createFilter, type FilterSubject } from "./filter.ts";
+import type { Endpoint, MethodEntry } from "./endpoint.ts";
+import { assertNamespace, badConfig, documentLimitExceeded } from "./errors.ts";
+import { createFilter, type FilterSubject, warnOfUnused } from "./filter.ts";
 import { inputSchemasOf } from "./input-schema.ts";
-import { findMethodEntries, type MethodEntry } from "./method-entries.ts";
+import { findMethodEntries, readEndpoint } from "./method-entries.ts";
 import { fitName, NameBook, pathName } from "./names.ts";
-import { type ImportedOperation, type OperationParts, toOperation } from "./operation.ts";
-import { type OutputChoice, outputSchemasOf } from "./output-schema.ts";
+import { type CallableEntry, type ImportContext, type ImportedOperation, toOperation } from "./operation.ts";
+import { errorResponses, errorSchemasOf, outputSchemasOf } from "./output-schema.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
 import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import { assertNumbers } from "./service-state.ts";
-import type { OpenAPISpec } from "./spec.ts";
-import { warnOfUnused } from "./unused-settings.ts";
-import { own, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+import { ownObject, ownString, ownStrings } from "./values.ts";
 
 /** What an import gives. */
 export interface OpenAPIImport {
@@ -66,9 +65,9 @@ class Importer {
   readonly #config: HTTPServiceConfig;
   readonly #names = new NameBook();
   readonly #inspector: SchemaInspector;
-  readonly #securitySchemes: OperationParts["securitySchemes"];
+  readonly #securitySchemes: ImportContext["securitySchemes"];
   readonly #baseUrls = new Map<unknown, BaseUrl>();
-  #homeless = 0;
+  #withoutServer = 0;
 
   constructor(document: OpenAPIDocument, config: HTTPServiceConfig) {
     this.#document = document;
@@ -83,7 +82,7 @@ class Importer {
     this.#reportIncoming(entries);
     const taken = this.#filter(this.#name(entries));
     const operations = taken.flatMap((entry) => this.#import(entry));
-    if (operations.length === 0 && this.#homeless > 0) {
+    if (operations.length === 0 && this.#withoutServer > 0) {
       throw badConfig(`Nothing of the document can be called: ${this.report.report.skipped.at(-1)!.reason}.`);
     }
     for (const { namespace, name } of operations) this.report.imported(`${namespace}.${name}`);
@@ -94,7 +93,7 @@ class Importer {
   #name(entries: MethodEntry[]): NamedEntry[] {
     return entries.map((entry) => {
       const { method, path, pointer } = entry;
-      const declared = ownText(entry.operation.value, "operationId");
+      const declared = ownString(entry.operation.value, "operationId");
       const fallback = pathName(method, path);
       const wanted = this.#rename(declared ?? fallback, entry);
       const owner = this.#names.ownerOf(fitName(wanted));
@@ -110,7 +109,7 @@ class Importer {
 
   #rename(name: string, { method, path }: MethodEntry): string {
     const { rename } = this.#config;
-    const renamed = typeof rename === "function" ? rename(name, { method, path }) : own(rename, name);
+    const renamed = typeof rename === "function" ? rename(name, { method, path }) : getOwn(rename, name);
     return typeof renamed === "string" && renamed !== "" ? renamed : name;
   }
 
@@ -130,44 +129,39 @@ class Importer {
 
   #toSubject({ name, method, path, operation }: NamedEntry): FilterSubject {
     const { namespace } = this.#config;
-    const operationId = ownText(operation.value, "operationId");
-    return { namespace, name, operationId, tags: ownTexts(operation.value, "tags"), method, path };
+    const operationId = ownString(operation.value, "operationId");
+    return { namespace, name, operationId, tags: ownStrings(operation.value, "tags"), method, path };
   }
 
   #import(found: NamedEntry): ImportedOperation[] {
     try {
-      return this.#toOperations(readDetails(this.#document, found, this.report.warn), found);
+      return this.#toOperations(readEndpoint(this.#document, found, this.report.warn), found);
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
       return this.#skip(found, error.pointer === "" ? error.message : `${error.message} (at ${error.pointer})`);
     }
   }
 
-  #toOperations({ entry, given, output }: EntryDetails, found: NamedEntry): ImportedOperation[] {
-    const blocked = this.#firstProblem(inputSchemasOf(given, entry.body), "any");
+  #toOperations(endpoint: Endpoint, found: NamedEntry): ImportedOperation[] {
+    const { name, pointer } = found;
+    const { operation, output } = endpoint;
+    const blocked = this.#firstProblem(inputSchemasOf(endpoint), "any");
     if (blocked !== undefined) return this.#skip(found, blocked);
-    const base = this.#baseUrl(entry);
+    const base = this.#baseUrl(endpoint);
     if (base.url === undefined) {
-      this.#homeless += 1;
+      this.#withoutServer += 1;
       return this.#skip(found, base.reason);
     }
-    const unreadable = this.#findUnreadable(entry, output);
+    const unreadable = this.#findUnreadable(endpoint);
     if (typeof unreadable === "string") return this.#skip(found, unreadable);
-    const { name, pointer } = found;
-    const parts: Omit<OperationParts, "name" | "streaming"> = {
-      document: this.#document,
-      config: this.#config,
-      found,
-      baseUrl: base.url,
-      security: readSecurity(this.#document, entry.operation, this.#securitySchemes, pointer, this.report.warn),
-      securitySchemes: this.#securitySchemes,
-      unreadable,
-    };
+    const context = { document: this.#document, config: this.#config, securitySchemes: this.#securitySchemes };
+    const security = readSecurity(this.#document, operation.value, this.#securitySchemes, pointer, this.report.warn);
+    const entry: CallableEntry = { ...found, baseUrl: base.url, security, unreadable, streaming: false };
     const operations: ImportedOperation[] = [];
-    if (output.hasSingle) operations.push(toOperation({ ...parts, name, streaming: false }));
+    if (output.hasSingle) operations.push(toOperation(context, entry));
     if (output.streamKind !== undefined) {
       const streamName = output.hasSingle ? this.#names.take(pointer, `${name}_stream`) : name;
-      operations.push(toOperation({ ...parts, name: streamName, streaming: true }));
+      operations.push(toOperation(context, { ...entry, name: streamName, streaming: true }));
     }
     return operations;
   }
@@ -178,7 +172,7 @@ class Importer {
   }
 
   /** Most entries share their servers. */
-  #baseUrl({ servers, pointer }: Entry): BaseUrl {
+  #baseUrl({ servers, pointer }: Endpoint): BaseUrl {
     const known = this.#baseUrls.get(servers[0]);
     if (known !== undefined) return known;
     const found = resolveBaseUrl(servers, this.#config, pointer, this.report.warn);
@@ -187,9 +181,9 @@ class Importer {
   }
 
   /** Which answers cannot be described; a text when the entry cannot be taken at all. */
-  #findUnreadable(entry: Entry, output: OutputChoice): ReadonlySet<string> | string {
+  #findUnreadable({ output, responses, pointer }: Endpoint): ReadonlySet<string> | string {
     const schemas = [false, true].flatMap((streaming) => outputSchemasOf(this.#document, output, streaming));
-    const errors = errorResponses(entry.responses);
+    const errors = errorResponses(responses);
     const all = [...schemas, ...errors.flatMap(errorSchemasOf)];
     if (this.#firstProblem(all, "any") === undefined) return nothing;
     const external = this.#firstProblem(all, "external");
@@ -199,7 +193,7 @@ class Importer {
       const problem = this.#firstProblem(of, "any");
       if (problem === undefined) return;
       unreadable.add(part);
-      this.report.warn(entry.pointer, `${problem}; the ${what} is not described`);
+      this.report.warn(pointer, `${problem}; the ${what} is not described`);
     };
     look("output", "output", schemas);
     for (const response of errors) look(response.status, `error ${response.status}`, errorSchemasOf(response));
@@ -218,9 +212,11 @@ class Importer {
   #reportIncoming(entries: MethodEntry[]): void {
     const webhooks = Object.keys(ownObject(this.#document.root, "webhooks") ?? {});
     const callbacks = entries.flatMap(({ operation, pointer }) =>
-      Object.keys(ownObject(operation.value, "callbacks") ?? {}).map((name) => pointerTo(pointer, "callbacks", name)),
+      Object.keys(ownObject(operation.value, "callbacks") ?? {}).map((name) =>
+        extendPointer(pointer, "callbacks", name),
+      ),
     );
-    for (const where of [...webhooks.map((name) => pointerTo("#/webhooks", name)), ...callbacks]) {
+    for (const where of [...webhooks.map((name) => extendPointer("#/webhooks", name)), ...callbacks]) {
       this.report.skipped(where, "called by the service, not by us", { requested: true });
     }
   }

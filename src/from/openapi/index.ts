@@ -8,10 +8,14 @@ export type {
   PaginationRule,
   Secret,
 } from "./config.ts";
+export type { OpenAPIOperation, OpenAPIParameter, OpenAPISpec } from "./document.ts";
 export { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, type OpenAPIFS } from "./from-openapi.ts";
 export { importOpenAPI, type OpenAPIImport } from "./import-openapi.ts";
 export type { ImportedOperation } from "./operation.ts";
 export { parseOpenAPI } from "./parse.ts";
-export { OpenAPIService, type OpenAPIServiceChange, type OpenAPIServiceOptions } from "./service.ts";
-export { OpenAPIServiceRegistry } from "./service-registry.ts";
-export type { OpenAPIOperation, OpenAPIParameter, OpenAPISpec } from "./spec.ts";
+export {
+  OpenAPIService,
+  type OpenAPIServiceChange,
+  type OpenAPIServiceOptions,
+  OpenAPIServiceRegistry,
+} from "./service.ts";

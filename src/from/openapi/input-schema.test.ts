@@ -267,7 +267,7 @@ test("a body on GET is left out and told; on DELETE it stays", () => {
     additionalProperties: false,
   });
   expect(get.report.warnings).toEqual([
-    { where: "#/paths/~1things/get/requestBody", reason: "fetch sends no body with GET; the body is left out" },
+    { where: "#/paths/~1things/get/requestBody", reason: "fetch cannot send a body with GET; the body is ignored" },
   ]);
   expect(plain(remove.inputSchema)).toMatchObject({ required: ["body"] });
 });

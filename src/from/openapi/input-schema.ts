@@ -1,27 +1,29 @@
-import type { Argument } from "./arguments.ts";
+import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
+import { quote } from "../../internal/text.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { BodyEntry, MediaEntry } from "./entry.ts";
-import { mediaKind } from "./media-kind.ts";
+import type { Endpoint, EndpointBody, EndpointMedia, EndpointParameter, ParameterLocation, Warn } from "./endpoint.ts";
 import type { Located } from "./references.ts";
 import { isBinary, SchemaCopy } from "./schema-copy.ts";
-import { isObject, type JSONObject, put } from "./values.ts";
+import { ownList, ownObject } from "./values.ts";
+import { isCallerHeader } from "./wire/headers.ts";
+import { mediaKind } from "./wire/media-type.ts";
 
 /** Schemas that an input is made of; `[]` for an entry without parameters and body. */
-export function inputSchemasOf(given: Argument[], body: BodyEntry | undefined): Located[] {
-  const schemas = given.map(({ parameter }) => parameter.schema);
+export function inputSchemasOf({ parameters, body }: Endpoint): Located[] {
+  const schemas = parameters.map(({ schema }) => schema);
   return [...schemas, ...describing(body).map(({ schema }) => schema)].filter((schema) => schema !== undefined);
 }
 
 /** One object for everything that a caller gives: parameters by name, the body under `body`. */
-export function toInputSchema(document: OpenAPIDocument, given: Argument[], body: BodyEntry | undefined): JSONObject {
+export function toInputSchema(document: OpenAPIDocument, { parameters, body }: Endpoint): JSONObject {
   const copy = new SchemaCopy(document, "input");
   const properties: JSONObject = {};
   const required: string[] = [];
-  for (const { parameter, argument } of given) {
-    const { schema, description, deprecated } = parameter;
+  for (const parameter of parameters) {
+    const { argument, schema, description, deprecated } = parameter;
     const plain = schema === undefined ? {} : copy.copy(schema);
     const value = parameter.allowEmptyValue ? { anyOf: [plain, { const: "" }] } : plain;
-    put(
+    setOwn(
       properties,
       argument,
       describe(value, { ...(description && { description }), ...(deprecated && { deprecated }) }),
@@ -44,13 +46,13 @@ export function toInputSchema(document: OpenAPIDocument, given: Argument[], body
 }
 
 /** Media types whose schema describes what callers give. XML is given as text, so it only counts when alone. */
-function describing(body: BodyEntry | undefined): MediaEntry[] {
+function describing(body: EndpointBody | undefined): EndpointMedia[] {
   const media = body?.media ?? [];
   const others = media.filter(({ mediaType }) => mediaKind(mediaType) !== "xml");
   return others.length > 0 ? others : media;
 }
 
-function toBodySchema(copy: SchemaCopy, body: BodyEntry): unknown {
+function toBodySchema(copy: SchemaCopy, body: EndpointBody): unknown {
   const schemas: unknown[] = [];
   const known = new Map<unknown, Set<boolean>>();
   for (const media of describing(body)) {
@@ -65,12 +67,12 @@ function toBodySchema(copy: SchemaCopy, body: BodyEntry): unknown {
   return distinct.length === 0 ? {} : distinct.length === 1 ? distinct[0] : { anyOf: distinct };
 }
 
-function mayHoldBinary({ mediaType }: MediaEntry): boolean {
+function mayHoldBinary({ mediaType }: EndpointMedia): boolean {
   const kind = mediaKind(mediaType);
   return kind === "multipart" || kind === "binary" || kind === "any";
 }
 
-function toMediaSchema(copy: SchemaCopy, { mediaType, schema }: MediaEntry, binary: boolean): unknown {
+function toMediaSchema(copy: SchemaCopy, { mediaType, schema }: EndpointMedia, binary: boolean): unknown {
   const kind = mediaKind(mediaType);
   if (kind === "xml") return { type: "string", description: "XML, as text" };
   // Bytes have no JSON type, and neither has what a stream of lines is given as.
@@ -87,4 +89,90 @@ function describe(schema: unknown, annotations: JSONObject): unknown {
   if (Object.keys(annotations).length === 0) return schema;
   if (!isObject(schema)) return schema === false ? { not: {}, ...annotations } : annotations;
   return { ...schema, ...annotations };
+}
+
+/** An endpoint as it is declared: not every parameter can be passed, and names may be declared twice. */
+export type ReadEntry = Omit<Endpoint, "output">;
+
+const order: readonly ParameterLocation[] = ["path", "query", "querystring", "header", "cookie"];
+
+/** Which parameters callers can give, and under which names: one that stands twice is qualified for the later ones. */
+export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter[] {
+  const places = templateNames(entry.path);
+  const usable = [
+    ...entry.parameters.filter((parameter) => isUsable(parameter, places, warn)),
+    ...undeclared(entry, places, warn),
+  ];
+  const taken = new Set(entry.body === undefined ? [] : ["body"]);
+  const sorted = usable.sort((one, other) => order.indexOf(one.location) - order.indexOf(other.location));
+  return sorted.map((parameter) => {
+    let argument = parameter.name;
+    if (taken.has(argument)) argument = `${parameter.location}_${parameter.name}`;
+    for (let count = 2; taken.has(argument); count++) argument = `${parameter.location}_${parameter.name}_${count}`;
+    taken.add(argument);
+    return argument === parameter.name ? parameter : { ...parameter, argument };
+  });
+}
+
+function isUsable({ name, location, pointer }: EndpointParameter, places: Set<string>, warn: Warn): boolean {
+  if (location === "header" && (!isCallerHeader(name) || name.toLowerCase() === "accept")) {
+    warn(pointer, `the header ${quote(name)} is not for callers to set; the parameter is left out`);
+    return false;
+  }
+  if (location === "path" && !places.has(name)) {
+    warn(pointer, `the path has no place for ${quote(name)}; the parameter is left out`);
+    return false;
+  }
+  return true;
+}
+
+/** Places in the path that no parameter is declared for. */
+function undeclared(entry: ReadEntry, places: Set<string>, warn: Warn): EndpointParameter[] {
+  const declared = new Set(entry.parameters.filter(({ location }) => location === "path").map(({ name }) => name));
+  const missing = [...places].filter((name) => !declared.has(name));
+  return missing.map((name) => {
+    warn(entry.pointer, `no parameter is declared for ${quote(name)} in the path; any text is taken`);
+    return {
+      name,
+      argument: name,
+      location: "path",
+      pointer: entry.pointer,
+      required: true,
+      style: "simple",
+      explode: false,
+      allowReserved: false,
+      allowEmptyValue: false,
+      schema: { value: { type: ["string", "number", "boolean"] }, pointer: entry.pointer, base: "" },
+      deprecated: false,
+    };
+  });
+}
+
+/** Names in braces; a fragment after the path is never sent. */
+function templateNames(path: string): Set<string> {
+  return new Set(Array.from(path.replace(/#.*$/s, "").matchAll(/\{([^{}]+)\}/g), ([, name]) => name!));
+}
+
+/**
+ * Whether the body of an entry declares a boolean `stream`: many services that answer both ways are asked for the
+ * stream in the body, not by `Accept`.
+ */
+export function hasStreamSwitch(document: OpenAPIDocument, { body }: Endpoint): boolean {
+  return (body?.media ?? []).some(({ schema }) => schema !== undefined && declares(document, schema, new Set()));
+}
+
+function declares(document: OpenAPIDocument, schema: Located, seen: Set<unknown>): boolean {
+  const target = document.references.tryDeref(schema);
+  if (target === undefined || seen.has(target.value)) return false;
+  seen.add(target.value);
+  const property = ownObject(ownObject(target.value, "properties"), "stream");
+  if (property !== undefined) return allowsTrue(property);
+  const branches = ["allOf", "anyOf", "oneOf"].flatMap((keyword) => ownList(target.value, keyword));
+  return branches.some((value) => declares(document, { ...target, value }, seen));
+}
+
+function allowsTrue(property: unknown): boolean {
+  const type = getOwn(property, "type");
+  if (type === "boolean" || (Array.isArray(type) && type.includes("boolean"))) return true;
+  return ["anyOf", "oneOf"].some((keyword) => ownList(property, keyword).some(allowsTrue));
 }

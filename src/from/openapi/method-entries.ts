@@ -1,21 +1,18 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import type { OpenAPIDocument } from "./document.ts";
+import type { Endpoint, MethodEntry, Warn } from "./endpoint.ts";
+import { assignArguments } from "./input-schema.ts";
+import { chooseOutput } from "./output-schema.ts";
+import { readEntry } from "./read-entry.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
-import { isObject, type JSONObject, own, ownObject, pointerTo } from "./values.ts";
+import { readSwagger2Entry } from "./swagger2.ts";
+import { ownObject } from "./values.ts";
 import { canSend } from "./wire/request.ts";
 import { pathProblem } from "./wire/url.ts";
 
-/** A method of a path, found but not yet read. */
-export interface MethodEntry {
-  method: string;
-  path: string;
-  pathItem: Located<JSONObject>;
-  operation: Located<JSONObject>;
-  /** Where it stands for readers of reports, also when the path item is a reference. */
-  pointer: string;
-}
-
-/** A path or method that cannot be taken in. */
+/** A path or method that cannot be imported. */
 export interface UnusableEntry {
   where: string;
   reason: string;
@@ -32,7 +29,7 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   const paths = ownObject(document.root, "paths") ?? {};
   for (const path of Object.keys(paths)) {
     if (path.startsWith("x-")) continue;
-    const pointer = pointerTo("#/paths", path);
+    const pointer = extendPointer("#/paths", path);
     const reason = pathProblem(path);
     if (reason !== undefined) {
       unusable.push({ where: pointer, reason });
@@ -74,12 +71,12 @@ function readPathItem(
   unusable: UnusableEntry[],
 ): void {
   const add = (method: string, value: unknown, ...keys: string[]): void => {
-    const where = pointerTo(pointer, ...keys);
+    const where = extendPointer(pointer, ...keys);
     if (!isObject(value)) unusable.push({ where, reason: "the operation is no object" });
     else if (!canSend(method)) {
       unusable.push({ where, reason: `fetch cannot send ${method}` });
     } else {
-      const operation = { value, pointer: pointerTo(pathItem.pointer, ...keys), base: pathItem.base };
+      const operation = { value, pointer: extendPointer(pathItem.pointer, ...keys), base: pathItem.base };
       entries.push({ method, path, pathItem, operation, pointer: where });
     }
   };
@@ -87,16 +84,27 @@ function readPathItem(
     if (others.has(key) || key.startsWith("x-")) continue;
     const method = key.toLowerCase();
     if (methods.includes(method)) add(method.toUpperCase(), pathItem.value[key], key);
-    else unusable.push({ where: pointerTo(pointer, key), reason: `${quote(key)} is no method` });
+    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is no method` });
   }
-  const additional = own(pathItem.value, "additionalOperations");
+  const additional = getOwn(pathItem.value, "additionalOperations");
   if (!isObject(additional)) return;
   for (const method of Object.keys(additional)) {
     if (/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(method)) {
       add(method, additional[method], "additionalOperations", method);
     } else {
-      const where = pointerTo(pointer, "additionalOperations", method);
+      const where = extendPointer(pointer, "additionalOperations", method);
       unusable.push({ where, reason: `${quote(method)} is no method` });
     }
   }
+}
+
+/** Reads a method of any version of OpenAPI. Cheap enough to be read again, so the result need not be kept. @throws ReferenceProblem */
+export function readEndpoint(document: OpenAPIDocument, found: MethodEntry, warn: Warn): Endpoint {
+  const read = document.version === "2.0" ? readSwagger2Entry : readEntry;
+  const entry = read(document, found, warn);
+  if (entry.body !== undefined && (entry.method === "GET" || entry.method === "HEAD")) {
+    warn(entry.body.pointer, `fetch cannot send a body with ${entry.method}; the body is ignored`);
+    entry.body = undefined;
+  }
+  return { ...entry, parameters: assignArguments(entry, warn), output: chooseOutput(entry.responses) };
 }

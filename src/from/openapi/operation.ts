@@ -1,4 +1,7 @@
 import type { TSchema } from "typebox";
+import { logger } from "../../internal/log.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
+import type { Limits } from "../../operation/index.ts";
 import {
   type ErrorDefinition,
   type IOperationDefinition,
@@ -8,63 +11,73 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../../operation/index.ts";
+import { FromSchema } from "../../schema/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { Entry, MediaEntry, ResponseEntry } from "./entry.ts";
-import { type EntryDetails, readDetails } from "./entry-details.ts";
-import { errorCode, errorResponses, toErrorSchema } from "./error-schemas.ts";
+import type {
+  Endpoint,
+  EndpointMedia,
+  EndpointPlan,
+  EndpointResponse,
+  MethodEntry,
+  SecurityAlternative,
+  SecuritySchemePlan,
+} from "./endpoint.ts";
 import { createEndpointHandler, type EndpointHandler } from "./handler.ts";
-import { toInputSchema } from "./input-schema.ts";
-import { lazySchema, once } from "./lazy.ts";
-import { mediaKind } from "./media-kind.ts";
-import type { MethodEntry } from "./method-entries.ts";
-import { toOutputSchema } from "./output-schema.ts";
-import type { EndpointPlan, SecurityAlternative, SecuritySchemePlan } from "./plan.ts";
-import { hasStreamSwitch } from "./stream-switch.ts";
-import { isObject, type JSONObject, own, ownObject, ownText, ownTexts } from "./values.ts";
+import { hasStreamSwitch, toInputSchema } from "./input-schema.ts";
+import { readEndpoint } from "./method-entries.ts";
+import { errorCode, errorResponses, toErrorSchema, toOutputSchema } from "./output-schema.ts";
+import { ownObject, ownString, ownStrings } from "./values.ts";
+import { isJSON, mediaKind } from "./wire/media-type.ts";
 
 /** An imported operation: its spec and the handler that talks HTTP. */
 export type ImportedOperation = OperationSpec &
   Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & { handler: OperationHandler | SubscriptionHandler };
 
-/** Everything that an operation is made of, once its entry was found usable. */
-export interface OperationParts {
+/** What all operations of one import share. */
+export interface ImportContext {
   document: OpenAPIDocument;
   config: HTTPServiceConfig;
-  found: MethodEntry;
+  securitySchemes: ReadonlyMap<string, SecuritySchemePlan>;
+}
+
+/** A method that becomes an operation. */
+export interface CallableEntry extends MethodEntry {
+  /** Name of the operation. */
   name: string;
+  /** Whether the operation is the stream of its endpoint. */
   streaming: boolean;
   baseUrl: string;
   security: SecurityAlternative[];
-  securitySchemes: ReadonlyMap<string, SecuritySchemePlan>;
-  /** What the document says in a way that cannot be used: `output`, or the status of an error. */
+  /** Declared parts whose schemas cannot be used: `output`, or the status of an error. */
   unreadable: ReadonlySet<string>;
 }
 
-const reading = new Set(["GET", "HEAD", "QUERY"]);
-const idempotent = new Set([...reading, "OPTIONS", "PUT", "DELETE"]);
+const safeMethods = new Set(["GET", "HEAD", "QUERY"]);
+const idempotentMethods = new Set([...safeMethods, "OPTIONS", "PUT", "DELETE"]);
 
 /**
- * Makes an operation. What it needs of the document is read when it is first asked for: thousands are imported, and few
+ * Creates an operation. The document is read for it when that is first needed: thousands of operations are imported, and few
  * are called.
  */
-export function toOperation(parts: OperationParts): ImportedOperation {
-  const { document, config, found, name, streaming } = parts;
-  const { method, operation } = found;
-  const details = once(() => readDetails(document, found, ignore));
-  const schemas = toSchemas(parts, details);
-  const endpoint = once(() => createEndpointHandler(toPlan(parts, details(), schemas.output), config));
-  const meta = once(() => Object.freeze({ openapi: toMeta(parts, details(), endpoint().pagination) }));
-  const title = ownText(operation.value, "summary");
-  const tags = ownTexts(operation.value, "tags");
-  const type = reading.has(method) ? OperationType.QUERY : OperationType.MUTATION;
+export function toOperation(context: ImportContext, entry: CallableEntry): ImportedOperation {
+  const { document, config } = context;
+  const { method, name, operation, streaming } = entry;
+  const id = `${config.namespace}.${name}`;
+  const endpoint = once(() => readEndpoint(document, entry, ignore));
+  const schemas = toSchemas(document, entry, endpoint, id);
+  const http = once(() => createEndpointHandler(toPlan(context, entry, endpoint(), id, schemas.output), config));
+  const meta = once(() => Object.freeze({ openapi: toMeta(entry, endpoint(), http().pagination) }));
+  const title = ownString(operation.value, "summary");
+  const tags = ownStrings(operation.value, "tags");
+  const type = safeMethods.has(method) ? OperationType.QUERY : OperationType.MUTATION;
   return {
     namespace: config.namespace,
     name,
-    version: versionText(document),
+    version: versionOf(document),
     type: streaming ? OperationType.SUBSCRIPTION : type,
     ...(title !== undefined && { title }),
-    description: describe(found),
+    description: describe(entry),
     ...(tags.length > 0 && { tags }),
     get inputSchema() {
       return schemas.input();
@@ -76,77 +89,65 @@ export function toOperation(parts: OperationParts): ImportedOperation {
       return schemas.errors();
     },
     accessControl: config.accessControl ?? { requiredScopes: [] },
-    idempotent: idempotent.has(method),
+    idempotent: idempotentMethods.has(method),
     ...(config.outputPolicy !== undefined && { outputPolicy: config.outputPolicy }),
     get _meta() {
       return meta();
     },
     fillDefaults: false,
-    handler: (input: unknown, context: OperationContext) => endpoint().handler(input, context),
+    handler: (input: unknown, context: OperationContext) => http().handler(input, context),
     get nextPage() {
-      return endpoint().nextPage;
+      return http().nextPage;
     },
   };
 }
 
 const ignore = () => {};
 
-function toSchemas(parts: OperationParts, details: () => EntryDetails) {
-  const { document, config, found, name, streaming, unreadable } = parts;
+function toSchemas(document: OpenAPIDocument, entry: CallableEntry, endpoint: () => Endpoint, id: string) {
+  const { method, streaming, unreadable } = entry;
   const { limits } = document;
-  const id = `${config.namespace}.${name}`;
-  const toInput = () => toInputSchema(document, details().given, details().entry.body);
-  const hasOutput = found.method !== "HEAD" && !unreadable.has("output");
-  const toOutput = () => (hasOutput ? toOutputSchema(document, details().output, streaming) : {});
+  const toInput = () => toInputSchema(document, endpoint());
+  const hasOutput = method !== "HEAD" && !unreadable.has("output");
+  const toOutput = () => (hasOutput ? toOutputSchema(document, endpoint().output, streaming) : {});
   return {
     input: lazySchema(id, "input schema", toInput, limits, { not: {} }),
     output: lazySchema(id, "output schema", toOutput, limits, {}),
-    errors: once(() => toErrorDefinitions(parts, details().entry, id)),
+    errors: once(() => toErrorDefinitions(document, unreadable, endpoint(), id)),
   };
 }
 
-function toPlan(parts: OperationParts, details: EntryDetails, outputSchema: () => TSchema): EndpointPlan {
-  const { config, name, streaming } = parts;
-  const { entry, given, output } = details;
+function toPlan(
+  { document, securitySchemes }: ImportContext,
+  { method, path, baseUrl, security, streaming }: CallableEntry,
+  endpoint: Endpoint,
+  operationId: string,
+  outputSchema: () => TSchema,
+): EndpointPlan {
+  const { parameters, body, responses, output } = endpoint;
+  const hasSwitch = streaming && output.hasSingle && hasStreamSwitch(document, endpoint);
   return {
-    operationId: `${config.namespace}.${name}`,
-    method: entry.method,
-    path: entry.path,
-    baseUrl: parts.baseUrl,
-    parameters: given.map(({ parameter, argument }) => ({
-      name: parameter.name,
-      argument,
-      location: parameter.location,
-      required: parameter.required,
-      style: parameter.style,
-      explode: parameter.explode,
-      allowReserved: parameter.allowReserved,
-      allowEmptyValue: parameter.allowEmptyValue,
-      contentType: parameter.contentType,
-      schema: parameter.schema && parts.document.references.tryDeref(parameter.schema)?.value,
+    operationId,
+    method,
+    path,
+    baseUrl,
+    parameters: parameters.map((parameter) => ({
+      ...parameter,
+      schema: parameter.schema && document.references.tryDeref(parameter.schema)?.value,
     })),
-    body: entry.body && {
+    body: body && {
       argument: "body",
-      required: entry.body.required,
-      media: entry.body.media.map(({ mediaType, encoding, schema }) => ({
-        mediaType,
-        encoding,
-        schema: schema?.value,
-      })),
+      required: body.required,
+      media: body.media.map((media) => ({ ...media, schema: media.schema?.value })),
     },
-    responses: entry.responses.map(({ status, description, media }) => ({
-      status,
-      description,
-      mediaTypes: media.map(({ mediaType }) => mediaType),
-    })),
+    declaresJSON: responses.some(({ media }) => media.some(({ mediaType }) => isJSON(mediaType))),
     accept: toAccept(streaming ? output.stream : output.single),
     stream: streaming ? output.streamKind : undefined,
-    bodyDefaults:
-      streaming && output.hasSingle && hasStreamSwitch(parts.document, entry) ? { stream: true } : undefined,
-    security: parts.security,
-    securitySchemes: parts.securitySchemes,
-    errorCodes: new Map(errorResponses(entry.responses).map(({ status }) => [status, errorCode(status)])),
-    idempotent: idempotent.has(entry.method),
+    bodyDefaults: hasSwitch ? { stream: true } : undefined,
+    security,
+    securitySchemes,
+    errorCodes: new Map(errorResponses(responses).map(({ status }) => [status, errorCode(status)])),
+    idempotent: idempotentMethods.has(method),
     get outputSchema() {
       return outputSchema();
     },
@@ -154,14 +155,19 @@ function toPlan(parts: OperationParts, details: EntryDetails, outputSchema: () =
 }
 
 /** JSON first, then what is readable as text; otherwise in the document's order. */
-function toAccept(media: MediaEntry[]): string[] {
-  const rank = ({ mediaType }: MediaEntry) => ["json", "any", "text", "xml"].indexOf(mediaKind(mediaType)) >>> 0;
+function toAccept(media: EndpointMedia[]): string[] {
+  const rank = ({ mediaType }: EndpointMedia) => ["json", "any", "text", "xml"].indexOf(mediaKind(mediaType)) >>> 0;
   const sorted = [...media].sort((one, other) => rank(one) - rank(other));
   return [...new Set(sorted.map(({ mediaType }) => mediaType))];
 }
 
-function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Entry, id: string): ErrorDefinition[] {
-  const definitions = errorResponses(entry.responses).map((response): ErrorDefinition => {
+function toErrorDefinitions(
+  document: OpenAPIDocument,
+  unreadable: ReadonlySet<string>,
+  { responses }: Endpoint,
+  id: string,
+): ErrorDefinition[] {
+  const definitions = errorResponses(responses).map((response): ErrorDefinition => {
     const { status, description } = response;
     const schema = errorSchemaOf(document, response, !unreadable.has(status), id);
     return Object.freeze({
@@ -178,7 +184,7 @@ function toErrorDefinitions({ document, unreadable }: OperationParts, entry: Ent
 
 function errorSchemaOf(
   document: OpenAPIDocument,
-  response: ResponseEntry,
+  response: EndpointResponse,
   readable: boolean,
   id: string,
 ): () => TSchema {
@@ -193,39 +199,70 @@ function errorSchemaOf(
 
 /** What the document says about the entry beyond the spec. JSON. */
 function toMeta(
-  { streaming, baseUrl }: OperationParts,
-  { entry, given, output }: EntryDetails,
+  { streaming, baseUrl }: CallableEntry,
+  { method, path, pointer, operation: { value: operation }, parameters, body, output }: Endpoint,
   pagination: EndpointHandler["pagination"],
 ): JSONObject {
-  const { operation } = entry;
   const externalDocs = ownObject(operation, "externalDocs");
-  const operationId = ownText(operation, "operationId");
+  const operationId = ownString(operation, "operationId");
   return {
-    method: entry.method,
-    path: entry.path,
-    pointer: entry.pointer,
+    method,
+    path,
+    pointer,
     ...(operationId !== undefined && { operationId }),
-    arguments: given.map(({ parameter, argument }) => ({ argument, name: parameter.name, in: parameter.location })),
-    ...(entry.body && { body: entry.body.media.map(({ mediaType }) => mediaType) }),
+    arguments: parameters.map(({ argument, name, location }) => ({ argument, name, in: location })),
+    ...(body && { body: body.media.map(({ mediaType }) => mediaType) }),
     ...(streaming && { stream: output.streamKind }),
-    ...(own(operation, "deprecated") === true && { deprecated: true }),
+    ...(getOwn(operation, "deprecated") === true && { deprecated: true }),
     ...(externalDocs && { externalDocs }),
     server: baseUrl,
     ...(pagination && { pagination }),
   };
 }
 
-function versionText(document: OpenAPIDocument): string {
-  const version = own(ownObject(document.root, "info"), "version");
+function versionOf(document: OpenAPIDocument): string {
+  const version = getOwn(ownObject(document.root, "info"), "version");
   return version === undefined || version === null || isObject(version) || version === "" ? "0.0.0" : String(version);
 }
 
 function describe({ operation, pathItem, method, path }: MethodEntry): string {
   return (
-    ownText(operation.value, "description") ??
-    ownText(operation.value, "summary") ??
-    ownText(pathItem.value, "description") ??
-    ownText(pathItem.value, "summary") ??
+    ownString(operation.value, "description") ??
+    ownString(operation.value, "summary") ??
+    ownString(pathItem.value, "description") ??
+    ownString(pathItem.value, "summary") ??
     `${method} ${path}`
   );
+}
+
+const log = logger("from", "openapi");
+
+/** Makes a value on the first call and keeps it. */
+export function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/**
+ * A schema that is converted when it is first asked for. Should that fail, which an import looks out for, `fallback`
+ * stands in and the log says why: a listing must not fail because of one operation.
+ */
+export function lazySchema(
+  id: string,
+  part: string,
+  make: () => unknown,
+  limits: Limits,
+  fallback: unknown,
+): () => TSchema {
+  return once(() => {
+    try {
+      return FromSchema(make(), { limits });
+    } catch (error) {
+      log.warn("{id}: its {part} cannot be used: {error}", { id, part, error });
+      return FromSchema(fallback);
+    }
+  });
 }

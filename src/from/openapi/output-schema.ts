@@ -1,13 +1,13 @@
+import type { JSONObject } from "../../internal/objects.ts";
+import { getOwn } from "../../internal/objects.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { MediaEntry, ResponseEntry } from "./entry.ts";
-import { isStream, mediaKind, type StreamKind } from "./media-kind.ts";
-import { within } from "./read-entry.ts";
-import type { Located } from "./references.ts";
+import type { EndpointMedia, EndpointResponse } from "./endpoint.ts";
+import { type Located, within } from "./references.ts";
 import { isBinary, SchemaCopy } from "./schema-copy.ts";
-import { own } from "./values.ts";
+import { isStream, mediaKind, type StreamKind } from "./wire/media-type.ts";
 
 /** The answers that mean success: every 2xx; `default` only when no 2xx is declared. */
-export function successResponses(responses: ResponseEntry[]): ResponseEntry[] {
+export function successResponses(responses: EndpointResponse[]): EndpointResponse[] {
   const successes = responses.filter(({ status }) => status.startsWith("2"));
   return successes.length > 0 ? successes : responses.filter(({ status }) => status === "default");
 }
@@ -15,15 +15,15 @@ export function successResponses(responses: ResponseEntry[]): ResponseEntry[] {
 /** What the success answers of an entry can be read as. */
 export interface OutputChoice {
   /** Media types of the single answer; empty when it has no body or the entry only streams. */
-  single: MediaEntry[];
+  single: EndpointMedia[];
   /** Media types of the stream that is read, all of one kind. */
-  stream: MediaEntry[];
+  stream: EndpointMedia[];
   streamKind?: StreamKind;
   hasSingle: boolean;
 }
 
 /** Tells single answers from streams. An entry streams besides answering only where it also offers JSON. */
-export function chooseOutput(responses: ResponseEntry[]): OutputChoice {
+export function chooseOutput(responses: EndpointResponse[]): OutputChoice {
   const media = successResponses(responses).flatMap((response) => response.media);
   const streams = media.filter(({ mediaType }) => isStream(mediaKind(mediaType)));
   const single = media.filter(({ mediaType }) => !isStream(mediaKind(mediaType)));
@@ -37,10 +37,10 @@ export function chooseOutput(responses: ResponseEntry[]): OutputChoice {
 }
 
 /** JSON, or a range whose schema describes JSON. */
-function isJSONLike({ mediaType, schema }: MediaEntry): boolean {
+function isJSONLike({ mediaType, schema }: EndpointMedia): boolean {
   const kind = mediaKind(mediaType);
   if (kind === "json") return true;
-  return kind === "any" && !isBinary(schema?.value) && own(schema?.value, "type") !== "string";
+  return kind === "any" && !isBinary(schema?.value) && getOwn(schema?.value, "type") !== "string";
 }
 
 /** Schemas that the output of the single answer, or of each event of the stream, is made of. */
@@ -66,7 +66,7 @@ export function toOutputSchema(document: OpenAPIDocument, choice: OutputChoice, 
 }
 
 /** Text and XML come as a string; of bytes nothing can be said. */
-function toTextSchema(media: MediaEntry[]): unknown {
+function toTextSchema(media: EndpointMedia[]): unknown {
   const isText = media.length > 0 && media.every(({ mediaType }) => ["text", "xml"].includes(mediaKind(mediaType)));
   return isText ? { type: "string" } : {};
 }
@@ -75,18 +75,62 @@ function toTextSchema(media: MediaEntry[]): unknown {
  * The schema of one event's data. 3.2 declares it as `itemSchema`, for server-sent events around the fields of the
  * event; before, authors wrote it as the schema of the whole. A plain string says nothing about the single event.
  */
-function eventSchema(document: OpenAPIDocument, { mediaType, schema, itemSchema }: MediaEntry): Located | undefined {
+function eventSchema(document: OpenAPIDocument, { mediaType, schema, itemSchema }: EndpointMedia): Located | undefined {
   if (itemSchema !== undefined) return mediaKind(mediaType) === "sse" ? dataSchema(document, itemSchema) : itemSchema;
   if (schema === undefined) return undefined;
   const whole = document.references.tryDeref(schema) ?? schema;
-  if (own(whole.value, "type") === "string") return undefined;
-  const isList = own(whole.value, "type") === "array" && own(whole.value, "items") !== undefined;
+  if (getOwn(whole.value, "type") === "string") return undefined;
+  const isList = getOwn(whole.value, "type") === "array" && getOwn(whole.value, "items") !== undefined;
   return isList ? within(whole, "items") : schema;
 }
 
 function dataSchema(document: OpenAPIDocument, itemSchema: Located): Located | undefined {
   const data = within(document.references.tryDeref(itemSchema) ?? itemSchema, "properties", "data");
   if (data.value === undefined) return undefined;
-  if (own(data.value, "contentSchema") !== undefined) return within(data, "contentSchema");
-  return own(document.references.tryDeref(data)?.value, "type") === "string" ? undefined : data;
+  if (getOwn(data.value, "contentSchema") !== undefined) return within(data, "contentSchema");
+  return getOwn(document.references.tryDeref(data)?.value, "type") === "string" ? undefined : data;
+}
+
+/** Declared answers that are thrown: 4xx and 5xx, single ones and ranges. */
+export function errorResponses(responses: EndpointResponse[]): EndpointResponse[] {
+  return responses.filter(({ status }) => status.startsWith("4") || status.startsWith("5"));
+}
+
+/** The code of a declared error: `404` is `HTTP_404`, `4XX` is `HTTP_4XX`. */
+export function errorCode(status: string): string {
+  return `HTTP_${status}`;
+}
+
+/** Schemas of the JSON bodies of an error. */
+export function errorSchemasOf({ media }: EndpointResponse): Located[] {
+  return media
+    .filter(({ mediaType }) => ["json", "any"].includes(mediaKind(mediaType)))
+    .flatMap(({ schema }) => schema ?? []);
+}
+
+/** The shape of the error's details: what the wire said, and the body as it was declared. */
+export function toErrorSchema(document: OpenAPIDocument, response: EndpointResponse, readable: boolean): JSONObject {
+  const copy = new SchemaCopy(document, "output");
+  const schemas = readable ? errorSchemasOf(response) : [];
+  const bodies = schemas.map((schema) => copy.copy(schema));
+  const body = bodies.length === 0 ? {} : bodies.length === 1 ? bodies[0] : { anyOf: bodies };
+  const $defs = copy.definitions();
+  return {
+    type: "object",
+    ...(response.description !== "" && { description: response.description }),
+    properties: {
+      status: toStatusSchema(response.status),
+      headers: { type: "object", additionalProperties: { type: "string" } },
+      contentType: { type: "string" },
+      body,
+    },
+    required: ["status", "headers", "contentType"],
+    ...($defs && { $defs }),
+  };
+}
+
+function toStatusSchema(status: string): JSONObject {
+  if (!status.endsWith("XX")) return { const: Number(status) };
+  const from = Number(status[0]) * 100;
+  return { type: "integer", minimum: from, maximum: from + 99 };
 }

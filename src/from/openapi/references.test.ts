@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { JSONObject } from "../../internal/objects.ts";
 import { References } from "./references.ts";
-import type { JSONObject } from "./values.ts";
 
 const here = { value: undefined, pointer: "#/here", base: "" };
 

@@ -1,6 +1,7 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
-import { documentLimitExceeded } from "./document-error.ts";
-import { isObject, type JSONObject, own, pointerTo } from "./values.ts";
+import { documentLimitExceeded } from "./errors.ts";
 
 /** A value and where it stands. `base` is the URL of the document that holds it, `""` for the imported one. */
 export interface Located<T = unknown> {
@@ -8,6 +9,15 @@ export interface Located<T = unknown> {
   /** Such as `#/components/schemas/Pet`; of another document with its URL before the `#`. */
   pointer: string;
   base: string;
+}
+
+/** A property of a located object, located itself. */
+export function within(holder: Located, ...keys: string[]): Located {
+  return {
+    value: keys.reduce<unknown>((value, key) => getOwn(value, key), holder.value),
+    pointer: extendPointer(holder.pointer, ...keys),
+    base: holder.base,
+  };
 }
 
 /** Why a reference leads nowhere. `external` ones would leave the document, which nobody allowed. */
@@ -73,14 +83,14 @@ export class References {
   deref(located: Located): Located {
     let current = located;
     let seen: Set<unknown> | undefined;
-    for (let reference = own(current.value, "$ref"); typeof reference === "string"; ) {
+    for (let reference = getOwn(current.value, "$ref"); typeof reference === "string"; ) {
       seen ??= new Set();
       if (seen.has(current.value)) {
         throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} leads back to itself`);
       }
       seen.add(current.value);
       current = this.resolve(reference, current);
-      reference = own(current.value, "$ref");
+      reference = getOwn(current.value, "$ref");
     }
     return current;
   }
@@ -130,7 +140,7 @@ export class References {
       const key = part.includes("~") ? part.replaceAll("~1", "/").replaceAll("~0", "~") : part;
       if (!hasOwn(value, key)) {
         // Some documents point through a reference; what they mean is clear.
-        if (typeof own(value, "$ref") !== "string") return undefined;
+        if (typeof getOwn(value, "$ref") !== "string") return undefined;
         const through = this.deref({ value, pointer: root.pointer + fragment.slice(0, walked), base: root.base });
         return this.#follow(through, fragment.slice(walked));
       }
@@ -160,13 +170,13 @@ export class References {
       if (typeof value !== "object" || value === null || seen.has(value)) continue;
       seen.add(value);
       for (const keyword of ["$anchor", "$dynamicAnchor"]) {
-        const anchor = own(value, keyword);
+        const anchor = getOwn(value, keyword);
         if (typeof anchor === "string") this.#named!.set(`${base}#${anchor}`, next);
       }
-      const id = own(value, "$id");
+      const id = getOwn(value, "$id");
       if (typeof id === "string") this.#named!.set(id.replace(/#$/, ""), next);
       for (const key of Object.keys(value)) {
-        pending.push({ value: own(value, key), pointer: pointerTo(pointer, key), base });
+        pending.push({ value: getOwn(value, key), pointer: extendPointer(pointer, key), base });
       }
     }
   }

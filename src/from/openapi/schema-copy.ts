@@ -1,11 +1,9 @@
-import { narrowBranches, subtypesOf } from "./discriminator.ts";
+import { getOwn, isObject, type JSONObject, setOwn } from "../../internal/objects.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import { documentLimitExceeded } from "./document-error.ts";
-import { hiddenNames, isHidden } from "./hidden-properties.ts";
-import { allowNull, isNullable } from "./nullable.ts";
+import { documentLimitExceeded } from "./errors.ts";
+import { hiddenNames, isHidden, narrowBranches, subtypesOf } from "./inheritance.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
-import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
-import { isObject, type JSONObject, own, put } from "./values.ts";
+import { allowNull, holdingOf, isNullable, isWellFormed, knownTypes } from "./schema-keywords.ts";
 
 /** Which side of a call a schema describes: `readOnly` properties are no input, `writeOnly` ones no output. */
 export type Direction = "input" | "output";
@@ -64,7 +62,7 @@ export class SchemaCopy {
     if (this.#subschemas > limit) throw documentLimitExceeded("subschemas", `a schema of over ${limit} sub-schemas`);
     this.#onTheWay.add(schema);
     const copy =
-      typeof own(schema, "$ref") === "string" ? this.#reference(schema, place) : this.#keywords(schema, place);
+      typeof getOwn(schema, "$ref") === "string" ? this.#reference(schema, place) : this.#keywords(schema, place);
     this.#onTheWay.delete(schema);
     return isNullable(schema) ? allowNull(copy) : copy;
   }
@@ -92,7 +90,7 @@ export class SchemaCopy {
   #define(schema: unknown, name: string, place: Place): string {
     const at = { base: place.base, binary: place.binary };
     return this.#reserve(schema, name, place.binary ? "binary" : "plain", (key) => {
-      put(this.#definitions, key, this.#copy(schema, at));
+      setOwn(this.#definitions, key, this.#copy(schema, at));
     });
   }
 
@@ -104,7 +102,7 @@ export class SchemaCopy {
           binary: place.binary,
         }),
       }));
-      put(this.#definitions, key, { anyOf: members });
+      setOwn(this.#definitions, key, { anyOf: members });
     });
   }
 
@@ -143,9 +141,9 @@ export class SchemaCopy {
       const value = schema[keyword];
       const holding = holdingOf(keyword, value);
       if (holding !== undefined) {
-        if (isWellFormed(holding, value)) put(copy, keyword, this.#held(keyword, value, place, hidden));
+        if (isWellFormed(holding, value)) setOwn(copy, keyword, this.#held(keyword, value, place, hidden));
       } else if (keyword === "$dynamicRef" && typeof value === "string") {
-        put(copy, "allOf", [...((copy["allOf"] as unknown[]) ?? []), { $ref: this.#follow(value, schema, place) }]);
+        setOwn(copy, "allOf", [...((copy["allOf"] as unknown[]) ?? []), { $ref: this.#follow(value, schema, place) }]);
       } else {
         this.#assertion(copy, keyword, value, schema, hidden);
       }
@@ -165,7 +163,7 @@ export class SchemaCopy {
     for (const key of Object.keys(value as JSONObject)) {
       const held = (value as JSONObject)[key];
       if (keyword === "properties" && isHidden(this.#document, held, base, this.#direction)) continue;
-      put(copy, key, this.#copy(held, { base, binary }));
+      setOwn(copy, key, this.#copy(held, { base, binary }));
     }
     return copy;
   }
@@ -204,7 +202,7 @@ export class SchemaCopy {
         return;
       default:
         if (keyword === "pattern" && isTooLong(value, this.#document.limits.patternLength)) return;
-        if (hasForm(keyword, value)) put(copy, keyword, value);
+        if (hasForm(keyword, value)) setOwn(copy, keyword, value);
     }
   }
 }
@@ -237,8 +235,8 @@ function hasForm(keyword: string, value: unknown): boolean {
 
 /** Whether a schema means bytes: `format: binary`, Swagger 2's `file`, or 3.1's `contentMediaType` without encoding. */
 export function isBinary(schema: unknown): boolean {
-  if (own(schema, "type") === "file" || own(schema, "format") === "binary") return true;
-  return typeof own(schema, "contentMediaType") === "string" && own(schema, "contentEncoding") === undefined;
+  if (getOwn(schema, "type") === "file" || getOwn(schema, "format") === "binary") return true;
+  return typeof getOwn(schema, "contentMediaType") === "string" && getOwn(schema, "contentEncoding") === undefined;
 }
 
 function dropBinaryType(copy: JSONObject): void {

@@ -1,8 +1,9 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import type { Limits } from "../../operation/index.ts";
 import { type Located, ReferenceProblem, type References } from "./references.ts";
 import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
-import { isObject, type JSONObject, own, pointerTo } from "./values.ts";
 
 /** Something wrong in a schema. `repaired` ones are worked around, the others make it unreadable. */
 export interface SchemaProblem {
@@ -100,12 +101,12 @@ export class SchemaInspector {
       if (holding === undefined) return;
       if (!isWellFormed(holding, held)) {
         const reason = `${keyword} has no form that holds schemas; it is ignored`;
-        this.#report(inspection, "repaired", pointerTo(pointer(), keyword), reason);
+        this.#report(inspection, "repaired", extendPointer(pointer(), keyword), reason);
       } else if (holding === "one") {
-        visit(held, () => pointerTo(pointer(), keyword));
+        visit(held, () => extendPointer(pointer(), keyword));
       } else {
         for (const key of Object.keys(held as object)) {
-          visit(own(held, key), () => pointerTo(pointer(), keyword, key));
+          visit(getOwn(held, key), () => extendPointer(pointer(), keyword, key));
         }
       }
     };
@@ -116,10 +117,10 @@ export class SchemaInspector {
 
   #inspectReference(schema: JSONObject, root: Located, inspection: Inspection, pointer: () => string): void {
     for (const keyword of ["$ref", "$dynamicRef"]) {
-      const reference = own(schema, keyword);
+      const reference = getOwn(schema, keyword);
       if (reference === undefined) continue;
       if (typeof reference !== "string") {
-        this.#report(inspection, "unreadable", pointerTo(pointer(), keyword), `${keyword} is no text`);
+        this.#report(inspection, "unreadable", extendPointer(pointer(), keyword), `${keyword} is no text`);
         continue;
       }
       try {
@@ -127,7 +128,7 @@ export class SchemaInspector {
         inspection.targets.push(this.#references.deref(this.#references.resolve(reference, from)));
       } catch (error) {
         if (!(error instanceof ReferenceProblem)) throw error;
-        this.#report(inspection, error.kind, pointerTo(pointer(), keyword), error.message);
+        this.#report(inspection, error.kind, extendPointer(pointer(), keyword), error.message);
       }
     }
   }
@@ -137,11 +138,11 @@ export class SchemaInspector {
     const { pattern } = schema;
     if (typeof pattern === "string" && pattern.length > this.#limits.patternLength) {
       const reason = `the pattern is over ${this.#limits.patternLength} characters long; it is ignored`;
-      this.#report(inspection, "repaired", pointerTo(pointer(), "pattern"), reason);
+      this.#report(inspection, "repaired", extendPointer(pointer(), "pattern"), reason);
     }
     if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
       const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is no type; it is ignored`;
-      this.#report(inspection, "repaired", pointerTo(pointer(), "type"), reason);
+      this.#report(inspection, "repaired", extendPointer(pointer(), "type"), reason);
     }
   }
 

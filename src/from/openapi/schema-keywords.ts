@@ -1,4 +1,4 @@
-import { isObject, type JSONObject } from "./values.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 
 /** How a keyword holds sub-schemas: one, a list of them, or by name. */
 export type Holding = "one" | "list" | "map";
@@ -46,4 +46,34 @@ export function knownTypes(schema: JSONObject): string[] | undefined {
   if (type === undefined) return undefined;
   const list = Array.isArray(type) ? type : [type];
   return list.filter((item): item is string => typeof item === "string" && types.has(item));
+}
+
+/** Whether a schema says `nullable` (3.0) or `x-nullable`, the habit of Swagger 2. */
+export function isNullable(schema: JSONObject): boolean {
+  return getOwn(schema, "nullable") === true || getOwn(schema, "x-nullable") === true;
+}
+
+/** Lets a schema accept `null` as well, in the words of JSON Schema. */
+export function allowNull(schema: unknown): unknown {
+  if (!isObject(schema)) return schema === false ? { type: "null" } : schema;
+  const { type } = schema;
+  const isPlain = !["$ref", "allOf", "anyOf", "oneOf", "not", "const"].some((keyword) =>
+    Object.hasOwn(schema, keyword),
+  );
+  if (isPlain && type !== undefined) {
+    const types = Array.isArray(type) ? type : [type];
+    return {
+      ...schema,
+      type: types.includes("null") ? types : [...types, "null"],
+      ...(Array.isArray(schema["enum"]) && !schema["enum"].includes(null) && { enum: [...schema["enum"], null] }),
+    };
+  }
+  if (isPlain && schema["enum"] === undefined) return schema;
+  const { title, description, default: fallback, deprecated, readOnly, writeOnly, ...rest } = schema;
+  const outside = Object.fromEntries(
+    Object.entries({ title, description, default: fallback, deprecated, readOnly, writeOnly }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  );
+  return { ...outside, anyOf: [rest, { type: "null" }] };
 }

@@ -1,9 +1,10 @@
+import { extendPointer } from "../../internal/json-pointer.ts";
+import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import type { OpenAPIDocument } from "./document.ts";
-import type { Warn } from "./entry.ts";
-import type { SecurityAlternative, SecuritySchemePlan } from "./plan.ts";
+import type { SecurityAlternative, SecuritySchemePlan, Warn } from "./endpoint.ts";
 import { ReferenceProblem } from "./references.ts";
-import { isObject, type JSONObject, own, ownList, ownObject, ownText, ownTexts, pointerTo } from "./values.ts";
+import { ownList, ownObject, ownString, ownStrings } from "./values.ts";
 
 /** Reads every security scheme of a document, in OpenAPI 3 form. Nothing that they point to is ever fetched. */
 export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): ReadonlyMap<string, SecuritySchemePlan> {
@@ -12,7 +13,7 @@ export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): Read
   const holder = isSwagger2 ? document.root : ownObject(document.root, "components");
   const schemes = new Map<string, SecuritySchemePlan>();
   for (const [name, value] of Object.entries(ownObject(holder, pointer.slice(pointer.lastIndexOf("/") + 1)) ?? {})) {
-    const where = pointerTo(pointer, name);
+    const where = extendPointer(pointer, name);
     try {
       const located = document.references.deref({ value, pointer: where, base: "" });
       const scheme = isObject(located.value) ? readScheme(located.value) : undefined;
@@ -27,24 +28,27 @@ export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): Read
 }
 
 function readScheme(scheme: JSONObject): SecuritySchemePlan | undefined {
-  const type = ownText(scheme, "type");
+  const type = ownString(scheme, "type");
   switch (type) {
     case undefined:
       return undefined;
     case "basic":
       return { type: "http", scheme: "basic" };
     case "http":
-      return { type, scheme: ownText(scheme, "scheme")?.toLowerCase() };
+      return { type, scheme: ownString(scheme, "scheme")?.toLowerCase() };
     case "apiKey": {
-      const place = own(scheme, "in");
-      const name = ownText(scheme, "name");
+      const place = getOwn(scheme, "in");
+      const name = ownString(scheme, "name");
       if (name === undefined || (place !== "header" && place !== "query" && place !== "cookie")) return undefined;
       return { type, name, in: place };
     }
     case "oauth2": {
       const flow = ownObject(ownObject(scheme, "flows"), "clientCredentials");
-      const isApplication = own(scheme, "flow") === "application";
-      return { type, tokenUrl: ownText(flow, "tokenUrl") ?? (isApplication ? ownText(scheme, "tokenUrl") : undefined) };
+      const isApplication = getOwn(scheme, "flow") === "application";
+      return {
+        type,
+        tokenUrl: ownString(flow, "tokenUrl") ?? (isApplication ? ownString(scheme, "tokenUrl") : undefined),
+      };
     }
     default:
       return { type };
@@ -62,19 +66,19 @@ export function readSecurity(
   pointer: string,
   warn: Warn,
 ): SecurityAlternative[] {
-  const holder = Array.isArray(own(operation, "security")) ? operation : document.root;
-  if (!Array.isArray(own(holder, "security"))) return [];
+  const holder = Array.isArray(getOwn(operation, "security")) ? operation : document.root;
+  if (!Array.isArray(getOwn(holder, "security"))) return [];
   const alternatives = ownList(holder, "security").filter(isObject);
   if (alternatives.length === 0) return [[]];
   const known: SecurityAlternative[] = [];
   for (const alternative of alternatives) {
     const missing = Object.keys(alternative).filter((name) => !schemes.has(name));
     if (missing.length > 0) {
-      const where = holder === operation ? pointerTo(pointer, "security") : "#/security";
+      const where = holder === operation ? extendPointer(pointer, "security") : "#/security";
       warn(where, `the security scheme ${quote(missing[0]!)} is not declared; the alternative is left out`);
       continue;
     }
-    known.push(Object.keys(alternative).map((scheme) => ({ scheme, scopes: ownTexts(alternative, scheme) })));
+    known.push(Object.keys(alternative).map((scheme) => ({ scheme, scopes: ownStrings(alternative, scheme) })));
   }
   return known;
 }

@@ -1,9 +1,10 @@
+import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { withoutTrailingSlashes } from "../../internal/urls.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { assertTexts, badConfig } from "./document-error.ts";
-import type { Warn } from "./entry.ts";
-import { own, ownObject, ownText, ownTexts } from "./values.ts";
+import type { Warn } from "./endpoint.ts";
+import { assertTexts, badConfig } from "./errors.ts";
+import { ownObject, ownString, ownStrings } from "./values.ts";
 
 /** Where requests of an entry go, or why nowhere. */
 export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
@@ -15,7 +16,7 @@ export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; r
 export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
   if (config.baseUrl !== undefined) return { url: readConfigured(config.baseUrl) };
   const server = servers[0] ?? { url: "/" };
-  const template = ownText(server, "url") ?? "/";
+  const template = ownString(server, "url") ?? "/";
   const filled = fillVariables(template, server, config.serverVariables ?? {}, pointer, warn);
   // Without a URL of its own a document can still say `//host`: then nothing less than https is assumed.
   const fetched = config.documentUrl?.startsWith("file:") ? undefined : config.documentUrl;
@@ -69,12 +70,12 @@ function fillVariables(
 ): string {
   return template.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => {
     const variable = ownObject(ownObject(server, "variables"), name);
-    const value = own(given, name) ?? own(variable, "default");
+    const value = getOwn(given, name) ?? getOwn(variable, "default");
     if (value === undefined || value === null) {
       warn(pointer, `the server variable ${quote(name)} has no value; give it in serverVariables`);
       return whole;
     }
-    const allowed = ownTexts(variable, "enum");
+    const allowed = ownStrings(variable, "enum");
     if (allowed.length > 0 && !allowed.includes(String(value))) {
       warn(pointer, `the server variable ${quote(name)} does not allow the value that serverVariables gives it`);
     }

@@ -1,8 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { SourceChange } from "../source.ts";
-import { OpenAPIService } from "./service.ts";
-import { OpenAPIServiceRegistry } from "./service-registry.ts";
-import type { OpenAPISpec } from "./spec.ts";
+import type { OpenAPISpec } from "./document.ts";
+import { OpenAPIService, OpenAPIServiceRegistry } from "./service.ts";
 import { openAPI, recordingFetch } from "./testing.ts";
 
 const context = { requestId: "1", signal: new AbortController().signal, metadata: {}, env: {}, progress: () => {} };

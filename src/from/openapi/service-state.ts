@@ -1,7 +1,7 @@
 import { CircuitBreaker, ConcurrencyLimiter, RetryPolicy } from "../../middleware/index.ts";
 import { resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import { badConfig } from "./document-error.ts";
+import { badConfig } from "./errors.ts";
 
 /** What all operations of one service share. */
 export interface ServiceState {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compileSchema } from "../../schema/index.ts";
-import type { OpenAPISpec } from "./spec.ts";
+import type { OpenAPISpec } from "./document.ts";
 import { importOne, importQuietly, plain, sendOne } from "./testing.ts";
 
 function swagger(entry: object, overrides: OpenAPISpec = {}, path = "/things", method = "post"): OpenAPISpec {

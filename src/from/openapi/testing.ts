@@ -1,7 +1,7 @@
 import type { HTTPServiceConfig } from "./config.ts";
+import type { OpenAPISpec } from "./document.ts";
 import { importOpenAPI } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
-import type { OpenAPISpec } from "./spec.ts";
 
 /** A document with one path unless told otherwise. */
 export function openAPI(overrides: OpenAPISpec = {}): OpenAPISpec {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { HTTPAuth, HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan, SecuritySchemePlan } from "../endpoint.ts";
 import { createEndpointHandler } from "../handler.ts";
-import type { EndpointPlan, SecuritySchemePlan } from "../plan.ts";
 import { callContext, callEndpoint, endpointPlan, failureOf, parameterPlan, startServer } from "./testing.ts";
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;

@@ -1,10 +1,9 @@
 import type { HTTPAuth, HTTPServiceConfig, Secret } from "../config.ts";
-import type { EndpointPlan, SecuritySchemePlan } from "../plan.ts";
-import { toBase64 } from "./binary.ts";
+import type { EndpointPlan, SecuritySchemePlan } from "../endpoint.ts";
+import { misconfigured } from "../errors.ts";
 import { encode } from "./encode.ts";
-import { misconfigured } from "./errors.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
-import { reveal, TokenSource } from "./oauth.ts";
+import { encodeBasic, reveal, TokenSource } from "./oauth.ts";
 
 /** What the operator's credentials add to one request. */
 export interface Credentials {
@@ -88,10 +87,10 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
     };
     // The token may be the ready text; what still has its colon is not base64 yet.
     if (username === undefined) {
-      return then(demand(token), (text) => (text.includes(":") ? write(toBase64(text), text) : write(text)));
+      return then(demand(token), (text) => (text.includes(":") ? write(encodeBasic(text), text) : write(text)));
     }
     return then(reveal(username), (name) =>
-      then(reveal(password ?? ""), (word) => write(toBase64(`${name}:${word}`), `${name}:${word}`, word)),
+      then(reveal(password ?? ""), (word) => write(encodeBasic(`${name}:${word}`), `${name}:${word}`, word)),
     );
   }
 

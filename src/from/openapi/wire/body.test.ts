@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { BodyMediaPlan, EndpointPlan } from "../plan.ts";
+import type { BodyMediaPlan, EndpointPlan } from "../endpoint.ts";
 import { callEndpoint, failureOf, type ReceivedRequest, startServer } from "./testing.ts";
 
 const media = (mediaType: string, encoding: BodyMediaPlan["encoding"] = {}): BodyMediaPlan => ({ mediaType, encoding });

@@ -1,12 +1,11 @@
+import { fromLooseBase64 } from "../../../internal/base64.ts";
 import { isWellFormed } from "../../../internal/text.ts";
-import type { BodyMediaPlan, BodyPlan } from "../plan.ts";
-import { fromBase64, isBase64File, isBinary } from "./binary.ts";
+import type { BodyMediaPlan, BodyPlan } from "../endpoint.ts";
+import { refused } from "../errors.ts";
 import { toJSON } from "./encode.ts";
-import { refused } from "./errors.ts";
-import { toForm } from "./form.ts";
 import { essence, isJSON, isText, matchesRange } from "./media-type.ts";
-import { loneSurrogate, toMultipart } from "./multipart.ts";
-import { isMembers } from "./style.ts";
+import { isBase64File, isBinary, loneSurrogate, toMultipart } from "./multipart.ts";
+import { isMembers, toForm } from "./style.ts";
 
 /** A request body ready for `fetch`. */
 export interface EncodedBody {
@@ -108,7 +107,7 @@ function toUTF8(text: string): string {
 
 function toBinary(value: unknown, mediaType: string): EncodedBody {
   if (isBase64File(value)) {
-    const body = fromBase64(value.base64);
+    const body = fromLooseBase64(value.base64);
     if (body === undefined) throw new TypeError("holds a file whose base64 is not valid");
     return { body, contentType: concreteType(mediaType, value.type ?? ""), replayable: true };
   }

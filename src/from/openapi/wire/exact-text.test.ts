@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EndpointPlan } from "../plan.ts";
+import type { EndpointPlan } from "../endpoint.ts";
 import { callEndpoint, collect, failureOf, openEndpoint, parameterPlan, pieces, startServer } from "./testing.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);

@@ -1,7 +1,7 @@
 import type { ConcurrencyLimiter } from "../../../middleware/index.ts";
 import { CallError, type OperationContext, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
-import type { EndpointPlan } from "../plan.ts";
+import type { EndpointPlan } from "../endpoint.ts";
 import { type ServiceState, stateOf } from "../service-state.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
 import { fromNetworkError } from "./network-error.ts";

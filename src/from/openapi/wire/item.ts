@@ -1,11 +1,124 @@
-import type { EndpointPlan } from "../plan.ts";
-import { badResponse } from "./errors.ts";
-import { parseJSON, TooDeep } from "./json.ts";
+import { type CallError, mapError, type ResponseEnvelope } from "../../../operation/index.ts";
+import type { EndpointPlan } from "../endpoint.ts";
+import { badResponse, tooLarge } from "../errors.ts";
+import type { FramedItem } from "./framing.ts";
+import { noteNumber, parseJSON, TooDeep } from "./read-body.ts";
+import type { HTTPFacts } from "./response.ts";
+
+type StreamKind = NonNullable<EndpointPlan["stream"]>;
+
+type EventFacts = NonNullable<HTTPFacts["event"]>;
+
+const noEvent: EventFacts = {};
+
+/**
+ * The items of a stream that were received and not taken, with reconnection times between them. Items become envelopes when
+ * they are taken, because objects that live only until the next one cost the least.
+ */
+export class ItemQueue {
+  /** Id of the last taken event; `""` when there was none. */
+  lastId = "";
+  /** The server's reconnection time, in ms. */
+  retry: number | undefined;
+  /** Whether an item was ever taken. */
+  hasDelivered = false;
+  /** Connections that failed since the last taken item. */
+  failures = 0;
+  readonly #operationId: string;
+  readonly #maxBytes: number;
+  readonly #toData: (text: string, kind: StreamKind) => unknown;
+  readonly #onStop: (problem: CallError | undefined) => void;
+  #items: Array<FramedItem | number> = [];
+  #taken = 0;
+  #kind: StreamKind = "sse";
+  #facts: HTTPFacts | undefined;
+  #event: EventFacts | undefined;
+
+  /** @param onStop - Called when an item ends the stream, with a problem when the item is unusable. */
+  constructor(
+    plan: EndpointPlan,
+    limits: { eventBytes: number; jsonDepth: number },
+    onStop: (problem: CallError | undefined) => void,
+  ) {
+    this.#operationId = plan.operationId;
+    this.#maxBytes = limits.eventBytes;
+    this.#toData = compileItem(plan, limits.jsonDepth);
+    this.#onStop = onStop;
+  }
+
+  /** Sets what is known about the items that follow. */
+  open(facts: HTTPFacts, kind: StreamKind): void {
+    this.#facts = facts;
+    this.#kind = kind;
+  }
+
+  /** Adds an item or a reconnection time. Bound, so that it can be passed on as a function. */
+  readonly add = (item: FramedItem | number): void => {
+    this.#items.push(item);
+  };
+
+  /** Removes everything that was not taken. */
+  clear(): void {
+    this.#items = [];
+    this.#taken = 0;
+  }
+
+  /** The envelope of the next item; `undefined` when there is none now, or when the item ended the stream. */
+  take(): ResponseEnvelope | undefined {
+    while (this.#taken < this.#items.length) {
+      const item = this.#items[this.#taken++]!;
+      if (this.#taken === this.#items.length) this.clear();
+      if (typeof item === "number") this.retry = item;
+      else return this.#toEnvelope(item);
+    }
+    return undefined;
+  }
+
+  #toEnvelope({ data: text, event: type, id }: FramedItem): ResponseEnvelope | undefined {
+    if (text.length * 3 > this.#maxBytes && encoder.encode(text).byteLength > this.#maxBytes) {
+      return this.#stop(tooLarge(this.#operationId, "an event", this.#maxBytes));
+    }
+    if (id !== undefined) this.lastId = id;
+    this.hasDelivered = true;
+    this.failures = 0;
+    let data: unknown;
+    try {
+      data = this.#toData(text, this.#kind);
+    } catch (error) {
+      return this.#stop(mapError(error));
+    }
+    if (data === endOfStream) return this.#stop(undefined);
+    const { statusCode, headers, contentType } = this.#facts!;
+    const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
+    // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
+    const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
+    if (typeof data === "number") noteNumber(envelope, text);
+    return envelope;
+  }
+
+  /** Ends the stream at an item: nothing after it counts, not even that the connection was lost there. */
+  #stop(problem: CallError | undefined): undefined {
+    this.clear();
+    this.#onStop(problem);
+  }
+
+  /** The event's own fields; the same object as long as they are the same. */
+  #eventOf(type: string): EventFacts {
+    const known = this.#event;
+    const id = this.lastId === "" ? undefined : this.lastId;
+    if (known !== undefined && known.type === type && known.id === id && known.retry === this.retry) return known;
+    const event: EventFacts = { type };
+    if (id !== undefined) event.id = id;
+    if (this.retry !== undefined) event.retry = this.retry;
+    this.#event = event;
+    return event;
+  }
+}
+
+const encoder = new TextEncoder();
 
 /** Stands for "the server said that this was all". */
-export const endOfStream: unique symbol = Symbol("end of stream");
-
-type StreamKind = "sse" | "ndjson" | "json-seq";
+const endOfStream: unique symbol = Symbol("end of stream");
 
 /**
  * Compiles what the items of a stream become. Lines and records are JSON or a `BAD_RESPONSE`. The data of an event stays text when the
@@ -13,7 +126,7 @@ type StreamKind = "sse" | "ndjson" | "json-seq";
  * strings are parsed, so that a stream of words does not turn `42` into a number. `[DONE]` ends a stream whose data is not declared as
  * string.
  */
-export function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind: StreamKind) => unknown {
+function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind: StreamKind) => unknown {
   let mode: ReturnType<typeof parsingFor> | undefined;
 
   return (text, kind) => {

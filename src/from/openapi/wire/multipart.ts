@@ -1,11 +1,10 @@
+import { fromLooseBase64 } from "../../../internal/base64.ts";
 import { isWellFormed } from "../../../internal/text.ts";
-import type { EncodingPlan } from "../plan.ts";
-import { type Base64File, fromBase64, isBase64File, isBinary } from "./binary.ts";
+import type { EncodingPlan } from "../endpoint.ts";
 import { toJSON, toText } from "./encode.ts";
-import { hasStyle, toStyledPairs } from "./form.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { essence, isJSON, matchesRange } from "./media-type.ts";
-import { presentItems, presentMembers } from "./style.ts";
+import { hasStyle, presentItems, presentMembers, toStyledPairs } from "./style.ts";
 
 /** The end of a sentence that begins with the argument. */
 export const loneSurrogate = "holds a lone surrogate, which cannot be sent as UTF-8";
@@ -90,7 +89,7 @@ async function toPart(value: unknown, encoding: EncodingPlan | undefined): Promi
 }
 
 function base64Part(file: Base64File, declared: string[] | undefined): Part {
-  const content = fromBase64(file.base64);
+  const content = fromLooseBase64(file.base64);
   if (content === undefined) throw new TypeError("holds a file whose base64 is not valid");
   return { filename: file.filename ?? "blob", contentType: fileType(file.type ?? "", declared), content };
 }
@@ -150,4 +149,33 @@ function escapeName(name: string): string {
 function makeBoundary(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(24));
   return `----operations${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Binary content in JSON form: what a caller without binary values passes. */
+export interface Base64File {
+  base64: string;
+  filename?: string;
+  type?: string;
+  /** For a part of a multipart body: values of the headers that the document declares for it. */
+  headers?: Record<string, string>;
+}
+
+/** Whether a value is binary by its class. */
+export function isBinary(value: unknown): value is ArrayBuffer | ArrayBufferView | Blob | ReadableStream<Uint8Array> {
+  if (typeof value !== "object" || value === null) return false;
+  return (
+    value instanceof Blob ||
+    value instanceof ArrayBuffer ||
+    ArrayBuffer.isView(value) ||
+    value instanceof ReadableStream
+  );
+}
+
+const fileKeys = new Set(["base64", "filename", "type", "headers"]);
+
+/** Whether a value is a file in JSON form: a `base64` text and nothing that a file does not have. */
+export function isBase64File(value: unknown): value is Base64File {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if (!Object.hasOwn(value, "base64") || typeof (value as Base64File).base64 !== "string") return false;
+  return Object.keys(value).every((key) => fileKeys.has(key));
 }

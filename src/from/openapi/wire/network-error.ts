@@ -1,5 +1,5 @@
 import type { CallError } from "../../../operation/index.ts";
-import { badResponse, unavailable } from "./errors.ts";
+import { badResponse, unavailable } from "../errors.ts";
 
 const beforeSending = new Map([
   ["ECONNREFUSED", "the connection was refused"],

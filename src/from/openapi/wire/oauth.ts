@@ -1,6 +1,6 @@
+import { toBase64 } from "../../../internal/base64.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { HTTPAuth, Secret } from "../config.ts";
-import { toBase64 } from "./binary.ts";
 import { encodeForm } from "./encode.ts";
 import { readBody } from "./read-body.ts";
 
@@ -50,7 +50,7 @@ export class TokenSource {
     const scope = scopes === undefined || scopes.length === 0 ? "" : `&scope=${encodeForm(scopes.join(" "))}`;
     const answer = await this.#post(
       tokenUrl,
-      `Basic ${toBase64(`${id}:${secret}`)}`,
+      `Basic ${encodeBasic(`${id}:${secret}`)}`,
       `grant_type=client_credentials${scope}`,
     );
     const { access_token: value, expires_in: seconds } = answer;
@@ -103,4 +103,9 @@ function tokenFailure(reason: string, status?: number): CallError {
 /** Asks for a secret that may be a function. */
 export function reveal(secret: Secret): string | Promise<string> {
   return typeof secret === "function" ? secret() : secret;
+}
+
+/** Base64 of the UTF-8 bytes of `user:password`, as HTTP Basic needs it. */
+export function encodeBasic(credential: string): string {
+  return toBase64(new TextEncoder().encode(credential));
 }

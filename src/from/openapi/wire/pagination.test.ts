@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { httpEnvelope } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
+import type { ParameterPlan } from "../endpoint.ts";
 import { createEndpointHandler } from "../handler.ts";
-import type { ParameterPlan } from "../plan.ts";
 import { endpointPlan, parameterPlan } from "./testing.ts";
 
 interface Case {

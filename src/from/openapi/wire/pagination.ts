@@ -1,9 +1,7 @@
 import { readPointer } from "../../../internal/json-pointer.ts";
 import type { IOperationDefinition, ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPServiceConfig, PaginationRule } from "../config.ts";
-import type { EndpointPlan, ParameterPlan } from "../plan.ts";
-import { findCursor, findItems } from "./page-data.ts";
-import { readNextLink } from "./page-link.ts";
+import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 
 /** How the pages of one operation are found. `inferred` ones look for cursor and items in the answer. */
 export interface PaginationPlan {
@@ -108,4 +106,92 @@ function startOf(plan: EndpointPlan, rule: PaginationPlan, given: unknown): numb
 function defaultOf(parameter: ParameterPlan | undefined): number | undefined {
   const value = (parameter?.schema as { default?: unknown } | null | undefined)?.default;
   return typeof value === "number" ? value : undefined;
+}
+
+/** The items of a page: the data itself, or its first property that is an array. */
+export function findItems(data: unknown): unknown[] | undefined {
+  if (Array.isArray(data)) return data;
+  if (typeof data !== "object" || data === null) return undefined;
+  return Object.values(data).find((value) => Array.isArray(value));
+}
+
+const cursorKeys = /^(?:next_?(?:page)?_?(?:cursor|token|marker)|continuation_?token|end_?cursor|last_?id)$/i;
+const holders = /^(?:meta|response_?metadata|page_?info|paging|pagination|cursors?|page|links)$/i;
+
+/** Looks for the cursor of the next page where APIs usually put it. */
+export function findCursor(data: unknown): string | number | undefined {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
+  const members = Object.entries(data);
+  if (members.some(([key, value]) => /^(?:has_?(?:more|next_?page|next))$/i.test(key) && value === false))
+    return undefined;
+  for (const [key, value] of members) {
+    if (cursorKeys.test(key) && isCursor(value)) return value;
+  }
+  for (const [key, value] of members) {
+    const found = holders.test(key) ? (findCursor(value) ?? afterOf(value)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return lastIdOf(data as Record<string, unknown>);
+}
+
+/** `{ paging: { cursors: { after } } }`, `{ paging: { next: { after } } }`. */
+function afterOf(value: unknown): string | number | undefined {
+  for (const pointer of ["/after", "/next/after", "/cursors/after", "/next"]) {
+    const found = readPointer(value, pointer);
+    if (isCursor(found) && !/^https?:/.test(String(found))) return found;
+  }
+  return undefined;
+}
+
+/** `has_more` without a cursor: the pages are continued after the last item's id. */
+function lastIdOf(data: Record<string, unknown>): string | number | undefined {
+  if (data["has_more"] !== true && data["hasMore"] !== true) return undefined;
+  const id = readPointer(findItems(data)?.at(-1), "/id");
+  return isCursor(id) ? id : undefined;
+}
+
+function isCursor(value: unknown): value is string | number {
+  return (typeof value === "string" && value !== "") || typeof value === "number";
+}
+
+/**
+ * Reads the arguments of the next page from a `Link` header (RFC 8288). Only declared query parameters are taken, and only from links to
+ * the service's own origin: the link never becomes a request by itself.
+ */
+export function readNextLink(
+  plan: EndpointPlan,
+  header: string,
+  input: Record<string, unknown>,
+): Record<string, unknown> | undefined {
+  const target = nextTarget(header);
+  if (target === undefined || !URL.canParse(target, plan.baseUrl)) return undefined;
+  const url = new URL(target, plan.baseUrl);
+  if (url.origin !== new URL(plan.baseUrl).origin) return undefined;
+  const found: Record<string, unknown> = {};
+  for (const parameter of plan.parameters) {
+    if (parameter.location !== "query") continue;
+    const texts = url.searchParams.getAll(parameter.name);
+    if (texts.length === 1) found[parameter.argument] = toArgument(texts[0]!, parameter, input[parameter.argument]);
+  }
+  return found;
+}
+
+function nextTarget(header: string): string | undefined {
+  for (const [, target, parameters] of header.matchAll(/<([^<>]*)>([^<]*)/g)) {
+    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters ?? "");
+    const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/);
+    if (relations.includes("next")) return target;
+  }
+  return undefined;
+}
+
+/** A query is text: the declared type, else the type of what was asked for, tells numbers apart. */
+function toArgument(text: string, { schema }: ParameterPlan, given: unknown): unknown {
+  if (Array.isArray(given) && given.map(String).join(",") === text) return given;
+  const declared = (schema as { type?: unknown } | null | undefined)?.type ?? typeof given;
+  const types = Array.isArray(declared) ? declared : [declared];
+  const isNumber = types.includes("number") || types.includes("integer");
+  if (isNumber && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text);
+  if (types.includes("boolean") && (text === "true" || text === "false")) return text === "true";
+  return text;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ParameterPlan } from "../plan.ts";
+import type { ParameterPlan } from "../endpoint.ts";
 import { compileParameter } from "./parameter.ts";
 import { parameterPlan } from "./testing.ts";
 

@@ -1,4 +1,4 @@
-import type { ParameterPlan } from "../plan.ts";
+import type { ParameterPlan } from "../endpoint.ts";
 import { encode, encodeForm, encodeReservedInPath, encodeReservedInQuery, isAbsent, toJSON, toText } from "./encode.ts";
 import { isJSON } from "./media-type.ts";
 import { identity, isMembers, presentItems, presentMembers, toExpansion, toPairs } from "./style.ts";

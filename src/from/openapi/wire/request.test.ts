@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CallError } from "../../../operation/index.ts";
-import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 import { callEndpoint, failureOf, parameterPlan, startServer } from "./testing.ts";
 
 const path = (name: string, more: Partial<ParameterPlan> = {}) => parameterPlan({ name, location: "path", ...more });

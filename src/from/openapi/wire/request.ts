@@ -1,9 +1,10 @@
+import { isSecretName } from "../../../internal/secrets.ts";
 import type { OperationContext } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
-import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
+import { misconfigured, refused } from "../errors.ts";
 import type { Credentials } from "./auth.ts";
 import { compileBody, type EncodedBody } from "./body.ts";
-import { misconfigured, refused } from "./errors.ts";
 import { isCallerHeader, isConnectionHeader, isExactHeaderValue, isHeaderName, isHeaderValue } from "./headers.ts";
 import { compileParameter } from "./parameter.ts";
 import { isMembers } from "./style.ts";
@@ -220,15 +221,14 @@ function toSlot(plan: ParameterPlan) {
 
 /** Values of the operator's own headers that look like credentials. */
 function secretsOf(configured: Record<string, string>): string[] {
-  const names = Object.keys(configured).filter((name) =>
-    /auth|key|token|secret|cookie|password|session|signature/i.test(name),
-  );
-  return names.flatMap((name) => {
-    const value = String(configured[name]);
-    if (/cookie/i.test(name)) return value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
-    // The token alone as well, without `Bearer` before it.
-    return [value, value.slice(value.indexOf(" ") + 1)];
-  });
+  return Object.keys(configured)
+    .filter(isSecretName)
+    .flatMap((name) => {
+      const value = String(configured[name]);
+      if (/cookie/i.test(name)) return value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+      // The token alone as well, without `Bearer` before it.
+      return [value, value.slice(value.indexOf(" ") + 1)];
+    });
 }
 
 function setHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {

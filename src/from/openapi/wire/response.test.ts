@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
-import type { EndpointPlan } from "../plan.ts";
+import type { EndpointPlan } from "../endpoint.ts";
 import { callEndpoint, failureOf, startRawServer, startServer } from "./testing.ts";
 
 interface Answer {
@@ -59,7 +59,7 @@ test("binary answers are an ArrayBuffer of exactly their bytes", async () => {
 });
 
 test("an answer without a type is JSON when JSON is declared and it is, text when it is not, else binary", async () => {
-  const untyped = { responses: [{ status: "200", description: "", mediaTypes: [] }] };
+  const untyped = { declaresJSON: false };
 
   expect((await call({ body: "[1]" })).data).toEqual([1]);
   expect((await call({ body: "plain" })).data).toBe("plain");

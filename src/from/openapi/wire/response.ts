@@ -1,10 +1,10 @@
+import { redact, redactDeep } from "../../../internal/secrets.ts";
+import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
-import type { EndpointPlan } from "../plan.ts";
-import { badResponse, tooLarge } from "./errors.ts";
-import { noteNumber, parseJSON, TooDeep } from "./json.ts";
+import type { EndpointPlan } from "../endpoint.ts";
+import { badResponse, tooLarge } from "../errors.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
-import { BodyTooLarge, readBody } from "./read-body.ts";
-import { redact, redactDeep } from "./redact.ts";
+import { BodyTooLarge, noteNumber, parseJSON, readBody, TooDeep } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
 
 /** What reading an answer needs to know. */
@@ -22,8 +22,7 @@ export function compileResponse(
   plan: EndpointPlan,
   limits: { responseBytes: number; jsonDepth: number },
 ): ResponseReader {
-  const { operationId } = plan;
-  const declaresJSON = plan.responses.some(({ mediaTypes }) => mediaTypes.some(isJSON));
+  const { operationId, declaresJSON } = plan;
 
   async function read(response: Response, request: WireRequest): Promise<ResponseEnvelope> {
     const meta = toMeta(response, request.secrets);
@@ -64,7 +63,7 @@ export function compileResponse(
     } catch (error) {
       if (error instanceof TooDeep)
         throw badResponse(operationId, `the answer nests deeper than ${limits.jsonDepth} levels`);
-      const excerpt = redact(text, request.secrets).slice(0, 200);
+      const excerpt = truncate(redact(text, request.secrets), 200);
       throw badResponse(operationId, `the answer (HTTP ${status}) is not the JSON it says it is`, { status, excerpt });
     }
   }
@@ -132,8 +131,8 @@ export type HTTPFacts = Omit<HTTPResponseMeta, "source">;
 export function toMeta(response: Response, secrets: readonly string[]): HTTPFacts {
   const headers: Record<string, string> = {};
   let setCookie: string[] | undefined;
-  for (const [name, said] of response.headers) {
-    const value = redact(said, secrets);
+  for (const [name, received] of response.headers) {
+    const value = secrets.length === 0 ? received : redact(received, secrets);
     if (name !== "set-cookie") {
       headers[name] = value;
       continue;

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan } from "../endpoint.ts";
 import { createEndpointHandler } from "../handler.ts";
-import type { EndpointPlan } from "../plan.ts";
 import { callContext, callEndpoint, endpointPlan, failureOf } from "./testing.ts";
 
 afterEach(() => {

@@ -1,6 +1,6 @@
 import { startTimer, type Timer } from "../../../internal/timers.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
-import { timedOut } from "./errors.ts";
+import { timedOut } from "../errors.ts";
 
 /** How long one call may last and who can end it. Makes a controller and a timer only where they are needed. */
 export class CallScope {

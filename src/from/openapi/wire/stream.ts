@@ -5,28 +5,23 @@ import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
 import { pause } from "../../../internal/wait.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
-import type { EndpointPlan } from "../plan.ts";
-import { badResponse, timedOut, tooLarge } from "./errors.ts";
+import type { EndpointPlan } from "../endpoint.ts";
+import { badResponse, timedOut, tooLarge } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { createFramer, type FramedItem, type Framer } from "./framing.ts";
+import { createFramer, type Framer } from "./framing.ts";
 import { isHeaderValue } from "./headers.ts";
-import { compileItem, endOfStream } from "./item.ts";
-import { noteNumber } from "./json.ts";
+import { ItemQueue } from "./item.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
 import { abandon } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
-import { type HTTPFacts, toMeta } from "./response.ts";
+import { toMeta } from "./response.ts";
 import { CallScope } from "./scope.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 
-type EventFacts = NonNullable<HTTPFacts["event"]>;
-
-const noEvent: EventFacts = {};
-
 /** A server that sends `retry: 0` and closes must not cause a connection every few ms. */
-const minServerRetry = 500;
+const minServerRetryMs = 500;
 
 const finished: Result = { done: true, value: undefined };
 
@@ -51,37 +46,23 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   readonly #input: unknown;
   readonly #context: OperationContext;
   readonly #reconnect: HTTPReconnect | undefined;
-  readonly #eventBytes: number;
-  readonly #toData: (text: string, kind: "sse" | "ndjson" | "json-seq") => unknown;
-
-  /**
-   * What came and was not taken: items, and reconnection times between them. Made into envelopes when they are taken,
-   * since what lives only until the next one costs the least.
-   */
-  #queue: Array<FramedItem | number> = [];
-  #taken = 0;
-  #kind: "sse" | "ndjson" | "json-seq" = "sse";
-  /** An answer that was no stream. */
+  readonly #maxEventBytes: number;
+  readonly #items: ItemQueue;
+  /** The envelope of a response that is not a stream. */
   #whole: ResponseEnvelope | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  /** Nothing more will be read. Given items are still delivered. */
+  /** Nothing more is read. Received items are still delivered. */
   #ended = false;
   #problem: CallError | undefined;
-  /** The consumer left. */
-  #left = false;
+  #hasConsumerLeft = false;
 
   #scope: CallScope | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #framer: Framer | undefined;
   #text = new UTF8Reader();
-  #facts: HTTPFacts | undefined;
-  #event: EventFacts | undefined;
-  #lastId = "";
-  #retry: number | undefined;
-  #delivered = false;
-  #failures = 0;
-  #replayable = true;
+  #wasOpen = false;
+  #isReplayable = true;
 
   constructor(
     plan: EndpointPlan,
@@ -97,8 +78,11 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#context = context;
     this.#reconnect = config.reconnect === true ? {} : config.reconnect || undefined;
     const limits = resolveLimits(config.limits);
-    this.#eventBytes = limits.eventBytes;
-    this.#toData = compileItem(plan, limits.jsonDepth);
+    this.#maxEventBytes = limits.eventBytes;
+    this.#items = new ItemQueue(plan, limits, (problem) => {
+      this.#problem = problem;
+      this.#end();
+    });
   }
 
   [Symbol.asyncIterator](): this {
@@ -121,33 +105,24 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   }
 
   return(): Promise<Result> {
-    this.#left = true;
-    this.#clear();
+    this.#hasConsumerLeft = true;
+    this.#items.clear();
     this.#whole = undefined;
     this.#end();
     return Promise.resolve(finished);
   }
 
   #take(): ResponseEnvelope | undefined {
-    while (this.#taken < this.#queue.length) {
-      const item = this.#queue[this.#taken++]!;
-      if (this.#taken === this.#queue.length) this.#clear();
-      if (typeof item === "number") this.#retry = item;
-      else return this.#toEnvelope(item);
-    }
+    const envelope = this.#items.take();
+    if (envelope !== undefined || this.#whole === undefined) return envelope;
     const whole = this.#whole;
     this.#whole = undefined;
     return whole;
   }
 
-  #clear(): void {
-    this.#queue = [];
-    this.#taken = 0;
-  }
-
   async #advance(): Promise<Result> {
     for (;;) {
-      if (this.#left) return finished;
+      if (this.#hasConsumerLeft) return finished;
       const value = this.#take();
       if (value !== undefined) return { done: false, value };
       if (this.#problem !== undefined) {
@@ -168,7 +143,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
       if (!part.done) this.#feed(part.value);
       else await this.#complete();
     } catch (error) {
-      if (!this.#left) await this.#drop(this.#translate(error));
+      if (!this.#hasConsumerLeft) await this.#drop(this.#translate(error));
     }
   }
 
@@ -190,10 +165,10 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
       this.#prepare(request),
     );
     scope.stopTimer();
-    if (this.#left) return abandon(opened.response.body);
+    if (this.#hasConsumerLeft) return abandon(opened.response.body);
     const { response, request } = opened;
     const facts = toMeta(response, request.secrets);
-    this.#facts = facts;
+    this.#wasOpen = true;
     const kind = this.#kindOf(facts.contentType);
     if (response.status === 204 || response.body === null) return this.#end();
     if (kind === undefined) {
@@ -208,14 +183,11 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
       return this.#end();
     }
     this.#text = new UTF8Reader();
-    this.#kind = kind;
-    const keep = (item: FramedItem | number) => {
-      this.#queue.push(item);
-    };
-    this.#framer = createFramer(kind, this.#eventBytes, {
-      onItem: keep,
-      onRetry: keep,
-      onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "an event", this.#eventBytes)),
+    this.#items.open(facts, kind);
+    this.#framer = createFramer(kind, this.#maxEventBytes, {
+      onItem: this.#items.add,
+      onRetry: this.#items.add,
+      onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "an event", this.#maxEventBytes)),
     });
     this.#reader = response.body.getReader();
   }
@@ -230,51 +202,9 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   }
 
   #prepare(request: WireRequest): void {
-    this.#replayable = request.replayable;
-    const id = toHeader(this.#lastId);
+    this.#isReplayable = request.replayable;
+    const id = toHeader(this.#items.lastId);
     if (id !== undefined) request.headers["last-event-id"] = id;
-  }
-
-  /** `undefined` for an item that ends the stream, and for one that cannot be read; then `#problem` says why. */
-  #toEnvelope({ data: text, event: type, id }: FramedItem): ResponseEnvelope | undefined {
-    if (text.length * 3 > this.#eventBytes && byteLength(text) > this.#eventBytes) {
-      return this.#stop(tooLarge(this.#plan.operationId, "an event", this.#eventBytes));
-    }
-    if (id !== undefined) this.#lastId = id;
-    this.#delivered = true;
-    this.#failures = 0;
-    let data: unknown;
-    try {
-      data = this.#toData(text, this.#kind);
-    } catch (error) {
-      return this.#stop(this.#translate(error));
-    }
-    if (data === endOfStream) return this.#stop(undefined);
-    const { statusCode, headers, contentType } = this.#facts!;
-    const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
-    // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
-    const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
-    if (typeof data === "number") noteNumber(envelope, text);
-    return envelope;
-  }
-
-  /** Ends at an item: nothing behind it counts, not even that the connection was lost there. */
-  #stop(problem: CallError | undefined): undefined {
-    this.#clear();
-    this.#problem = problem;
-    this.#end();
-  }
-
-  /** The event's own fields; the same object as long as they are the same. */
-  #eventOf(type: string): EventFacts {
-    const known = this.#event;
-    const id = this.#lastId === "" ? undefined : this.#lastId;
-    if (known !== undefined && known.type === type && known.id === id && known.retry === this.#retry) return known;
-    const event: EventFacts = { type };
-    if (id !== undefined) event.id = id;
-    if (this.#retry !== undefined) event.retry = this.#retry;
-    this.#event = event;
-    return event;
   }
 
   #readPart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<ReadableStreamReadResult<Uint8Array>> {
@@ -302,35 +232,37 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
 
   /** The stream broke off, or could not be opened. */
   async #drop(error: CallError): Promise<void> {
-    const wasOpen = this.#facts !== undefined;
     const settings = this.#reconnect;
-    if (settings === undefined || !wasOpen || !error.retryable || this.#plan.stream !== "sse") return this.#fail(error);
+    if (settings === undefined || !this.#wasOpen || !error.retryable || this.#plan.stream !== "sse")
+      return this.#fail(error);
     if (!this.#canResume()) {
       const message = `"${this.#plan.operationId}": the stream broke off and cannot be resumed, since it has no event ids.`;
       return this.#fail(new CallError("STREAM_GAP", message, undefined, { retryable: true }));
     }
-    if (this.#failures >= (settings.attempts ?? 10)) return this.#fail(error);
+    if (this.#items.failures >= (settings.attempts ?? 10)) return this.#fail(error);
     return this.#again();
   }
 
   #canResume(): boolean {
-    const resumable = toHeader(this.#lastId) !== undefined || !this.#delivered || this.#reconnect?.allowGaps === true;
-    return resumable && this.#replayable && this.#exchange.repeatable;
+    const resumable =
+      toHeader(this.#items.lastId) !== undefined || !this.#items.hasDelivered || this.#reconnect?.allowGaps === true;
+    return resumable && this.#isReplayable && this.#exchange.repeatable;
   }
 
   /** Waits and lets the next read connect again. */
   async #again(): Promise<void> {
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
-    const first = this.#retry === undefined ? delay : Math.max(this.#retry, Math.min(delay, minServerRetry));
-    const wait = backOffDelay(this.#failures, { first, max: maxDelay });
-    this.#failures++;
+    const { retry } = this.#items;
+    const first = retry === undefined ? delay : Math.max(retry, Math.min(delay, minServerRetryMs));
+    const wait = backOffDelay(this.#items.failures, { first, max: maxDelay });
+    this.#items.failures++;
     const scope = new CallScope(this.#plan.operationId, this.#context.signal, undefined, true);
     this.#scope = scope;
     try {
       await pause(wait, scope.signal);
     } catch {
-      if (!this.#left) this.#fail(scope.failure ?? this.#translate(undefined));
+      if (!this.#hasConsumerLeft) this.#fail(scope.failure ?? this.#translate(undefined));
     } finally {
       scope.close();
     }
@@ -370,10 +302,6 @@ async function open(response: Response, request: WireRequest): Promise<{ respons
 function ignore(): void {}
 
 const encoder = new TextEncoder();
-
-function byteLength(text: string): number {
-  return encoder.encode(text).byteLength;
-}
 
 /** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where there is none, or none that a header can hold. */
 function toHeader(id: string): string | undefined {

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { Type } from "typebox";
 import type { OperationContext, ResponseEnvelope } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
+import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 import { createEndpointHandler } from "../handler.ts";
-import type { EndpointPlan, ParameterPlan } from "../plan.ts";
 
 /** An endpoint plan with overrides. */
 export function endpointPlan(overrides: Partial<EndpointPlan> = {}): EndpointPlan {
@@ -15,7 +15,7 @@ export function endpointPlan(overrides: Partial<EndpointPlan> = {}): EndpointPla
     path: "/things",
     baseUrl: "http://127.0.0.1:9",
     parameters: [],
-    responses: [{ status: "200", description: "", mediaTypes: ["application/json"] }],
+    declaresJSON: true,
     accept: ["application/json"],
     security: [],
     securitySchemes: new Map(),

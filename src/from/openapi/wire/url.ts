@@ -1,7 +1,7 @@
 import { withoutTrailingSlashes } from "../../../internal/urls.ts";
-import type { EndpointPlan, ParameterPlan } from "../plan.ts";
+import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
+import { misconfigured, refused } from "../errors.ts";
 import { encodeLiteral, isAbsent } from "./encode.ts";
-import { misconfigured, refused } from "./errors.ts";
 import { compileParameter, type ParameterWriter } from "./parameter.ts";
 
 /** The parts of a URL before the check: `path` begins with a slash, `query` with a question mark or is empty. */
