@@ -10,7 +10,7 @@ export type { Secret } from "../source.ts";
  */
 export interface HTTPAuth {
   type: "bearer" | "apiKey" | "basic" | "oauth2";
-  /** Of `bearer` and `apiKey`; of `basic` the ready base64 text in the place of `username` and `password`. */
+  /** Of `bearer` and `apiKey`; of `basic` the ready base64 string instead of `username` and `password`. */
   token?: Secret;
   username?: Secret;
   password?: Secret;
@@ -29,21 +29,21 @@ export interface HTTPAuth {
   scopes?: string[];
 }
 
-/** How a dropped event stream is taken up again. */
+/** How an interrupted event stream is resumed. */
 export interface HTTPReconnect {
   /**
-   * Tries in a row that may fail before the subscription does, 0 or more; `Infinity` tries until the consumer leaves. A
-   * received event starts the count again. @default 10
+   * Attempts in a row that may fail before the subscription does, 0 or more; `Infinity` for no limit. A received event
+   * resets the count. @default 10
    */
   attempts?: number;
   /**
-   * Wait before the first try, in ms, above 0; doubles with each. The server's `retry` takes its place, but not below
-   * 500 ms or this, whichever is less. @default 1,000
+   * Delay before the first attempt, in ms, above 0. It doubles with each attempt and is reduced by up to half at random. The
+   * server's `retry` replaces it, but not below 500 ms or this, whichever is less. @default 1,000
    */
   delay?: number;
-  /** Longest wait, in ms, above 0. @default 30,000 */
+  /** Maximum delay, in ms, above 0. @default 30,000 */
   maxDelay?: number;
-  /** Also reconnects when the server sent no event id, so that events may be missed or come twice. @default false */
+  /** Also reconnects when the server sent no event id, so that events may be lost or repeated. @default false */
   allowGaps?: boolean;
 }
 
@@ -53,17 +53,17 @@ export type PaginationRule =
   | { kind: "link" }
   /** The value at `cursor` goes into `parameter`; none ends the pages. */
   | { kind: "cursor"; parameter: string; cursor: string }
-  /** Adds the number of items to `parameter`; fewer than `limitParameter` asked for, or none, ends the pages. */
+  /** Adds the number of items to `parameter`; fewer than `limitParameter`, or none, ends the pages. */
   | { kind: "offset"; parameter: string; limitParameter?: string; items?: string }
   /** Adds one to `parameter`; no items end the pages. */
   | { kind: "page"; parameter: string; items?: string };
 
-/** Which operations an import takes: by id, name, tag or path. `*` stands for any run of characters. */
+/** Selects operations by id, name, tag or path. `*` matches any characters. */
 export interface OperationFilter {
   /** Names of operations, with or without the namespace. */
   ids?: string[];
   tags?: string[];
-  /** Path templates as the document has them, such as `/repos/*`; a method may stand before: `GET /repos/*`. */
+  /** Path templates as the document has them, such as `/repos/*`, optionally with a method: `GET /repos/*`. */
   paths?: string[];
 }
 
@@ -73,7 +73,7 @@ export interface ExternalReferences {
   hosts?: string[];
   /** Files, as absolute paths or relative to the document. Compared whole after resolving. */
   files?: string[];
-  /** Longest time for one of them, in ms, above 0. @default 10,000 */
+  /** Maximum duration of reading one of them, in ms, above 0. @default 10,000 */
   timeout?: number;
 }
 
@@ -83,15 +83,15 @@ export interface HTTPServiceConfig {
   namespace: string;
   /** Where requests go, also against what the document says. @default the most specific `servers[0]` of the document */
   baseUrl?: string;
-  /** Sent with every request; as a function asked at every call. Never override `auth`. */
+  /** Sent with every request; a function is called for every request. Never overrides `auth`. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
   /**
    * Names of headers that callers outside this process may set by `metadata.http.headers`, such as `x-request-id`;
-   * `content-type` lets them choose `metadata.http.contentType`. Calls of this process may set any that is not reserved.
+   * `content-type` allows `metadata.http.contentType`. Calls of this process may set any that is not reserved.
    * @default none
    */
   remoteHeaders?: readonly string[];
-  /** One credential, a function that gives it at every call, or one per security scheme of the document. */
+  /** One credential, a function that returns it for every call, or one per security scheme of the document. */
   auth?:
     | HTTPAuth
     | (() => HTTPAuth | undefined | Promise<HTTPAuth | undefined>)
@@ -112,33 +112,33 @@ export interface HTTPServiceConfig {
   breaker?: boolean | CircuitBreakerOptions;
   /** Maximum number of requests to this service at the same time, at least 1; further ones wait. `Infinity` for no limit. @default no limit */
   concurrency?: number;
-  /** Longest silence of a stream, in ms, before the subscription fails with `TIMEOUT`. `Infinity` for no limit. @default no limit */
+  /** Maximum silence of a stream, in ms, before the subscription fails with `TIMEOUT`. `Infinity` for no limit. @default no limit */
   idleTimeout?: number;
-  /** Whether dropped event streams are taken up again with `Last-Event-ID`; `true` takes the defaults. @default false */
+  /** Whether interrupted event streams are resumed with `Last-Event-ID`; `true` uses the defaults. @default false */
   reconnect?: boolean | HTTPReconnect;
   /** Bounds on documents, schemas, responses and events. */
   limits?: Limits;
   /** How pages are found: one rule for all or by operation name; `false` switches inference off. @default inferred */
   pagination?: false | PaginationRule | { operations: Record<string, PaginationRule> };
 
-  /** Takes only these operations: ids, names, tags or paths as text with `*`, or told apart. @default all */
+  /** Imports only these operations: one list of ids, names, tags and paths, or separate lists. @default all */
   include?: string[] | OperationFilter;
-  /** Leaves these out, also where `include` takes them. */
+  /** Excludes these, also where `include` selects them. */
   exclude?: string[] | OperationFilter;
-  /** From the name an operation would have to the one it gets; `undefined` keeps it. */
+  /** Maps the name of an operation to a new one; `undefined` keeps it. */
   rename?: Record<string, string> | ((name: string, entry: { method: string; path: string }) => string | undefined);
   /** Values for variables in `servers`. @default the document's defaults */
   serverVariables?: Record<string, string>;
-  /** Origins besides the base URL's that may get requests and credentials, such as `https://upload.example.com`. */
+  /** Origins besides the base URL's that may receive requests and credentials, such as `https://upload.example.com`. */
   allowedOrigins?: string[];
   /** Where the document came from; relative server URLs and references resolve against it. `FromOpenAPIUrl` sets it. */
   documentUrl?: string;
   /** References out of the document that may be read. @default none */
   externalRefs?: ExternalReferences;
-  /** What is done with answers that do not fit. @default the registry's */
+  /** What happens to responses that do not match their schema. @default the registry's */
   outputPolicy?: OutputPolicy;
   /** What callers of these operations must be allowed to do. @default `{ requiredScopes: [] }` */
   accessControl?: AccessControl;
-  /** Hears what was imported and left out. @default one warning each in the log */
+  /** Receives what was imported and skipped. @default one warning each in the log */
   onReport?: (report: SourceReport) => void;
 }

@@ -7,7 +7,7 @@ import { documentLimitExceeded, unreadableDocument } from "./errors.ts";
 import { type Located, References } from "./references.ts";
 import { ownObject } from "./values.ts";
 
-/** Versions that are read; a document says which it is in `swagger` or `openapi`. */
+/** Versions that can be read, from `swagger` or `openapi` of the document. */
 export type OpenAPIVersion = "2.0" | "3.0" | "3.1" | "3.2";
 
 /** An OpenAPI document that is ready to be read: its version is known, its size is bounded. */
@@ -24,7 +24,7 @@ export interface OpenAPIDocument {
   subtypes?: Map<unknown, Located[]>;
   /** Names that a schema hides on each side of a call, itself or by what it extends; filled as schemas are copied. */
   hidden: Record<"input" | "output", Map<unknown, ReadonlySet<string>>>;
-  /** Schemas of errors by the answer they describe and its status: an API declares few and uses them everywhere. */
+  /** Schemas of errors by the response they describe and its status: an API declares few and uses them everywhere. */
   errorSchemas: Map<object, Map<string, () => TSchema>>;
 }
 
@@ -38,7 +38,7 @@ export interface OpenDocumentOptions {
 
 /** Makes a document ready to be read. @throws CallError `VALIDATION_ERROR` or `LIMIT_EXCEEDED` */
 export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): OpenAPIDocument {
-  if (!isObject(spec)) throw unreadableDocument("it is no object");
+  if (!isObject(spec)) throw unreadableDocument("it is not an object");
   const limits = resolveLimits(options.limits);
   const version = versionOf(spec);
   assertDepth(spec, limits.jsonDepth);
@@ -82,12 +82,12 @@ function versionOf(spec: JSONObject): OpenAPIVersion {
 /** @throws CallError `LIMIT_EXCEEDED` when a value is nested deeper than `limit`. Shared parts count once. */
 export function assertDepth(root: object, limit: number): void {
   // Nearly every document is a tree, which needs no memory of what was seen; what is not looks deep or endless at first.
-  if (limit <= deepestRecursion && isShallowTree(root, limit, { left: largestTree })) return;
+  if (limit <= maxRecursion && isShallowTree(root, limit, { left: maxTreeSize })) return;
   assertDepthOfGraph(root, limit);
 }
 
-const deepestRecursion = 1_000;
-const largestTree = 5_000_000;
+const maxRecursion = 1_000;
+const maxTreeSize = 5_000_000;
 
 function isShallowTree(node: object, levels: number, budget: { left: number }): boolean {
   if (levels === 0) return false;
@@ -146,7 +146,7 @@ export interface OpenAPIOperation {
   [key: string]: unknown;
 }
 
-/** An OpenAPI document, as parsed from JSON or YAML. Nothing about it is taken for granted when it is read. */
+/** An OpenAPI document, as parsed from JSON or YAML. Everything in it is checked when it is read. */
 export interface OpenAPISpec {
   /** Of OpenAPI 3, such as `3.1.0`. */
   openapi?: string;

@@ -34,7 +34,7 @@ export async function fetchDocument(
   if (target === undefined || !/^https?:$/.test(target.protocol))
     throw badConfig("the document's URL must begin with http: or https:");
   if (target.username !== "" || target.password !== "")
-    throw badConfig("the document's URL must not hold credentials; use auth");
+    throw badConfig("the document's URL must not contain credentials; use auth");
   const { handler } = createEndpointHandler(
     {
       operationId: `${config.namespace} (document)`,
@@ -55,11 +55,11 @@ export async function fetchDocument(
   const { data } = await fetched(async () => handler({}, contextFor(options.signal)), target);
   if (isObject(data) && !(data instanceof ArrayBuffer)) return data;
   const text = data instanceof ArrayBuffer ? new TextDecoder().decode(data) : data;
-  if (typeof text !== "string") throw unreadableDocument("the answer holds no document");
+  if (typeof text !== "string") throw unreadableDocument("the response does not contain a document");
   return parseOpenAPI(text, config.limits);
 }
 
-/** Says which document could not be fetched. A query is left out of the message: it may hold a key. */
+/** Adds to an error which document could not be fetched. The message omits the query, which may contain a key. */
 async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promise<ResponseEnvelope> {
   try {
     return (await fetchIt()) as ResponseEnvelope;
@@ -96,12 +96,12 @@ function contextFor(signal: AbortSignal = new AbortController().signal): Operati
 
 const log = logger("from", "openapi");
 
-// One document may lead to a second, that to a third; somewhere it must end.
-const mostDocuments = 100;
+// Documents can refer to further documents without end.
+const maxDocuments = 100;
 
 /**
- * Reads the documents that references lead to, as far as `externalRefs` allows them, with no credentials. Without an
- * allowlist nothing is read. One that cannot be read is told in the log; operations that need it are then skipped.
+ * Reads the documents that references lead to, as far as `externalRefs` allows them, without credentials. Without an
+ * allowlist nothing is read. One that cannot be read is logged; operations that need it are then skipped.
  */
 export async function loadExternals(
   root: JSONObject,
@@ -120,8 +120,8 @@ export async function loadExternals(
       tried.add(url);
       const read = allowedReader(url, config, readFile);
       if (read === undefined) continue;
-      if (externals.size >= mostDocuments) {
-        throw documentLimitExceeded(undefined, `references to over ${mostDocuments} other documents`);
+      if (externals.size >= maxDocuments) {
+        throw documentLimitExceeded(undefined, `references to over ${maxDocuments} other documents`);
       }
       try {
         const document = await read();

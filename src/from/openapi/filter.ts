@@ -5,7 +5,7 @@ import type { Warn } from "./endpoint.ts";
 import { badConfig } from "./errors.ts";
 import { pathName } from "./names.ts";
 
-/** What a filter looks at. */
+/** What a filter matches. */
 export interface FilterSubject {
   namespace: string;
   name: string;
@@ -48,14 +48,14 @@ export function findUnmatched(
 
 type Setting = "include" | "exclude";
 
-/** One list stands for ids, tags and paths alike. */
+/** One list is used for ids, tags and paths. */
 function readFilter(config: HTTPServiceConfig, setting: Setting): Required<OperationFilter> {
   const given = config[setting] ?? [];
   const { ids = [], tags = [], paths = [] } = Array.isArray(given) ? { ids: given, tags: given, paths: given } : given;
   const isUsable =
     typeof given === "object" &&
     [ids, tags, paths].every((list) => Array.isArray(list) && list.every((text) => typeof text === "string"));
-  if (!isUsable) throw badConfig(`${setting} must be a list of texts, or { ids, tags, paths } of such lists`);
+  if (!isUsable) throw badConfig(`${setting} must be an array of strings, or { ids, tags, paths } with such arrays`);
   return { ids, tags, paths };
 }
 
@@ -74,7 +74,7 @@ function createMatcher({ ids, tags, paths }: Required<OperationFilter>): (subjec
 
 type Test = (text: string) => boolean;
 
-/** Warns of settings that name something the document does not have: most are slips, and would show only much later. */
+/** Warns of settings that name something the document does not have: most are mistakes that would show only much later. */
 export function warnOfUnused(
   config: HTTPServiceConfig,
   subjects: readonly FilterSubject[],
@@ -87,18 +87,18 @@ export function warnOfUnused(
   }
   if (typeof rename === "object") {
     const originals = subjects.map(({ operationId, method, path }) => operationId ?? pathName(method, path));
-    warnOfStrangers("config.rename", rename, originals, warn);
+    warnOfUnknown("config.rename", rename, originals, warn);
   }
   if (typeof pagination === "object" && "operations" in pagination) {
     const names = subjects.flatMap(({ namespace, name }) => [name, `${namespace}.${name}`]);
-    warnOfStrangers("config.pagination.operations", pagination.operations, names, warn);
+    warnOfUnknown("config.pagination.operations", pagination.operations, names, warn);
   }
   for (const name of typeof auth === "object" && "schemes" in auth ? Object.keys(auth.schemes) : []) {
     if (!securitySchemes.has(name)) warn("config.auth.schemes", noScheme(name, securitySchemes));
   }
 }
 
-function warnOfStrangers(where: string, table: object, names: string[], warn: Warn): void {
+function warnOfUnknown(where: string, table: object, names: string[], warn: Warn): void {
   const known = new Set(names);
   for (const name of Object.keys(table)) {
     if (!known.has(name)) warn(where, `the document has no operation ${quote(name)}`);

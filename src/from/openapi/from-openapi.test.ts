@@ -133,7 +133,7 @@ test("where Node is not, a file needs a file system, and the message says so", a
 
   await expect(failure).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
-    message: "There is no file system here; give one as the third argument, `fs`.",
+    message: "There is no file system here. Pass one as the third argument, `fs`.",
   });
   await expect(given).resolves.toHaveLength(1);
   lookup.mockRestore();

@@ -8,13 +8,13 @@ import type { ImportedOperation } from "./operation.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { assertNumbers } from "./service-state.ts";
 
-/** Reads files as text. Gives `FromOpenAPIFile` a file system of your own. */
+/** Reads files as strings. Pass your own to `FromOpenAPIFile` where Node's file system is not available. */
 export interface OpenAPIFS {
   readFile(path: string): Promise<string>;
 }
 
 /**
- * Makes an operation of every method in an OpenAPI document; each handler talks HTTP. What is left out, and why, goes to
+ * Creates an operation for every method in an OpenAPI document; each handler sends an HTTP request. What is skipped, and why, goes to
  * `config.onReport` or the log. References that leave the document are refused: use the file or URL form to allow some.
  */
 export function FromOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): ImportedOperation[] {
@@ -36,8 +36,8 @@ export async function FromOpenAPIFile(
 }
 
 /**
- * Fetches a document, JSON or YAML. Redirects are followed only inside its origin; `timeout` (30 s unless told
- * otherwise) and `limits.documentBytes` apply. Credentials are sent with it only where they would be with a call.
+ * Fetches a document, JSON or YAML. Redirects are followed only inside its origin; `timeout` (30 s by
+ * default) and `limits.documentBytes` apply. Credentials are sent with it only where they would be with a call.
  */
 export async function FromOpenAPIUrl(
   url: string,
@@ -49,17 +49,17 @@ export async function FromOpenAPIUrl(
   return importDocument(spec, located, await loadExternals(spec, located)).operations;
 }
 
-/** Says in a configuration where the document is. One that says it already is given back: its limits belong to it. */
+/** Adds where the document is to a configuration. One that has it already is returned unchanged: its limits belong to it. */
 export function locate(config: HTTPServiceConfig, { url, file }: { url?: string; file?: string }): HTTPServiceConfig {
   if (config.documentUrl !== undefined) return config;
   if (url !== undefined) return URL.canParse(url) ? { ...config, documentUrl: new URL(url).href } : config;
   return file === undefined ? config : { ...config, documentUrl: fileUrl(file) };
 }
 
-/** Asked for at run time: an import would reach the bundles of browsers. */
+/** Loaded at run time: an import would reach the bundles of browsers. */
 function nodeFiles(limit: number): OpenAPIFS {
   const files = globalThis.process?.getBuiltinModule?.("node:fs/promises");
-  if (files === undefined) throw badConfig("There is no file system here; give one as the third argument, `fs`.");
+  if (files === undefined) throw badConfig("There is no file system here. Pass one as the third argument, `fs`.");
   const { readFile, stat } = files;
   return {
     async readFile(path) {
@@ -78,7 +78,7 @@ async function readText(files: OpenAPIFS, path: string): Promise<string> {
   }
 }
 
-/** Only ever compared, never opened; a relative path hangs on the root then. */
+/** Only compared, never opened; a relative path is resolved against the root. */
 function fileUrl(path: string): string {
   return new URL(encodeURI(path.replaceAll("\\", "/")).replaceAll("#", "%23").replaceAll("?", "%3F"), "file:///").href;
 }

@@ -15,13 +15,13 @@ import { openStream } from "./wire/stream.ts";
 /** The code of one imported operation. */
 export interface EndpointHandler {
   handler: OperationHandler | SubscriptionHandler;
-  /** Present when the operation gives its answer in pages. */
+  /** Present when the operation returns pages. */
   nextPage?: IOperationDefinition["nextPage"];
-  /** How the pages are found, and whether that was configured or guessed. */
+  /** How the pages are found, and whether that was configured or inferred. */
   pagination?: PaginationPlan;
 }
 
-/** Makes the handler of one endpoint. Cheap: nothing is compiled before the first call. */
+/** Creates the handler of one endpoint. Cheap: nothing is compiled before the first call. */
 export function createEndpointHandler(plan: EndpointPlan, config: HTTPServiceConfig): EndpointHandler {
   let made: Exchange | undefined;
   const exchange = () => (made ??= new Exchange(plan, config));

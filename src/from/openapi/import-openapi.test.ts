@@ -82,9 +82,11 @@ test("a document without paths has no operations; webhooks and callbacks are tol
   const callbacks = importQuietly(openAPIWith({ callbacks: { done: {} } })).report;
 
   expect(operations).toEqual([]);
-  expect(report.skipped).toEqual([{ where: "#/webhooks/new~1pet", reason: "called by the service, not by us" }]);
+  expect(report.skipped).toEqual([
+    { where: "#/webhooks/new~1pet", reason: "called by the service, not by its clients" },
+  ]);
   expect(callbacks.skipped).toEqual([
-    { where: "#/paths/~1things/post/callbacks/done", reason: "called by the service, not by us" },
+    { where: "#/paths/~1things/post/callbacks/done", reason: "called by the service, not by its clients" },
   ]);
 });
 
@@ -226,10 +228,10 @@ test("odd entries are told, and the others work", () => {
 
   expect(operations.map(({ name }) => name)).toEqual(["good"]);
   expect(report.skipped.map(({ where, reason }) => `${where}: ${reason}`)).toEqual([
-    "#/paths/~1a/get: the operation is no object",
+    "#/paths/~1a/get: the operation is not an object",
     "#/paths/~1a/trace: fetch cannot send TRACE",
-    '#/paths/~1a/bogus: "bogus" is no method',
-    "#/paths/~1b: the path item is no object",
+    '#/paths/~1a/bogus: "bogus" is not a method',
+    "#/paths/~1b: the path item is not an object",
   ]);
   expect(report.warnings.map(({ where }) => where)).toEqual([
     "#/paths/~1a/put/parameters/0",
@@ -313,8 +315,8 @@ test("schemas that are wrong in known ways are repaired, and that is told once",
   expect(compileSchema(operations[0]!.inputSchema).check({ body: { any: 1, list: [] } })).toBe(true);
   expect(compileSchema(operations[0]!.inputSchema).check({ body: { flag: "x" } })).toBe(false);
   expect(report.warnings.map(({ reason }) => reason).sort()).toEqual([
-    '"\\"any\\"" is no type; it is ignored',
-    "properties has no form that holds schemas; it is ignored",
+    '"\\"any\\"" is not a type; it is ignored',
+    "properties does not contain schemas in a valid form; it is ignored",
   ]);
 });
 
@@ -403,7 +405,7 @@ test("a listing of everything ends, also with schemas in cycles", () => {
 
   expect(JSON.stringify(operations)).toContain("#/$defs/A");
   expect(operations.map(({ name }) => name)).toEqual(["cycle"]);
-  expect(report.skipped[0]?.reason).toContain("leads back to itself");
+  expect(report.skipped[0]?.reason).toContain("refers to itself");
 });
 
 test("an input schema over a limit skips the operation, an output schema only blurs it", () => {

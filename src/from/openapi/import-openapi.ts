@@ -12,7 +12,7 @@ import { assertNamespace, badConfig, documentLimitExceeded } from "./errors.ts";
 import { createFilter, type FilterSubject, warnOfUnused } from "./filter.ts";
 import { inputSchemasOf } from "./input-schema.ts";
 import { findMethodEntries, readEndpoint } from "./method-entries.ts";
-import { fitName, NameBook, pathName } from "./names.ts";
+import { fitName, NameAllocator, pathName } from "./names.ts";
 import { type CallableEntry, type ImportContext, type ImportedOperation, toOperation } from "./operation.ts";
 import { errorResponses, errorSchemasOf, outputSchemasOf } from "./output-schema.ts";
 import { type Located, ReferenceProblem } from "./references.ts";
@@ -22,15 +22,15 @@ import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import { assertNumbers } from "./service-state.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 
-/** What an import gives. */
+/** The result of an import. */
 export interface OpenAPIImport {
   operations: ImportedOperation[];
   report: SourceReport;
 }
 
 /**
- * Makes an operation of every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and tells what was left
- * out and why. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
+ * Creates an operation for every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and reports what was
+ * skipped and why. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
  * @throws CallError when the document as a whole cannot be used
  */
 export function importOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): OpenAPIImport {
@@ -63,7 +63,7 @@ class Importer {
   readonly report = new ReportBuilder();
   readonly #document: OpenAPIDocument;
   readonly #config: HTTPServiceConfig;
-  readonly #names = new NameBook();
+  readonly #names = new NameAllocator();
   readonly #inspector: SchemaInspector;
   readonly #securitySchemes: ImportContext["securitySchemes"];
   readonly #baseUrls = new Map<unknown, BaseUrl>();
@@ -83,13 +83,13 @@ class Importer {
     const taken = this.#filter(this.#name(entries));
     const operations = taken.flatMap((entry) => this.#import(entry));
     if (operations.length === 0 && this.#withoutServer > 0) {
-      throw badConfig(`Nothing of the document can be called: ${this.report.report.skipped.at(-1)!.reason}.`);
+      throw badConfig(`No operation of the document can be called: ${this.report.report.skipped.at(-1)!.reason}.`);
     }
     for (const { namespace, name } of operations) this.report.imported(`${namespace}.${name}`);
     return operations;
   }
 
-  /** Every entry gets its name before any is left out, so that a filter changes no names. */
+  /** Every entry gets its name before any is excluded, so that a filter does not change names. */
   #name(entries: MethodEntry[]): NamedEntry[] {
     return entries.map((entry) => {
       const { method, path, pointer } = entry;
@@ -99,9 +99,9 @@ class Importer {
       const owner = this.#names.ownerOf(fitName(wanted));
       const name = this.#names.take(pointer, wanted, `${wanted}_${fallback}`);
       if (owner !== undefined) {
-        this.report.warn(pointer, `the name ${quote(wanted)} is taken by ${owner}; it is called ${quote(name)}`);
+        this.report.warn(pointer, `the name ${quote(wanted)} is used by ${owner}; it is called ${quote(name)}`);
       } else if (name !== wanted) {
-        this.report.warn(pointer, `the name ${quote(wanted)} does not fit; it is called ${quote(name)}`);
+        this.report.warn(pointer, `the name ${quote(wanted)} is not a valid name; it is called ${quote(name)}`);
       }
       return { ...entry, name };
     });
@@ -119,7 +119,7 @@ class Importer {
     warnOfUnused(this.#config, subjects, this.#securitySchemes, this.report.warn);
     const taken = entries.filter(({ pointer }, index) => {
       if (isWanted(subjects[index]!)) return true;
-      this.report.skipped(pointer, "left out by include or exclude", { requested: true });
+      this.report.skipped(pointer, "excluded by include or exclude", { requested: true });
       return false;
     });
     const limit = this.#document.limits.operations;
@@ -180,7 +180,7 @@ class Importer {
     return found;
   }
 
-  /** Which answers cannot be described; a text when the entry cannot be taken at all. */
+  /** Which responses cannot be described; a reason when the endpoint cannot be imported at all. */
   #findUnreadable({ output, responses, pointer }: Endpoint): ReadonlySet<string> | string {
     const schemas = [false, true].flatMap((streaming) => outputSchemasOf(this.#document, output, streaming));
     const errors = errorResponses(responses);
@@ -208,7 +208,7 @@ class Importer {
     return blocking && `${blocking.reason} (at ${blocking.pointer})`;
   }
 
-  /** Requests that a service makes to others are no operations of it; that they were there is told. */
+  /** Requests that a service makes to others are not its operations; they are reported. */
   #reportIncoming(entries: MethodEntry[]): void {
     const webhooks = Object.keys(ownObject(this.#document.root, "webhooks") ?? {});
     const callbacks = entries.flatMap(({ operation, pointer }) =>
@@ -217,7 +217,7 @@ class Importer {
       ),
     );
     for (const where of [...webhooks.map((name) => extendPointer("#/webhooks", name)), ...callbacks]) {
-      this.report.skipped(where, "called by the service, not by us", { requested: true });
+      this.report.skipped(where, "called by the service, not by its clients", { requested: true });
     }
   }
 }

@@ -6,7 +6,7 @@ import { ownList, ownObject, ownString } from "./values.ts";
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** Whether a property does not exist on this side of a call, by its own words or by those of what it references. */
+/** Whether a property does not exist on this side of a call, as it or its reference declares. */
 export function isHidden(document: OpenAPIDocument, property: unknown, base: string, direction: Direction): boolean {
   const keyword = direction === "input" ? "readOnly" : "writeOnly";
   if (getOwn(property, keyword) === true) return true;
@@ -19,7 +19,7 @@ export function isHidden(document: OpenAPIDocument, property: unknown, base: str
 
 /**
  * Names of properties that are hidden in a schema or in any branch of its `allOf`. They cannot be required either,
- * whichever branch asks for them.
+ * whichever branch requires them.
  */
 export function hiddenNames(
   document: OpenAPIDocument,
@@ -36,7 +36,7 @@ export function hiddenNames(
 }
 
 /**
- * Each schema is looked at once, however many others extend it, and without recursion: they may extend each other
+ * Each schema is read once, however many others extend it, and without recursion: they may extend each other
  * further than the stack goes.
  */
 function namesIn(document: OpenAPIDocument, schema: JSONObject, base: string, direction: Direction): Names {
@@ -83,8 +83,8 @@ function join(names: Names, branches: Array<{ value: unknown }>, known: Readonly
 }
 
 /**
- * Schemas that extend `base` with `allOf`, when `base` has a `discriminator` of its own: a value said to be of the
- * base type may be of any of them.
+ * Schemas that extend `base` with `allOf`, when `base` has a `discriminator` of its own: a value that is declared as the
+ * base type may be any of them.
  */
 export function subtypesOf(document: OpenAPIDocument, base: Located): Located[] {
   if (!isObject(getOwn(base.value, "discriminator")) && ownString(base.value, "discriminator") === undefined) return [];
@@ -118,7 +118,7 @@ function readSubtypes(document: OpenAPIDocument): Map<unknown, Located[]> {
 }
 
 /**
- * Makes `oneOf` with a `discriminator` say what it means. A branch that the mapping names holds only with one of its
+ * Applies a `discriminator` to `oneOf`. A branch that the mapping names is valid only with one of its
  * values; without a mapping the branches need not exclude each other, so `oneOf` becomes `anyOf`.
  */
 export function narrowBranches(
@@ -164,7 +164,7 @@ function mappedValues(discriminator: JSONObject, document: OpenAPIDocument, base
   return values;
 }
 
-/** Whether a branch itself says which values its discriminating property may have. */
+/** Whether a branch itself declares which values its discriminating property may have. */
 function fixes(branch: unknown, property: string): boolean {
   const declared = ownObject(ownObject(branch, "properties"), property);
   return declared !== undefined && (Object.hasOwn(declared, "const") || Object.hasOwn(declared, "enum"));

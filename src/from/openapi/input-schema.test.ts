@@ -106,7 +106,7 @@ test.each([
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1things/post/parameters/0",
-      reason: `the header "${name}" is not for callers to set; the parameter is left out`,
+      reason: `the header "${name}" is not for callers to set; the parameter is ignored`,
     },
   ]);
 });
@@ -118,9 +118,9 @@ test("a place in the path that nobody declared is an argument; a declared one wi
 
   expect(plain(operations[0]!.inputSchema)).toMatchObject({ required: ["b", "c"] });
   expect(report.warnings.map(({ reason }) => reason)).toEqual([
-    'the path has no place for "ghost"; the parameter is left out',
-    'no parameter is declared for "b" in the path; any text is taken',
-    'no parameter is declared for "c" in the path; any text is taken',
+    'the path has no placeholder for "ghost"; the parameter is ignored',
+    'no parameter is declared for "b" in the path; any string is accepted',
+    'no parameter is declared for "c" in the path; any string is accepted',
   ]);
 });
 

@@ -14,7 +14,7 @@ export function inputSchemasOf({ parameters, body }: Endpoint): Located[] {
   return [...schemas, ...describing(body).map(({ schema }) => schema)].filter((schema) => schema !== undefined);
 }
 
-/** One object for everything that a caller gives: parameters by name, the body under `body`. */
+/** One object for everything that a caller passes: parameters by name, the body under `body`. */
 export function toInputSchema(document: OpenAPIDocument, { parameters, body }: Endpoint): JSONObject {
   const copy = new SchemaCopy(document, "input");
   const properties: JSONObject = {};
@@ -45,7 +45,7 @@ export function toInputSchema(document: OpenAPIDocument, { parameters, body }: E
   };
 }
 
-/** Media types whose schema describes what callers give. XML is given as text, so it only counts when alone. */
+/** Media types whose schema describes what callers pass. XML is passed as a string, so it counts only when it is the only one. */
 function describing(body: EndpointBody | undefined): EndpointMedia[] {
   const media = body?.media ?? [];
   const others = media.filter(({ mediaType }) => mediaKind(mediaType) !== "xml");
@@ -75,7 +75,7 @@ function mayHoldBinary({ mediaType }: EndpointMedia): boolean {
 function toMediaSchema(copy: SchemaCopy, { mediaType, schema }: EndpointMedia, binary: boolean): unknown {
   const kind = mediaKind(mediaType);
   if (kind === "xml") return { type: "string", description: "XML, as text" };
-  // Bytes have no JSON type, and neither has what a stream of lines is given as.
+  // Bytes have no JSON type, and neither has a stream of lines.
   if (kind === "binary" && (schema === undefined || isBinary(schema.value) || isPlainText(schema.value))) return {};
   if (schema === undefined) return kind === "text" ? { type: "string" } : {};
   return copy.copy(schema, { binary });
@@ -96,7 +96,7 @@ export type ReadEntry = Omit<Endpoint, "output">;
 
 const order: readonly ParameterLocation[] = ["path", "query", "querystring", "header", "cookie"];
 
-/** Which parameters callers can give, and under which names: one that stands twice is qualified for the later ones. */
+/** Returns the parameters that callers can pass, with their arguments: a name that is declared twice is qualified for the later ones. */
 export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter[] {
   const places = templateNames(entry.path);
   const usable = [
@@ -116,22 +116,22 @@ export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter
 
 function isUsable({ name, location, pointer }: EndpointParameter, places: Set<string>, warn: Warn): boolean {
   if (location === "header" && (!isCallerHeader(name) || name.toLowerCase() === "accept")) {
-    warn(pointer, `the header ${quote(name)} is not for callers to set; the parameter is left out`);
+    warn(pointer, `the header ${quote(name)} is not for callers to set; the parameter is ignored`);
     return false;
   }
   if (location === "path" && !places.has(name)) {
-    warn(pointer, `the path has no place for ${quote(name)}; the parameter is left out`);
+    warn(pointer, `the path has no placeholder for ${quote(name)}; the parameter is ignored`);
     return false;
   }
   return true;
 }
 
-/** Places in the path that no parameter is declared for. */
+/** Placeholders in the path that no parameter is declared for. */
 function undeclared(entry: ReadEntry, places: Set<string>, warn: Warn): EndpointParameter[] {
   const declared = new Set(entry.parameters.filter(({ location }) => location === "path").map(({ name }) => name));
   const missing = [...places].filter((name) => !declared.has(name));
   return missing.map((name) => {
-    warn(entry.pointer, `no parameter is declared for ${quote(name)} in the path; any text is taken`);
+    warn(entry.pointer, `no parameter is declared for ${quote(name)} in the path; any string is accepted`);
     return {
       name,
       argument: name,
@@ -154,8 +154,8 @@ function templateNames(path: string): Set<string> {
 }
 
 /**
- * Whether the body of an entry declares a boolean `stream`: many services that answer both ways are asked for the
- * stream in the body, not by `Accept`.
+ * Whether the body of an endpoint declares a boolean `stream`: many services that have both kinds of response choose the
+ * stream by the body, not by `Accept`.
  */
 export function hasStreamSwitch(document: OpenAPIDocument, { body }: Endpoint): boolean {
   return (body?.media ?? []).some(({ schema }) => schema !== undefined && declares(document, schema, new Set()));

@@ -19,7 +19,7 @@ export interface UnusableEntry {
 }
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
-// What may stand beside methods in a path item.
+// Keys of a path item that are not methods.
 const others = new Set(["$ref", "summary", "description", "servers", "parameters", "additionalOperations"]);
 
 /** Finds every method of every path, in the document's order. */
@@ -41,7 +41,7 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   return { entries, unusable };
 }
 
-/** Follows the path item's own reference; what stands beside the reference wins. */
+/** Follows the path item's own reference; what is declared beside the reference wins. */
 function openPathItem(
   document: OpenAPIDocument,
   item: Located,
@@ -50,7 +50,7 @@ function openPathItem(
   try {
     const target = document.references.deref(item);
     if (!isObject(target.value)) {
-      unusable.push({ where: item.pointer, reason: "the path item is no object" });
+      unusable.push({ where: item.pointer, reason: "the path item is not an object" });
       return undefined;
     }
     if (target.value === item.value) return target as Located<JSONObject>;
@@ -72,7 +72,7 @@ function readPathItem(
 ): void {
   const add = (method: string, value: unknown, ...keys: string[]): void => {
     const where = extendPointer(pointer, ...keys);
-    if (!isObject(value)) unusable.push({ where, reason: "the operation is no object" });
+    if (!isObject(value)) unusable.push({ where, reason: "the operation is not an object" });
     else if (!canSend(method)) {
       unusable.push({ where, reason: `fetch cannot send ${method}` });
     } else {
@@ -84,7 +84,7 @@ function readPathItem(
     if (others.has(key) || key.startsWith("x-")) continue;
     const method = key.toLowerCase();
     if (methods.includes(method)) add(method.toUpperCase(), pathItem.value[key], key);
-    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is no method` });
+    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is not a method` });
   }
   const additional = getOwn(pathItem.value, "additionalOperations");
   if (!isObject(additional)) return;
@@ -93,7 +93,7 @@ function readPathItem(
       add(method, additional[method], "additionalOperations", method);
     } else {
       const where = extendPointer(pointer, "additionalOperations", method);
-      unusable.push({ where, reason: `${quote(method)} is no method` });
+      unusable.push({ where, reason: `${quote(method)} is not a method` });
     }
   }
 }

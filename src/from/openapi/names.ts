@@ -1,22 +1,22 @@
-/** Longest name that an operation may have. */
-const longest = 256;
+/** Maximum length of the name of an operation. */
+const maxNameLength = 256;
 
-/** The name that a method of a path gets when the document gives none: `GET /users/{id}` is `get_users_id`. */
+/** The name of a method without an `operationId`: `GET /users/{id}` is `get_users_id`. */
 export function pathName(method: string, path: string): string {
   const parts = path.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== "");
   return [method.toLowerCase(), ...parts].join("_");
 }
 
-/** Makes a text fit for a name: no control characters and lone surrogates, not too long. Two long texts that differ stay different. */
+/** Turns a string into a valid name: no control characters and lone surrogates, not too long. Two long strings that differ stay different. */
 export function fitName(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, "_");
-  if (plain.length <= longest) return plain;
+  if (plain.length <= maxNameLength) return plain;
   // The cut may go through a surrogate pair.
-  const start = plain.slice(0, longest - 9).replace(/\p{Cs}$/u, "");
+  const start = plain.slice(0, maxNameLength - 9).replace(/\p{Cs}$/u, "");
   return `${start}_${hashText(plain)}`;
 }
 
-/** Eight hex digits that tell texts apart. Not for secrets. */
+/** Eight hex digits that distinguish strings. Not for secrets. */
 export function hashText(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
@@ -25,18 +25,18 @@ export function hashText(text: string): string {
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-/** Gives out each name once. */
-export class NameBook {
+/** Assigns each name once. */
+export class NameAllocator {
   readonly #owners = new Map<string, string>();
-  /** The number to try next behind a name; counting from the start would take quadratic time. */
+  /** The number to append next to a name; counting from the start would take quadratic time. */
   readonly #counts = new Map<string, number>();
 
-  /** Who has a name already. */
+  /** The owner of a name that is in use. */
   ownerOf(name: string): string | undefined {
     return this.#owners.get(name);
   }
 
-  /** Takes the first of `wanted` that is free, else the last one with a number behind it. */
+  /** Assigns the first of `wanted` that is free, else the last one with a number appended. */
   take(owner: string, ...wanted: string[]): string {
     const names = wanted.map(fitName);
     let name = names.find((candidate) => !this.#owners.has(candidate));

@@ -30,7 +30,7 @@ import { errorCode, errorResponses, toErrorSchema, toOutputSchema } from "./outp
 import { ownObject, ownString, ownStrings } from "./values.ts";
 import { isJSON, mediaKind } from "./wire/media-type.ts";
 
-/** An imported operation: its spec and the handler that talks HTTP. */
+/** An imported operation: its spec and the handler that sends HTTP requests. */
 export type ImportedOperation = OperationSpec &
   Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & { handler: OperationHandler | SubscriptionHandler };
 
@@ -154,7 +154,7 @@ function toPlan(
   };
 }
 
-/** JSON first, then what is readable as text; otherwise in the document's order. */
+/** JSON first, then text; otherwise in the document's order. */
 function toAccept(media: EndpointMedia[]): string[] {
   const rank = ({ mediaType }: EndpointMedia) => ["json", "any", "text", "xml"].indexOf(mediaKind(mediaType)) >>> 0;
   const sorted = [...media].sort((one, other) => rank(one) - rank(other));
@@ -197,7 +197,7 @@ function errorSchemaOf(
   return schema;
 }
 
-/** What the document says about the entry beyond the spec. JSON. */
+/** What the document declares about the endpoint beyond the spec. JSON. */
 function toMeta(
   { streaming, baseUrl }: CallableEntry,
   { method, path, pointer, operation: { value: operation }, parameters, body, output }: Endpoint,
@@ -237,7 +237,7 @@ function describe({ operation, pathItem, method, path }: MethodEntry): string {
 
 const log = logger("from", "openapi");
 
-/** Makes a value on the first call and keeps it. */
+/** Creates a value on the first call and keeps it. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {
@@ -247,8 +247,8 @@ export function once<T>(make: () => T): () => T {
 }
 
 /**
- * A schema that is converted when it is first asked for. Should that fail, which an import looks out for, `fallback`
- * stands in and the log says why: a listing must not fail because of one operation.
+ * A schema that is converted when it is first read. If that fails, which an import checks for, `fallback` is used and the
+ * reason is logged: a listing must not fail because of one operation.
  */
 export function lazySchema(
   id: string,

@@ -6,15 +6,15 @@ import { type Located, within } from "./references.ts";
 import { isBinary, SchemaCopy } from "./schema-copy.ts";
 import { isStream, mediaKind, type StreamKind } from "./wire/media-type.ts";
 
-/** The answers that mean success: every 2xx; `default` only when no 2xx is declared. */
+/** The responses that mean success: every 2xx; `default` only when no 2xx is declared. */
 export function successResponses(responses: EndpointResponse[]): EndpointResponse[] {
   const successes = responses.filter(({ status }) => status.startsWith("2"));
   return successes.length > 0 ? successes : responses.filter(({ status }) => status === "default");
 }
 
-/** What the success answers of an entry can be read as. */
+/** What the success responses of an endpoint can be read as. */
 export interface OutputChoice {
-  /** Media types of the single answer; empty when it has no body or the entry only streams. */
+  /** Media types of the single response; empty when it has no body or the endpoint only streams. */
   single: EndpointMedia[];
   /** Media types of the stream that is read, all of one kind. */
   stream: EndpointMedia[];
@@ -22,7 +22,7 @@ export interface OutputChoice {
   hasSingle: boolean;
 }
 
-/** Tells single answers from streams. An entry streams besides answering only where it also offers JSON. */
+/** Separates single responses from streams. An endpoint has both only where it also declares JSON. */
 export function chooseOutput(responses: EndpointResponse[]): OutputChoice {
   const media = successResponses(responses).flatMap((response) => response.media);
   const streams = media.filter(({ mediaType }) => isStream(mediaKind(mediaType)));
@@ -43,18 +43,18 @@ function isJSONLike({ mediaType, schema }: EndpointMedia): boolean {
   return kind === "any" && !isBinary(schema?.value) && getOwn(schema?.value, "type") !== "string";
 }
 
-/** Schemas that the output of the single answer, or of each event of the stream, is made of. */
+/** Schemas of the output: of the single response, or of each event of the stream. */
 export function outputSchemasOf(document: OpenAPIDocument, choice: OutputChoice, streaming: boolean): Located[] {
   if (streaming) return choice.stream.flatMap((media) => eventSchema(document, media) ?? []);
   return choice.single.filter(isJSONLike).flatMap(({ schema }) => schema ?? []);
 }
 
-/** What `data` looks like. `{}` where nothing is known about it, as for binary answers. */
+/** The schema of `data`. `{}` where nothing is known about it, as for binary responses. */
 export function toOutputSchema(document: OpenAPIDocument, choice: OutputChoice, streaming: boolean): unknown {
   const json = choice.single.filter(isJSONLike);
   if (!streaming && json.length === 0) return toTextSchema(choice.single);
   const schemas = outputSchemasOf(document, choice, streaming);
-  // One answer of which nothing is known makes the whole unknown.
+  // One response of which nothing is known makes the whole unknown.
   if (schemas.length < (streaming ? choice.stream : json).length) return {};
   const copy = new SchemaCopy(document, "output");
   const distinct = [...new Map(schemas.map((schema) => [schema.value, schema])).values()];
@@ -65,7 +65,7 @@ export function toOutputSchema(document: OpenAPIDocument, choice: OutputChoice, 
   return typeof whole === "object" && $defs !== undefined ? { ...whole, $defs } : whole;
 }
 
-/** Text and XML come as a string; of bytes nothing can be said. */
+/** Text and XML become a string; bytes have no schema. */
 function toTextSchema(media: EndpointMedia[]): unknown {
   const isText = media.length > 0 && media.every(({ mediaType }) => ["text", "xml"].includes(mediaKind(mediaType)));
   return isText ? { type: "string" } : {};
@@ -73,7 +73,7 @@ function toTextSchema(media: EndpointMedia[]): unknown {
 
 /**
  * The schema of one event's data. 3.2 declares it as `itemSchema`, for server-sent events around the fields of the
- * event; before, authors wrote it as the schema of the whole. A plain string says nothing about the single event.
+ * event; before, authors wrote it as the schema of the whole. A string schema does not describe the single event.
  */
 function eventSchema(document: OpenAPIDocument, { mediaType, schema, itemSchema }: EndpointMedia): Located | undefined {
   if (itemSchema !== undefined) return mediaKind(mediaType) === "sse" ? dataSchema(document, itemSchema) : itemSchema;
@@ -91,7 +91,7 @@ function dataSchema(document: OpenAPIDocument, itemSchema: Located): Located | u
   return getOwn(document.references.tryDeref(data)?.value, "type") === "string" ? undefined : data;
 }
 
-/** Declared answers that are thrown: 4xx and 5xx, single ones and ranges. */
+/** Declared responses that are thrown: 4xx and 5xx, single ones and ranges. */
 export function errorResponses(responses: EndpointResponse[]): EndpointResponse[] {
   return responses.filter(({ status }) => status.startsWith("4") || status.startsWith("5"));
 }
@@ -108,7 +108,7 @@ export function errorSchemasOf({ media }: EndpointResponse): Located[] {
     .flatMap(({ schema }) => schema ?? []);
 }
 
-/** The shape of the error's details: what the wire said, and the body as it was declared. */
+/** The schema of the error's details: status and headers, and the body as it was declared. */
 export function toErrorSchema(document: OpenAPIDocument, response: EndpointResponse, readable: boolean): JSONObject {
   const copy = new SchemaCopy(document, "output");
   const schemas = readable ? errorSchemasOf(response) : [];

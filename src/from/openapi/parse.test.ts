@@ -117,11 +117,11 @@ test.each([5_000, 100_000])("JSON nested %i deep is refused on import", async (d
 });
 
 test.each([
-  ["", "it is no object"],
-  ["[]", "it is no object"],
-  ["a: 1\n---\nb: 2", "it holds several YAML documents"],
+  ["", "it is not an object"],
+  ["[]", "it is not an object"],
+  ["a: 1\n---\nb: 2", "it contains several YAML documents"],
   ["a: [1", "Flow sequence"],
-  ["a: *b\nb: &b 1\n", 'no anchor "b" stands before its alias'],
+  ["a: *b\nb: &b 1\n", 'no anchor "b" is defined before its alias'],
   ["a: &a\n  <<: *a\n", '"a" in it merges itself'],
   ["? [a, b]\n: 1\n", "a key in it is not a string"],
   ["a: &a [b]\n*a : 1\n", "a key in it is not a string"],

@@ -11,7 +11,7 @@ const maxAliasCount = 10_000;
 const composableDepth = 400;
 
 /**
- * Reads the text of a document, JSON or YAML. @throws CallError `VALIDATION_ERROR`, or `LIMIT_EXCEEDED` when it is too
+ * Parses a document, JSON or YAML. @throws CallError `VALIDATION_ERROR`, or `LIMIT_EXCEEDED` when it is too
  * long, or YAML too deep or with aliases that would blow it up
  */
 export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<OpenAPISpec> {
@@ -19,11 +19,11 @@ export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<O
   if (isLonger(text, documentBytes)) throw documentTooLarge(documentBytes);
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   const document = isLikeJSON.test(source) ? parseJSON(source) : await parseYAML(source, jsonDepth);
-  if (!isObject(document)) throw unreadableDocument("it is no object");
+  if (!isObject(document)) throw unreadableDocument("it is not an object");
   return document;
 }
 
-/** UTF-8 takes one to three bytes for each UTF-16 unit, so bytes are counted only where that leaves a doubt. */
+/** UTF-8 takes one to three bytes for each UTF-16 unit, so bytes are counted only where the length does not decide. */
 function isLonger(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
@@ -40,7 +40,7 @@ function parseJSON(text: string): unknown {
   }
 }
 
-/** Says line and column where the engine counts characters. */
+/** Replaces the position in an engine's message by line and column. */
 function withLine(message: string, text: string): string {
   return message.replace(/at position (\d+).*/, (_, position) => {
     const lines = text.slice(0, Number(position)).split("\n");
@@ -74,7 +74,7 @@ async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
   const document = documents.next().value;
   const problem = document?.errors[0];
   if (problem !== undefined) throw unreadableDocument(truncate(problem.message, 200), problem);
-  if (documents.next().done !== true) throw unreadableDocument("it holds several YAML documents");
+  if (documents.next().done !== true) throw unreadableDocument("it contains several YAML documents");
   assertConvertible(document?.contents, yaml);
   try {
     return document?.toJS({ maxAliasCount });
@@ -153,7 +153,7 @@ class CostMeter {
     return (typeof value === "symbol" ? value.description : value) === "<<";
   }
 
-  /** What is written in place was measured where it stands. */
+  /** What is written in place was measured there. */
   #measureMerge(source: unknown): number {
     if (!this.#yaml.isAlias(source)) return 0;
     const cost = this.#costs.get(this.#find(source));
@@ -167,7 +167,7 @@ class CostMeter {
 
   #find(alias: YAML.Alias): YAML.Node {
     const found = this.#anchors.get(alias.source);
-    if (found === undefined) throw unreadableDocument(`no anchor ${quote(alias.source)} stands before its alias`);
+    if (found === undefined) throw unreadableDocument(`no anchor ${quote(alias.source)} is defined before its alias`);
     return found;
   }
 

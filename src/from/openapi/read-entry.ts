@@ -19,7 +19,7 @@ import { isMediaType } from "./wire/media-type.ts";
 
 const locations = new Set(["path", "query", "querystring", "header", "cookie"]);
 
-/** Reads a method entry of OpenAPI 3. @throws ReferenceProblem when a reference outside of schemas leads nowhere */
+/** Reads a method entry of OpenAPI 3. @throws ReferenceProblem when a reference outside of schemas cannot be resolved */
 export function readEntry(document: OpenAPIDocument, found: MethodEntry, warn: Warn): ReadEntry {
   const { pathItem, operation } = found;
   const servers = [operation.value, pathItem.value, document.root].map((holder) => ownList(holder, "servers"));
@@ -47,8 +47,9 @@ export function collectParameters(
       const parameter = document.references.deref(item);
       const name = ownString(parameter.value, "name");
       if (!isObject(parameter.value) || name === undefined)
-        warn(item.pointer, "the parameter has no name; it is left out");
-      else if (/\p{Surrogate}/u.test(name)) warn(item.pointer, "the parameter's name is no text; it is left out");
+        warn(item.pointer, "the parameter has no name; it is ignored");
+      else if (/\p{Surrogate}/u.test(name))
+        warn(item.pointer, "the parameter's name is not well-formed Unicode; it is ignored");
       else byKey.set(`${String(getOwn(parameter.value, "in"))} ${name}`, parameter as Located<JSONObject>);
     }
   }
@@ -62,7 +63,7 @@ function readParameters(document: OpenAPIDocument, found: MethodEntry, warn: War
     if (typeof location === "string" && locations.has(location)) {
       parameters.push(readParameter(document, located, location as ParameterLocation, warn));
     } else {
-      warn(located.pointer, `${quote(String(location))} is no place for a parameter; it is left out`);
+      warn(located.pointer, `${quote(String(location))} is not a location of a parameter; it is ignored`);
     }
   }
   return parameters;
@@ -99,7 +100,7 @@ function readBody(document: OpenAPIDocument, located: Located, warn: Warn): Endp
   if (located.value === undefined) return undefined;
   const body = document.references.deref(located);
   if (!isObject(body.value)) {
-    warn(located.pointer, "the body is no object; it is left out");
+    warn(located.pointer, "the body is not an object; it is ignored");
     return undefined;
   }
   return {
@@ -110,7 +111,7 @@ function readBody(document: OpenAPIDocument, located: Located, warn: Warn): Endp
   };
 }
 
-/** The answers of an operation, of which `toMedia` tells what they can hold. */
+/** The responses of an operation. `toMedia` returns what each can contain. */
 export function readResponses(
   document: OpenAPIDocument,
   operation: Located,
@@ -124,7 +125,7 @@ export function readResponses(
     const response = document.references.deref(within(responses, key));
     const status = readStatus(key);
     if (status === undefined || !isObject(response.value)) {
-      warn(extendPointer(responses.pointer, key), `${quote(key)} is no answer; it is left out`);
+      warn(extendPointer(responses.pointer, key), `${quote(key)} is not a response status; it is ignored`);
       continue;
     }
     entries.push({
@@ -148,7 +149,7 @@ function readContent(document: OpenAPIDocument, content: Located, warn: Warn): E
   for (const mediaType of isObject(content.value) ? Object.keys(content.value) : []) {
     const located = document.references.deref(within(content, mediaType));
     if (!isMediaType(mediaType) && mediaType !== "*") {
-      warn(extendPointer(content.pointer, mediaType), `${quote(mediaType)} is no media type; it is left out`);
+      warn(extendPointer(content.pointer, mediaType), `${quote(mediaType)} is not a media type; it is ignored`);
       continue;
     }
     media.push({

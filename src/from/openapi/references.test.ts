@@ -36,7 +36,7 @@ test("anchors and ids are found wherever they stand", () => {
 });
 
 test.each(["#/__proto__", "#/constructor", "#/toString", "#/list/length", "#/missing", "#nowhere"])(
-  "%s leads nowhere",
+  "%s cannot be resolved",
   (reference) => {
     expect(() => references({ list: [] }).resolve(reference, here)).toThrow(
       expect.objectContaining({ kind: "dangling", pointer: "#/here" }),
@@ -53,17 +53,17 @@ test.each(["http://evil.test/x", "file:///etc/passwd", "other.yaml#/a", "/etc/pa
   },
 );
 
-test("a reference that leads back to itself is told, not followed for ever", () => {
+test("a reference that refers to itself is told, not followed for ever", () => {
   const root = { a: { $ref: "#/b" }, b: { $ref: "#/a" } };
 
-  expect(() => references(root).deref({ value: root.a, pointer: "#/a", base: "" })).toThrow("leads back to itself");
+  expect(() => references(root).deref({ value: root.a, pointer: "#/a", base: "" })).toThrow("refers to itself");
 });
 
 test.each([
   [{ a: { $ref: "#/a/b" } }, "#/a/b"],
   [{ a: { $ref: "#/b/x" }, b: { $ref: "#/a/x" } }, "#/a/x"],
 ])("a reference whose way leads through itself is told, not followed for ever", (root, reference) => {
-  expect(() => references(root).resolve(reference, here)).toThrow("leads back to itself");
+  expect(() => references(root).resolve(reference, here)).toThrow("refers to itself");
 });
 
 test("a way through very many references is told before the stack ends", () => {

@@ -3,7 +3,7 @@ import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { documentLimitExceeded } from "./errors.ts";
 
-/** A value and where it stands. `base` is the URL of the document that holds it, `""` for the imported one. */
+/** A value and its place. `base` is the URL of the document that contains it, `""` for the imported one. */
 export interface Located<T = unknown> {
   value: T;
   /** Such as `#/components/schemas/Pet`; of another document with its URL before the `#`. */
@@ -20,7 +20,7 @@ export function within(holder: Located, ...keys: string[]): Located {
   };
 }
 
-/** Why a reference leads nowhere. `external` ones would leave the document, which nobody allowed. */
+/** Why a reference cannot be resolved. `external` ones leave the document without permission. */
 export class ReferenceProblem extends Error {
   override readonly name = "ReferenceProblem";
   readonly kind: "external" | "dangling";
@@ -33,8 +33,8 @@ export class ReferenceProblem extends Error {
   }
 }
 
-// Each step of a way through other references takes some of the stack.
-const longestWay = 100;
+// Each reference on the path to a target uses some of the stack.
+const maxReferenceChain = 100;
 
 /** Follows the references of one document and of those that an operator allowed beside it. Never fetches. */
 export class References {
@@ -57,17 +57,17 @@ export class References {
     this.#limit = options.limit;
   }
 
-  /** Finds what `reference` leads to; `from` is the place it stands in. @throws ReferenceProblem */
+  /** Resolves a reference; `from` is the value that contains it. @throws ReferenceProblem */
   resolve(reference: string, from: Located): Located {
     const key = `${from.base}\n${reference}`;
     const known = this.#found.get(key);
     if (known !== undefined) return known;
     if (this.#found.size >= this.#limit) throw documentLimitExceeded("references", `over ${this.#limit} references`);
     if (this.#walking.has(key)) {
-      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads back to itself`);
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} refers to itself`);
     }
-    if (this.#walking.size >= longestWay) {
-      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads through too many references`);
+    if (this.#walking.size >= maxReferenceChain) {
+      throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} passes through too many references`);
     }
     this.#walking.add(key);
     try {
@@ -79,14 +79,14 @@ export class References {
     }
   }
 
-  /** Follows `$ref` after `$ref` until something else is there. @throws ReferenceProblem */
+  /** Follows `$ref` after `$ref` until the value is not a reference. @throws ReferenceProblem */
   deref(located: Located): Located {
     let current = located;
     let seen: Set<unknown> | undefined;
     for (let reference = getOwn(current.value, "$ref"); typeof reference === "string"; ) {
       seen ??= new Set();
       if (seen.has(current.value)) {
-        throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} leads back to itself`);
+        throw new ReferenceProblem("dangling", located.pointer, `${quote(reference)} refers to itself`);
       }
       seen.add(current.value);
       current = this.resolve(reference, current);
@@ -95,7 +95,7 @@ export class References {
     return current;
   }
 
-  /** Like `deref`, for places where a reference that leads nowhere was told already. */
+  /** Like `deref`, but returns `undefined` for a reference that cannot be resolved, where that was reported before. */
   tryDeref(located: Located): Located | undefined {
     try {
       return this.deref(located);
@@ -123,7 +123,7 @@ export class References {
       const named = this.#byName(`${base}#${fragment}`);
       if (named !== undefined) return named;
     }
-    throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} leads nowhere`);
+    throw new ReferenceProblem("dangling", from.pointer, `${quote(reference)} cannot be resolved`);
   }
 
   #baseOf(file: string, from: Located): string | undefined {
@@ -139,7 +139,7 @@ export class References {
     for (const part of fragment === "" ? [] : fragment.slice(1).split("/")) {
       const key = part.includes("~") ? part.replaceAll("~1", "/").replaceAll("~0", "~") : part;
       if (!hasOwn(value, key)) {
-        // Some documents point through a reference; what they mean is clear.
+        // Some documents point through a reference, which is unambiguous.
         if (typeof getOwn(value, "$ref") !== "string") return undefined;
         const through = this.deref({ value, pointer: root.pointer + fragment.slice(0, walked), base: root.base });
         return this.#follow(through, fragment.slice(walked));

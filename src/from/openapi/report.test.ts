@@ -30,8 +30,8 @@ test("without a listener, what was left out or put right is logged, but not what
   const lines = await logged({ exclude: ["b"] });
 
   expect(lines).toEqual([
-    "warning alkdev.operations.from.openapi: test: #/paths/~1c/post was skipped: the operation is no object",
-    'warning alkdev.operations.from.openapi: test: #/paths/~1a/get/security: the security scheme "unknown" is not declared; the alternative is left out',
+    "warning alkdev.operations.from.openapi: test: #/paths/~1c/post was skipped: the operation is not an object",
+    'warning alkdev.operations.from.openapi: test: #/paths/~1a/get/security: the security scheme "unknown" is not declared; the alternative is ignored',
   ]);
 });
 

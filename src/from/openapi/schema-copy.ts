@@ -5,7 +5,7 @@ import { hiddenNames, isHidden, narrowBranches, subtypesOf } from "./inheritance
 import { type Located, ReferenceProblem } from "./references.ts";
 import { allowNull, holdingOf, isNullable, isWellFormed, knownTypes } from "./schema-keywords.ts";
 
-/** Which side of a call a schema describes: `readOnly` properties are no input, `writeOnly` ones no output. */
+/** Which side of a call a schema describes: `readOnly` properties are not input, `writeOnly` ones not output. */
 export type Direction = "input" | "output";
 
 // References are rewritten, so nothing needs the names of schemas any more; and `$defs` are rebuilt from what is used.
@@ -14,17 +14,17 @@ const annotations = ["title", "description", "default", "deprecated", "example",
 
 interface Place {
   base: string;
-  /** Whether binary values may stand here, which no JSON type describes. */
+  /** Whether binary values are allowed here, which no JSON type describes. */
   binary: boolean;
   /** Names that another branch of the same `allOf` hides. */
   hidden?: ReadonlySet<string>;
-  /** Whether the schema is a branch of `allOf`: there a base type stands for itself, not for its subtypes. */
+  /** Whether the schema is a branch of `allOf`: there a base type means itself, not its subtypes. */
   inAllOf?: boolean;
 }
 
 /**
  * Copies schemas of a document into one self-contained JSON Schema (2020-12): references lead into its own `$defs`,
- * which hold only what is reachable, recursion included; OpenAPI's own keywords are said in JSON Schema's words.
+ * which contain only what is reachable, recursion included; OpenAPI's own keywords are expressed in JSON Schema.
  */
 export class SchemaCopy {
   readonly #document: OpenAPIDocument;
@@ -32,7 +32,7 @@ export class SchemaCopy {
   readonly #definitions: JSONObject = {};
   readonly #names = new Map<string, Map<unknown, string>>();
   readonly #taken = new Set<string>();
-  /** The number to try next behind a name that is taken. */
+  /** The number to append next to a name that is in use. */
   readonly #counts = new Map<string, number>();
   readonly #pending: Array<() => void> = [];
   readonly #onTheWay = new Set<unknown>();
@@ -43,7 +43,7 @@ export class SchemaCopy {
     this.#direction = direction;
   }
 
-  /** Copies one schema. `binary` says that files and bytes may stand where the schema says `format: binary`. */
+  /** Copies one schema. With `binary`, files and bytes are allowed where the schema declares `format: binary`. */
   copy(schema: Located, options: { binary?: boolean } = {}): unknown {
     return this.#copy(schema.value, { base: schema.base, binary: options.binary === true });
   }
@@ -114,7 +114,7 @@ export class SchemaCopy {
       name = this.#freeName(wanted);
       names.set(schema, name);
       const key = name;
-      // Filled later and with no way behind it, so that long chains of references need no stack.
+      // Filled later, so that long chains of references do not use the stack.
       this.#pending.push(() => fill(key));
     }
     return `#/$defs/${name}`;
@@ -207,7 +207,7 @@ export class SchemaCopy {
   }
 }
 
-/** Left out, because one pattern that is not checked is less of a loss than a schema that is not. */
+/** Omitted, because one unchecked pattern loses less than an unchecked schema. */
 function isTooLong(pattern: unknown, limit: number): boolean {
   return typeof pattern === "string" && pattern.length > limit;
 }

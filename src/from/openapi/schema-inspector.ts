@@ -5,15 +5,15 @@ import type { Limits } from "../../operation/index.ts";
 import { type Located, ReferenceProblem, type References } from "./references.ts";
 import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
 
-/** Something wrong in a schema. `repaired` ones are worked around, the others make it unreadable. */
+/** A problem in a schema. `repaired` ones are worked around, the others make it unreadable. */
 export interface SchemaProblem {
   kind: "external" | "dangling" | "unreadable" | "repaired";
   pointer: string;
   reason: string;
 }
 
-// An operation's schema stands around what the document declares: the object of arguments, alternatives, `$defs`.
-const wrapping = 6;
+// Levels that an operation's schema adds around what the document declares: the object of arguments, alternatives, `$defs`.
+const addedDepth = 6;
 
 interface Inspection {
   /** Schemas in it, itself included, without what it references. */
@@ -23,7 +23,7 @@ interface Inspection {
 }
 
 /**
- * Looks for what is wrong in schemas without converting them: each schema is walked once, however many operations
+ * Finds problems in schemas without converting them: each schema is walked once, however many operations
  * use it.
  */
 export class SchemaInspector {
@@ -38,7 +38,7 @@ export class SchemaInspector {
     this.#limits = limits;
   }
 
-  /** Everything wrong in these schemas and in what they reference. */
+  /** All problems in these schemas and in what they reference. */
   problemsOf(schemas: readonly Located[]): SchemaProblem[] {
     const pending = [...schemas];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -76,15 +76,15 @@ export class SchemaInspector {
     const inspection: Inspection = { size: 0, problems: [], targets: [] };
     this.#inspections.set(root.value, inspection);
     const onTheWay = new Set<unknown>();
-    const deepest = this.#limits.schemaDepth - wrapping;
+    const maxDepth = this.#limits.schemaDepth - addedDepth;
     const visit = (value: unknown, pointer: () => string): void => {
       if (typeof value === "boolean" || onTheWay.has(value)) return;
       if (!isObject(value)) {
-        this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is no schema`);
+        this.#report(inspection, "unreadable", pointer(), `${quote(String(value))} is not a schema`);
         return;
       }
-      if (onTheWay.size >= deepest) {
-        const reason = `nested over ${deepest} deep, which limits.schemaDepth forbids`;
+      if (onTheWay.size >= maxDepth) {
+        const reason = `nested over ${maxDepth} deep, which limits.schemaDepth forbids`;
         this.#report(inspection, "unreadable", root.pointer, reason);
         return;
       }
@@ -100,7 +100,7 @@ export class SchemaInspector {
       const holding = holdingOf(keyword, held);
       if (holding === undefined) return;
       if (!isWellFormed(holding, held)) {
-        const reason = `${keyword} has no form that holds schemas; it is ignored`;
+        const reason = `${keyword} does not contain schemas in a valid form; it is ignored`;
         this.#report(inspection, "repaired", extendPointer(pointer(), keyword), reason);
       } else if (holding === "one") {
         visit(held, () => extendPointer(pointer(), keyword));
@@ -120,7 +120,7 @@ export class SchemaInspector {
       const reference = getOwn(schema, keyword);
       if (reference === undefined) continue;
       if (typeof reference !== "string") {
-        this.#report(inspection, "unreadable", extendPointer(pointer(), keyword), `${keyword} is no text`);
+        this.#report(inspection, "unreadable", extendPointer(pointer(), keyword), `${keyword} is not a string`);
         continue;
       }
       try {
@@ -141,7 +141,7 @@ export class SchemaInspector {
       this.#report(inspection, "repaired", extendPointer(pointer(), "pattern"), reason);
     }
     if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
-      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is no type; it is ignored`;
+      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is not a type; it is ignored`;
       this.#report(inspection, "repaired", extendPointer(pointer(), "type"), reason);
     }
   }

@@ -1,9 +1,9 @@
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 
-/** How a keyword holds sub-schemas: one, a list of them, or by name. */
+/** How a keyword contains sub-schemas: one, a list of them, or by name. */
 export type Holding = "one" | "list" | "map";
 
-/** Keywords that hold sub-schemas. `$defs` and `definitions` hold only what references lead to. */
+/** Keywords that contain sub-schemas. `$defs` and `definitions` contain only targets of references. */
 const holdings: ReadonlyMap<string, Holding> = new Map<string, Holding>([
   ["properties", "map"],
   ["items", "one"],
@@ -25,7 +25,7 @@ const holdings: ReadonlyMap<string, Holding> = new Map<string, Holding>([
   ["contentSchema", "one"],
 ]);
 
-/** How the value of `keyword` holds sub-schemas; `undefined` where it holds none. A list under `items` is one too. */
+/** How the value of `keyword` contains sub-schemas; `undefined` when it does not. An array under `items` is a list. */
 export function holdingOf(keyword: string, value: unknown): Holding | undefined {
   const holding = holdings.get(keyword);
   return holding === "one" && Array.isArray(value) ? "list" : holding;
@@ -37,10 +37,10 @@ export function isWellFormed(holding: Holding, value: unknown): boolean {
   return isObject(value) || (holding === "one" && typeof value === "boolean");
 }
 
-/** Types that JSON Schema knows. `file` is Swagger 2's word for binary. */
+/** Types that JSON Schema knows. `file` is binary in Swagger 2. */
 const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer", "file"]);
 
-/** The `type` of a schema as a list of known types; unknown ones are left out, no `type` gives `undefined`. */
+/** The `type` of a schema as a list of known types; unknown ones are ignored. `undefined` without a `type`. */
 export function knownTypes(schema: JSONObject): string[] | undefined {
   const type = Object.hasOwn(schema, "type") ? schema["type"] : undefined;
   if (type === undefined) return undefined;
@@ -48,12 +48,12 @@ export function knownTypes(schema: JSONObject): string[] | undefined {
   return list.filter((item): item is string => typeof item === "string" && types.has(item));
 }
 
-/** Whether a schema says `nullable` (3.0) or `x-nullable`, the habit of Swagger 2. */
+/** Whether a schema has `nullable` (3.0) or `x-nullable`, a convention of Swagger 2. */
 export function isNullable(schema: JSONObject): boolean {
   return getOwn(schema, "nullable") === true || getOwn(schema, "x-nullable") === true;
 }
 
-/** Lets a schema accept `null` as well, in the words of JSON Schema. */
+/** Returns a JSON Schema that also accepts `null`. */
 export function allowNull(schema: unknown): unknown {
   if (!isObject(schema)) return schema === false ? { type: "null" } : schema;
   const { type } = schema;

@@ -34,7 +34,7 @@ test("an undeclared scheme is told and its alternative left out", () => {
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1things/post/security",
-      reason: 'the security scheme "ghost" is not declared; the alternative is left out',
+      reason: 'the security scheme "ghost" is not declared; the alternative is ignored',
     },
   ]);
 });

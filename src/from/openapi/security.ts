@@ -6,7 +6,7 @@ import type { SecurityAlternative, SecuritySchemePlan, Warn } from "./endpoint.t
 import { ReferenceProblem } from "./references.ts";
 import { ownList, ownObject, ownString, ownStrings } from "./values.ts";
 
-/** Reads every security scheme of a document, in OpenAPI 3 form. Nothing that they point to is ever fetched. */
+/** Reads every security scheme of a document, in OpenAPI 3 form. URLs in them are never fetched. */
 export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): ReadonlyMap<string, SecuritySchemePlan> {
   const isSwagger2 = document.version === "2.0";
   const pointer = isSwagger2 ? "#/securityDefinitions" : "#/components/securitySchemes";
@@ -18,7 +18,7 @@ export function readSecuritySchemes(document: OpenAPIDocument, warn: Warn): Read
       const located = document.references.deref({ value, pointer: where, base: "" });
       const scheme = isObject(located.value) ? readScheme(located.value) : undefined;
       if (scheme !== undefined) schemes.set(name, scheme);
-      else warn(where, "the security scheme is not understood; it is left out");
+      else warn(where, "the security scheme is not supported; it is ignored");
     } catch (error) {
       if (!(error instanceof ReferenceProblem)) throw error;
       warn(where, error.message);
@@ -56,8 +56,8 @@ function readScheme(scheme: JSONObject): SecuritySchemePlan | undefined {
 }
 
 /**
- * What credentials an operation needs: its own `security`, else the document's. Nothing declared at all gives an empty
- * list; a declared `[]` gives one alternative that needs nothing.
+ * What credentials an operation needs: its own `security`, else the document's. Returns an empty list when nothing is
+ * declared, and one alternative that needs nothing for a declared `[]`.
  */
 export function readSecurity(
   document: OpenAPIDocument,
@@ -75,7 +75,7 @@ export function readSecurity(
     const missing = Object.keys(alternative).filter((name) => !schemes.has(name));
     if (missing.length > 0) {
       const where = holder === operation ? extendPointer(pointer, "security") : "#/security";
-      warn(where, `the security scheme ${quote(missing[0]!)} is not declared; the alternative is left out`);
+      warn(where, `the security scheme ${quote(missing[0]!)} is not declared; the alternative is ignored`);
       continue;
     }
     known.push(Object.keys(alternative).map((scheme) => ({ scheme, scopes: ownStrings(alternative, scheme) })));

@@ -27,7 +27,7 @@ test("a query in a server's URL is told and left out", () => {
   const { report } = importQuietly(openAPI({ servers: [{ url: "https://api.test/v1?key=1" }] }));
 
   expect(report.warnings).toEqual([
-    { where: "#/paths/~1things/get", reason: "the query of the server's URL is left out" },
+    { where: "#/paths/~1things/get", reason: "the query of the server's URL is ignored" },
   ]);
 });
 

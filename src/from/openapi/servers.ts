@@ -6,11 +6,11 @@ import type { Warn } from "./endpoint.ts";
 import { assertTexts, badConfig } from "./errors.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 
-/** Where requests of an entry go, or why nowhere. */
+/** Where requests of an endpoint go, or why they cannot be sent. */
 export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
 
 /**
- * Decides where requests of an entry go: to `config.baseUrl`, else to its first server. A document never decides where
+ * Decides where requests of an endpoint go: to `config.baseUrl`, else to its first server. A document never decides where
  * credentials go: without `baseUrl` they go to the origin that the document came from, and to `allowedOrigins`.
  */
 export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
@@ -18,23 +18,23 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
   const server = servers[0] ?? { url: "/" };
   const template = ownString(server, "url") ?? "/";
   const filled = fillVariables(template, server, config.serverVariables ?? {}, pointer, warn);
-  // Without a URL of its own a document can still say `//host`: then nothing less than https is assumed.
+  // A document without a URL of its own can declare `//host`: https is assumed then.
   const fetched = config.documentUrl?.startsWith("file:") ? undefined : config.documentUrl;
   const base = fetched ?? (filled.startsWith("//") ? "https://unknown.invalid/" : undefined);
   if (!URL.canParse(filled, base)) {
-    return { reason: `the server ${quote(filled)} is relative and the document has no URL; give baseUrl` };
+    return { reason: `the server ${quote(filled)} is relative and the document has no URL; set baseUrl` };
   }
   const url = new URL(filled, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return { reason: `the server ${quote(filled)} is not reached by http or https` };
   }
-  if (url.username !== "" || url.password !== "") return { reason: "the server's URL holds credentials" };
+  if (url.username !== "" || url.password !== "") return { reason: "the server's URL contains credentials" };
   if (!mayGetCredentials(url, config)) {
     return {
-      reason: `the server ${url.origin} is not the origin that the document came from, and credentials are configured; give baseUrl, or name it in allowedOrigins`,
+      reason: `the server ${url.origin} is not the origin that the document came from, and credentials are configured; set baseUrl, or add it to allowedOrigins`,
     };
   }
-  if (url.search !== "") warn(pointer, "the query of the server's URL is left out");
+  if (url.search !== "") warn(pointer, "the query of the server's URL is ignored");
   return { url: withoutTrailingSlash(url) };
 }
 
@@ -42,8 +42,8 @@ function readConfigured(baseUrl: string): string {
   if (!URL.canParse(baseUrl)) throw badConfig(`baseUrl must be an absolute URL, such as "https://api.example.com/v1"`);
   const url = new URL(baseUrl);
   if (url.protocol !== "http:" && url.protocol !== "https:") throw badConfig("baseUrl must begin with http: or https:");
-  if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not hold credentials; use auth");
-  if (url.search !== "") throw badConfig("baseUrl must not have a query; parameters are given with each call");
+  if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not contain credentials; use auth");
+  if (url.search !== "") throw badConfig("baseUrl must not have a query; pass parameters with each call");
   return withoutTrailingSlash(url);
 }
 
@@ -54,7 +54,7 @@ function mayGetCredentials(url: URL, config: HTTPServiceConfig): boolean {
   return (config.allowedOrigins ?? []).some((origin) => URL.canParse(origin) && new URL(origin).origin === url.origin);
 }
 
-/** The origin of what is reached by HTTP; files have none. */
+/** The origin of an HTTP URL; files have none. */
 function originOf(url: string | undefined): string | undefined {
   return url !== undefined && URL.canParse(url) && /^https?:/.test(new URL(url).protocol)
     ? new URL(url).origin
@@ -72,12 +72,12 @@ function fillVariables(
     const variable = ownObject(ownObject(server, "variables"), name);
     const value = getOwn(given, name) ?? getOwn(variable, "default");
     if (value === undefined || value === null) {
-      warn(pointer, `the server variable ${quote(name)} has no value; give it in serverVariables`);
+      warn(pointer, `the server variable ${quote(name)} has no value; set it in serverVariables`);
       return whole;
     }
     const allowed = ownStrings(variable, "enum");
     if (allowed.length > 0 && !allowed.includes(String(value))) {
-      warn(pointer, `the server variable ${quote(name)} does not allow the value that serverVariables gives it`);
+      warn(pointer, `the server variable ${quote(name)} does not allow the value in serverVariables`);
     }
     return String(value);
   });

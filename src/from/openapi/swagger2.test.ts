@@ -153,7 +153,7 @@ test("a body beside form fields wins, and that is told", () => {
   const { report } = importQuietly(swagger({ parameters }));
 
   expect(report.warnings).toEqual([
-    { where: "#/paths/~1things/post", reason: "form fields beside a body cannot be sent; they are left out" },
+    { where: "#/paths/~1things/post", reason: "form fields beside a body cannot be sent; they are ignored" },
   ]);
 });
 

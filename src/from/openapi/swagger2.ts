@@ -16,7 +16,7 @@ import { type Located, within } from "./references.ts";
 import { ownString, ownStrings } from "./values.ts";
 import { isMediaType, mediaKind } from "./wire/media-type.ts";
 
-/** Reads a method entry of Swagger 2.0 in the words of OpenAPI 3. @throws ReferenceProblem */
+/** Reads a method entry of Swagger 2.0 in the form of OpenAPI 3. @throws ReferenceProblem */
 export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry, warn: Warn): ReadEntry {
   const { operation } = found;
   const parameters: EndpointParameter[] = [];
@@ -29,13 +29,13 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
     else if (location === "path" || location === "query" || location === "header") {
       parameters.push(readParameter(parameter, location));
     } else {
-      warn(parameter.pointer, `${quote(String(location))} is no place for a parameter; it is left out`);
+      warn(parameter.pointer, `${quote(String(location))} is not a location of a parameter; it is ignored`);
     }
   }
   const consumes = mediaTypes(operation.value, document.root, "consumes");
   const produces = mediaTypes(operation.value, document.root, "produces");
   if (body !== undefined && fields.length > 0) {
-    warn(found.pointer, "form fields beside a body cannot be sent; they are left out");
+    warn(found.pointer, "form fields beside a body cannot be sent; they are ignored");
   }
   return {
     ...found,
@@ -46,12 +46,12 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
   };
 }
 
-/** What the method says, else what the document says; an empty list of the method counts as said. */
+/** What the method declares, else what the document declares; an empty list of the method counts. */
 function mediaTypes(operation: JSONObject, root: JSONObject, key: "consumes" | "produces"): string[] {
   return ownStrings(Array.isArray(getOwn(operation, key)) ? operation : root, key).filter(isMediaType);
 }
 
-/** Without schemes the document's own is meant, which a URL that starts with `//` says. */
+/** Without schemes the URL starts with `//`, which means the document's own scheme. */
 function readServers(root: JSONObject, operation: JSONObject): unknown[] {
   const host = ownString(root, "host");
   const basePath = ownString(root, "basePath") ?? "/";
@@ -140,7 +140,7 @@ function readForm(fields: Located<JSONObject>[], consumes: string[], pointer: st
   };
 }
 
-/** Without a schema nothing is said about a body, so nothing is promised. */
+/** Without a schema, the body of a response is not described. */
 function responseMedia(response: Located, produces: string[]): EndpointMedia[] {
   if (getOwn(response.value, "schema") === undefined) return [];
   const schema = within(response, "schema");

@@ -14,11 +14,11 @@ export interface Credentials {
   cookies: Array<[name: string, value: string]>;
   /** Everything that must appear in no error. */
   secrets: string[];
-  /** Called when the service refused them; `true` means that asking again gives new ones. */
+  /** Called when the service refused them; `true` means that the next request gets new ones. */
   refresh?: () => boolean;
 }
 
-/** Gives the credentials of one request. Synchronous where nothing has to be asked for. */
+/** Returns the credentials of one request. Synchronous where no function has to be awaited. */
 export type Authenticator = () => Credentials | Promise<Credentials>;
 
 const sources = new WeakMap<HTTPAuth, TokenSource>();
@@ -85,7 +85,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
       const credentials = inHeader(method, "authorization", "Basic", text);
       return { ...credentials, secrets: [...credentials.secrets, ...secrets] };
     };
-    // The token may be the ready text; what still has its colon is not base64 yet.
+    // The token may be the ready base64 string; one with a colon is not encoded yet.
     if (username === undefined) {
       return then(demand(token), (text) => (text.includes(":") ? write(encodeBasic(text), text) : write(text)));
     }
@@ -100,7 +100,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
     const value = before === "" ? token : `${before} ${token}`;
     if (!isHeaderName(name) || isConnectionHeader(name))
       throw misconfigured(plan.operationId, "`auth.headerName` is not usable");
-    if (!isHeaderValue(value)) throw misconfigured(plan.operationId, "its credential cannot stand in a header");
+    if (!isHeaderValue(value)) throw misconfigured(plan.operationId, "its credential is not a valid header value");
     return { ...none(), headers: [[name, value]], secrets: [token] };
   }
 
@@ -113,7 +113,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
     return location === "query" ? { ...none(), query: [pair], secrets } : { ...none(), cookies: [pair], secrets };
   }
 
-  /** An empty secret is a mistake in the configuration: sending the call without it would only hide that. */
+  /** An empty secret is a configuration error: sending the call without it would hide that. */
   function demand(secret: Secret | undefined): string | Promise<string> {
     return then(secret === undefined ? "" : reveal(secret), (text) => {
       if (typeof text !== "string" || text === "") throw misconfigured(plan.operationId, "its credential is empty");
@@ -122,7 +122,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
   }
 }
 
-/** The scheme of the document that a single credential stands for: the operation's own first. */
+/** The scheme of the document that a single credential belongs to: the operation's own first. */
 function documented(plan: EndpointPlan, auth: HTTPAuth): SecuritySchemePlan | undefined {
   if (auth.type !== "apiKey") return undefined;
   const named = plan.security.flat().map(({ scheme }) => plan.securitySchemes.get(scheme));

@@ -277,9 +277,9 @@ test.each([
   ["application/xml", { a: 1 }, "must be text to be sent as application/xml"],
   ["application/x-www-form-urlencoded", "canary", "must be an object to be sent as a form"],
   ["multipart/form-data", "canary", "must be an object to be sent as multipart"],
-  ["multipart/form-data", { f: { base64: "canary!" } }, "holds a file whose base64 is not valid"],
+  ["multipart/form-data", { f: { base64: "canary!" } }, "contains a file whose base64 is not valid"],
   ["application/octet-stream", { a: "canary" }, "must be binary"],
-  ["application/octet-stream", { base64: "canary!" }, "holds a file whose base64 is not valid"],
+  ["application/octet-stream", { base64: "canary!" }, "contains a file whose base64 is not valid"],
 ])("%s of %o is refused: it %s", async (type, body, reason) => {
   const failure = await failureOf(callEndpoint(planOf([type]), { body }));
 

@@ -50,7 +50,7 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
   function choose(value: unknown, wanted: string | undefined): (typeof media)[number] {
     const named = wanted === undefined ? undefined : media.find(({ mediaType }) => matchesRange(wanted, mediaType));
     if (wanted !== undefined && named === undefined) {
-      throw refused(operationId, plan.argument, "because the wanted content type is not declared");
+      throw refused(operationId, plan.argument, "because the requested content type is not declared");
     }
     const chosen = named ?? (media.length === 1 ? media[0] : media.find(({ kind }) => canHold(kind, value)));
     if (chosen === undefined)
@@ -92,14 +92,14 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
     }
   }
 
-  /** Only our own messages say nothing about the value; the engine's may quote it. */
+  /** Only our own messages never quote the value; the engine's may. */
   function toRefusal(error: unknown): Error {
-    const known = error instanceof TypeError && /^(?:must|holds) /.test(error.message);
+    const known = error instanceof TypeError && /^(?:must|contains) /.test(error.message);
     return refused(operationId, plan.argument, `because it ${known ? error.message : "cannot be written as text"}`);
   }
 }
 
-/** What is sent is what was given: an encoder would replace a lone surrogate. */
+/** Checked, because an encoder would replace a lone surrogate. */
 function toUTF8(text: string): string {
   if (!isWellFormed(text)) throw new TypeError(loneSurrogate);
   return text;
@@ -108,7 +108,7 @@ function toUTF8(text: string): string {
 function toBinary(value: unknown, mediaType: string): EncodedBody {
   if (isBase64File(value)) {
     const body = fromLooseBase64(value.base64);
-    if (body === undefined) throw new TypeError("holds a file whose base64 is not valid");
+    if (body === undefined) throw new TypeError("contains a file whose base64 is not valid");
     return { body, contentType: concreteType(mediaType, value.type ?? ""), replayable: true };
   }
   if (isBinary(value)) {

@@ -30,7 +30,7 @@ export function encodeForm(text: string): string {
   return encode(text).replaceAll("%20", "+");
 }
 
-/** Makes text of the document fit for a URL without touching its percent triples. */
+/** Encodes a string of the document for a URL without changing its percent triples. */
 export function encodeLiteral(text: string): string {
   return encodeURI(text).replace(encodedTriple, "%$1").replaceAll("'", "%27");
 }
@@ -39,7 +39,7 @@ function percent(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** The text of a single value. Objects and arrays, for which no style has a form at this place, become JSON. */
+/** The string of a single value. Objects and arrays, for which no style is defined here, become JSON. */
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Date) return value.toISOString();
@@ -47,10 +47,10 @@ export function toText(value: unknown): string {
   return String(value);
 }
 
-/** The JSON text of a value. Throws a `TypeError` where JSON would silently write nothing of an object, such as a `Blob`. */
+/** The JSON of a value. Throws a `TypeError` where JSON would silently lose an object, such as a `Blob`. */
 export function toJSON(value: unknown): string {
   const lost = findNotJSON(value);
-  if (lost !== undefined) throw new TypeError(`holds a ${classNameOf(lost)}, which JSON cannot carry`);
+  if (lost !== undefined) throw new TypeError(`contains a ${classNameOf(lost)}, which JSON cannot carry`);
   const text = JSON.stringify(value);
   if (text === undefined) throw new TypeError("must be a JSON value");
   return text;

@@ -111,7 +111,7 @@ describe("blanks at the ends of a header value", () => {
 
     expect(await failureOf(callEndpoint(plan, { "x-name": value }))).toMatchObject({
       code: "VALIDATION_ERROR",
-      details: { errors: [{ path: "/x-name", message: "because it cannot stand in a header" }] },
+      details: { errors: [{ path: "/x-name", message: "because it is not a valid header value" }] },
     });
     expect(await failureOf(callEndpoint(plan, {}, {}, asMetadata))).toMatchObject({ code: "VALIDATION_ERROR" });
     expect(server.received).toEqual([]);

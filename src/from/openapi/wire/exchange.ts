@@ -14,10 +14,10 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 const maxRedirects = 3;
 
-/** What is done with a successful answer. */
+/** Uses a successful response. */
 type UseResponse<T> = (response: Response, request: WireRequest) => Promise<T>;
 
-/** Makes the requests of one endpoint: builds, authenticates, sends, follows, retries. */
+/** Sends the requests of one endpoint: builds, authenticates, sends, follows redirects, retries. */
 export class Exchange {
   readonly reader: ResponseReader;
   /** Whether sending a request twice has the effect of sending it once. */
@@ -38,7 +38,7 @@ export class Exchange {
     this.reader = compileResponse(plan, resolveLimits(config.limits));
   }
 
-  /** Runs one call: `use` gets the first successful answer, and its failures count as failures of the try. */
+  /** Runs one call: `use` receives the first successful response, and its failures count as failures of the attempt. */
   run<T>(
     input: unknown,
     context: OperationContext,
@@ -98,7 +98,7 @@ export class Exchange {
           breaker?.failed(scope.failure ?? failure);
           if (scope.signal?.aborted) throw failure;
           if (!request.replayable) throw withoutRetry(failure);
-          // A refused token may only be stale: one new one is asked for.
+          // A refused token may have expired: one new one is requested.
           if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
             refreshed = true;
             attempt--;
@@ -113,12 +113,12 @@ export class Exchange {
     }
   }
 
-  /** Follows redirects from an answer that was no success; what is no redirect to follow is an error. */
+  /** Follows redirects from an unsuccessful response; any other one is an error. */
   async #redirected<T>(first: Response, request: WireRequest, scope: CallScope, use: UseResponse<T>): Promise<T> {
     let { url } = request;
     let response = first;
     for (let followed = 0; !response.ok; followed++) {
-      // Browsers hide where a redirect leads.
+      // Browsers hide the target of a redirect.
       const isRedirect = redirects.has(response.status) || response.type === "opaqueredirect";
       const next = isRedirect ? this.#follow(response, request, url, followed) : undefined;
       if (next?.url === undefined) throw await this.reader.fail(response, request, next?.problem);
@@ -129,7 +129,7 @@ export class Exchange {
     return use(response, request);
   }
 
-  /** The platform's fetch listens to its signal; one of the user's own may not. */
+  /** The platform's fetch observes its signal; one of the user's own may not. */
   #bounded<T>(work: Promise<T>, scope: CallScope): Promise<T> {
     return this.#config.fetch === undefined ? work : scope.race(work);
   }
@@ -145,7 +145,7 @@ export class Exchange {
     return this.#bounded((this.#config.fetch ?? fetch)(url, init), scope);
   }
 
-  /** Where a redirect leads, or why it is not followed. Only reading requests follow, and only inside their origin. */
+  /** The target of a redirect, or why it is not followed. Only GET and HEAD follow, and only inside their origin. */
   #follow(
     response: Response,
     request: WireRequest,

@@ -1,9 +1,9 @@
 import { createParser } from "eventsource-parser";
 
-/** Cuts the text of a stream into items. Fed with pieces of any size. */
+/** Splits a stream into items. Accepts chunks of any size. */
 export interface Framer {
   feed(text: string): void;
-  /** The stream ended: gives what was complete without a final separator. */
+  /** The stream ended: emits what is complete without a final separator. */
   end(): void;
 }
 
@@ -15,16 +15,16 @@ export interface FramedItem {
   id?: string | undefined;
 }
 
-/** What a framer tells. */
+/** What a framer emits. */
 export interface FramerEvents {
   onItem(item: FramedItem): void;
   /** The server's reconnection time, in ms. */
   onRetry(retry: number): void;
-  /** More text without an end than the limit allows. */
+  /** An unfinished item is longer than the limit. */
   onOverflow(): void;
 }
 
-/** Makes the framer of a stream. `limit` bounds the text, in characters, that is held for one unfinished item. */
+/** Creates the framer of a stream. `limit` is the maximum length, in characters, of one unfinished item. */
 export function createFramer(kind: "sse" | "ndjson" | "json-seq", limit: number, events: FramerEvents): Framer {
   if (kind === "sse") return eventFramer(limit, events);
   return recordFramer(kind === "ndjson" ? "\n" : "\u001e", limit, events);
@@ -43,12 +43,12 @@ function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvent
     },
     maxBufferSize: limit + slack,
   });
-  // An event without its blank line is incomplete and is not given.
+  // An event without its blank line is incomplete and is not emitted.
   return { feed: parser.feed, end: () => {} };
 }
 
-// A record of a JSON sequence ends where the next begins. Not to wait for that, text that ends a line is tried, a few times only:
-// every try reads the record from its start.
+// A record of a JSON sequence ends where the next begins. To emit it earlier, a record that ends a line is parsed, a few
+// times only, because each attempt reads the record from its start.
 const maxAttempts = 16;
 
 function isJSONText(text: string): boolean {

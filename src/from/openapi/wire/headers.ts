@@ -35,17 +35,17 @@ export function isCallerHeader(name: string): boolean {
   return token.test(lower) && !reserved.has(lower) && !lower.startsWith("proxy-") && !lower.startsWith("sec-");
 }
 
-/** Whether a text is a header name. */
+/** Whether a string is a header name. */
 export function isHeaderName(name: string): boolean {
   return token.test(name);
 }
 
-/** Whether a text can stand as the value of a header. */
+/** Whether a string is a valid header value. */
 export function isHeaderValue(value: string): boolean {
   return fieldValue.test(value);
 }
 
-/** Whether a value would arrive as it is: blanks at its ends do not. */
+/** Whether a header value arrives unchanged: blanks at its ends are lost. */
 export function isExactHeaderValue(value: string): boolean {
   return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
 }

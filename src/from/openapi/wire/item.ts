@@ -117,7 +117,7 @@ export class ItemQueue {
 
 const encoder = new TextEncoder();
 
-/** Stands for "the server said that this was all". */
+/** Marks the item that ends a stream. */
 const endOfStream: unique symbol = Symbol("end of stream");
 
 /**
@@ -148,12 +148,12 @@ function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind
       return parseJSON(text, jsonDepth);
     } catch (error) {
       if (error instanceof TooDeep) throw tooDeep();
-      throw badResponse(plan.operationId, "the stream holds a record that is not JSON");
+      throw badResponse(plan.operationId, "the stream contains a record that is not JSON");
     }
   }
 
   function tooDeep() {
-    return badResponse(plan.operationId, `an event nests deeper than ${jsonDepth} levels`);
+    return badResponse(plan.operationId, `an event is nested deeper than ${jsonDepth} levels`);
   }
 }
 

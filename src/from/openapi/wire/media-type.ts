@@ -4,7 +4,7 @@ export function essence(contentType: string): string {
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
 }
 
-/** Whether a text can stand as a media type in a header, parameters included. */
+/** Whether a string is a valid media type, parameters included. */
 export function isMediaType(text: string): boolean {
   return /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;[\t\x20-\x7e]*)?$/.test(text);
 }
@@ -33,7 +33,7 @@ const textual = new Set([
   "application/json-seq",
 ]);
 
-/** Whether a media type is text that is handed on as a string. XML is. */
+/** Whether content of a media type becomes a string. XML does. */
 export function isText(contentType: string): boolean {
   const type = essence(contentType);
   return type.startsWith("text/") || type.endsWith("+xml") || type.endsWith("+yaml") || textual.has(type);
@@ -76,10 +76,10 @@ export function charsetOf(contentType: string): string | undefined {
 /** Kinds of stream that are read event by event. */
 export type StreamKind = NonNullable<ReturnType<typeof streamKind>>;
 
-/** What a media type means for the schema of a body or an answer. `any` is a range, which the schema decides. */
+/** What a media type means for the schema of a body or a response. `any` is a range, for which the schema decides. */
 export type MediaKind = StreamKind | "json" | "form" | "multipart" | "xml" | "text" | "any" | "binary";
 
-/** Tells what a media type means. */
+/** Classifies a media type. */
 export function mediaKind(mediaType: string): MediaKind {
   const stream = streamKind(mediaType);
   if (stream !== undefined) return stream;
@@ -92,7 +92,7 @@ export function mediaKind(mediaType: string): MediaKind {
   return bare === "*/*" || bare === "application/*" || bare === "*" ? "any" : "binary";
 }
 
-/** Whether answers of this kind come event by event. */
+/** Whether responses of this kind are read event by event. */
 export function isStream(kind: MediaKind): kind is StreamKind {
   return kind === "sse" || kind === "ndjson" || kind === "json-seq";
 }

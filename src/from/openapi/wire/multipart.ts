@@ -7,7 +7,7 @@ import { essence, isJSON, matchesRange } from "./media-type.ts";
 import { hasStyle, presentItems, presentMembers, toStyledPairs } from "./style.ts";
 
 /** The end of a sentence that begins with the argument. */
-export const loneSurrogate = "holds a lone surrogate, which cannot be sent as UTF-8";
+export const loneSurrogate = "contains a lone surrogate, which cannot be sent as UTF-8";
 
 interface Part {
   name?: string;
@@ -25,7 +25,7 @@ export interface MultipartBody {
 
 /**
  * Writes an object or a `FormData` as a multipart body, one part per property and per element of an array. The platform's own
- * writer is not used because it can neither give a field a media type nor a part its headers. Streams are read into memory, since a body
+ * writer is not used because it can neither set the media type of a field nor the headers of a part. Streams are read into memory, since a body
  * of unknown length is refused by many servers. Throws a `TypeError` without values for what cannot be written.
  */
 export async function toMultipart(
@@ -90,7 +90,7 @@ async function toPart(value: unknown, encoding: EncodingPlan | undefined): Promi
 
 function base64Part(file: Base64File, declared: string[] | undefined): Part {
   const content = fromLooseBase64(file.base64);
-  if (content === undefined) throw new TypeError("holds a file whose base64 is not valid");
+  if (content === undefined) throw new TypeError("contains a file whose base64 is not valid");
   return { filename: file.filename ?? "blob", contentType: fileType(file.type ?? "", declared), content };
 }
 
@@ -136,7 +136,7 @@ function formatHeaders(part: Part, isForm: boolean): string {
 }
 
 function formatHeader(name: string, value: string): string {
-  if (!isHeaderName(name) || !isHeaderValue(value)) throw new TypeError("holds a part with an invalid header");
+  if (!isHeaderName(name) || !isHeaderValue(value)) throw new TypeError("contains a part with an invalid header");
   return `${name}: ${value}\r\n`;
 }
 
@@ -173,7 +173,7 @@ export function isBinary(value: unknown): value is ArrayBuffer | ArrayBufferView
 
 const fileKeys = new Set(["base64", "filename", "type", "headers"]);
 
-/** Whether a value is a file in JSON form: a `base64` text and nothing that a file does not have. */
+/** Whether a value is a file in JSON form: a `base64` string and no other properties than those of a file. */
 export function isBase64File(value: unknown): value is Base64File {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   if (!Object.hasOwn(value, "base64") || typeof (value as Base64File).base64 !== "string") return false;

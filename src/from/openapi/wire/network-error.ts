@@ -17,9 +17,9 @@ const afterSending = new Map([
   ["ECONNRESET", "the connection was reset"],
   ["EPIPE", "the connection was closed"],
   ["ETIMEDOUT", "the connection went silent"],
-  ["UND_ERR_SOCKET", "the connection was closed before the answer was complete"],
-  ["UND_ERR_HEADERS_TIMEOUT", "no answer came in time"],
-  ["UND_ERR_BODY_TIMEOUT", "the answer stopped coming"],
+  ["UND_ERR_SOCKET", "the connection was closed before the response was complete"],
+  ["UND_ERR_HEADERS_TIMEOUT", "no response was received in time"],
+  ["UND_ERR_BODY_TIMEOUT", "the response stopped"],
 ]);
 
 const badCompression = /^(?:Z_|ERR__ERROR_|ERR_BROTLI|ERR_ZSTD)/;
@@ -57,8 +57,8 @@ export function fromNetworkError(operationId: string, error: unknown, url?: stri
   if (tls.test(code)) {
     return unavailable(operationId, `no secure connection could be made (${code})`, { mayHaveRun: false });
   }
-  if (badCompression.test(code)) return badResponse(operationId, "the answer cannot be decompressed");
-  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "the headers of the answer are too large");
+  if (badCompression.test(code)) return badResponse(operationId, "the response cannot be decompressed");
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "the headers of the response are too large");
   const reason = afterSending.get(code) ?? "the request failed";
   return unavailable(operationId, `${reason} (${code})`, { retryable: true });
 }

@@ -25,7 +25,7 @@ export class TokenSource {
     this.#fetch = fetchToken;
   }
 
-  /** The current token; asks for one when there is none or it is about to expire. */
+  /** Returns the current token; requests one when there is none or it is about to expire. */
   get(): string | Promise<string> {
     if (this.#token !== undefined && Date.now() < this.#token.staleAt) return this.#token.value;
     this.#pending ??= this.#request().finally(() => {
@@ -56,7 +56,7 @@ export class TokenSource {
     const { access_token: value, expires_in: seconds } = answer;
     if (typeof value !== "string" || value === "") throw tokenFailure("the answer holds no access_token");
     const lifetime = Number(seconds ?? Number.NaN) * 1000;
-    // A token without an end is asked for again when it is refused; others a little before they end.
+    // A token without an expiry is requested again when it is refused; others shortly before they expire.
     const margin = Math.min(30_000, lifetime / 10);
     this.#token = {
       value,
@@ -74,7 +74,7 @@ export class TokenSource {
         accept: "application/json",
         "content-type": "application/x-www-form-urlencoded",
       };
-      // Redirects are not followed: the client's secret goes to the configured address and nowhere else.
+      // Redirects are not followed: the client's secret goes only to the configured address.
       const request = { method: "POST", redirect: "manual", signal: controller.signal, headers, body } as const;
       const response = await this.#fetch(url, request);
       const bytes = await readBody(response, tokenBytes);

@@ -3,7 +3,7 @@ import type { IOperationDefinition, ResponseEnvelope } from "../../../operation/
 import type { HTTPServiceConfig, PaginationRule } from "../config.ts";
 import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 
-/** How the pages of one operation are found. `inferred` ones look for cursor and items in the answer. */
+/** How the pages of one operation are found. Inferred rules look for cursor and items in the response. */
 export interface PaginationPlan {
   kind: PaginationRule["kind"];
   /** The argument that is changed from page to page; absent for links. */
@@ -22,7 +22,7 @@ const offsetNames = /^(?:\$?skip|offset|start_?at|start_?index|page\[offset\])$/
 const pageNames = /^(?:page|page_?(?:no|num|number|index)|page\[number\]|p)$/i;
 const limitNames = /^(?:\$?top|limit|count|per_?page|page_?size|max_?results|size|page\[(?:size|limit)\])$/i;
 
-/** Tells how pages are found: as configured, else by the names of query parameters. `undefined` when there are none. */
+/** Returns how pages are found: as configured, else by the names of query parameters. `undefined` when there are no pages. */
 export function findPagination(plan: EndpointPlan, config: HTTPServiceConfig): PaginationPlan | undefined {
   const { pagination } = config;
   if (pagination === false || (plan.method !== "GET" && plan.method !== "QUERY")) return undefined;
@@ -58,7 +58,7 @@ function infer(plan: EndpointPlan): PaginationPlan | undefined {
   return page === undefined ? undefined : { kind: "page", parameter: page, ...limitParameter, inferred: true };
 }
 
-/** Makes the function that gives the input of the next page. It never gives an input that equals the current one. */
+/** Creates the function that returns the input of the next page. It never returns an input that equals the current one. */
 export function compilePages(plan: EndpointPlan, rule: PaginationPlan): NonNullable<IOperationDefinition["nextPage"]> {
   return (input: Input | undefined, envelope: ResponseEnvelope) => {
     const current = input ?? {};
@@ -76,7 +76,7 @@ function nextArguments(
   { data, meta }: ResponseEnvelope,
 ): Input | undefined {
   const link = meta.source === "http" ? meta.headers["link"] : undefined;
-  // A server that links its pages knows best, also about the last one.
+  // A server that links its pages decides, also about the last one.
   if (link !== undefined && (rule.inferred || rule.kind === "link")) return readNextLink(plan, link, input);
   const { parameter } = rule;
   if (parameter === undefined) return undefined;
@@ -96,7 +96,7 @@ function nextCursor(rule: PaginationPlan, parameter: string, input: Input, data:
   return { [parameter]: value };
 }
 
-/** Where counting begins: at what was asked for, else the declared default, else the first offset or page. */
+/** Where counting begins: at the argument, else the declared default, else the first offset or page. */
 function startOf(plan: EndpointPlan, rule: PaginationPlan, given: unknown): number {
   if (typeof given === "number") return given;
   const declared = plan.parameters.find(({ argument }) => argument === rule.parameter);
@@ -156,7 +156,7 @@ function isCursor(value: unknown): value is string | number {
 
 /**
  * Reads the arguments of the next page from a `Link` header (RFC 8288). Only declared query parameters are taken, and only from links to
- * the service's own origin: the link never becomes a request by itself.
+ * the service's own origin: the link itself is never requested.
  */
 export function readNextLink(
   plan: EndpointPlan,
@@ -185,7 +185,7 @@ function nextTarget(header: string): string | undefined {
   return undefined;
 }
 
-/** A query is text: the declared type, else the type of what was asked for, tells numbers apart. */
+/** A query contains strings: the declared type, else the type of the current argument, identifies numbers. */
 function toArgument(text: string, { schema }: ParameterPlan, given: unknown): unknown {
   if (Array.isArray(given) && given.map(String).join(",") === text) return given;
   const declared = (schema as { type?: unknown } | null | undefined)?.type ?? typeof given;

@@ -92,7 +92,7 @@ test.each([
   expect(write(value)).toBe(expected);
 });
 
-test("a parameter that allows empty values is sent with an empty array, but not when it is left out", () => {
+test("a parameter that allows empty values is sent with an empty array, but not when it is ignored", () => {
   const write = compileParameter(parameterPlan({ name: "a", location: "query", allowEmptyValue: true }));
 
   expect([[], {}, null, undefined].map(write)).toEqual(["a=", "a=", "a=", undefined]);

@@ -3,7 +3,7 @@ import { encode, encodeForm, encodeReservedInPath, encodeReservedInQuery, isAbse
 import { isJSON } from "./media-type.ts";
 import { identity, isMembers, presentItems, presentMembers, toExpansion, toPairs } from "./style.ts";
 
-/** Writes one value as it stands in its place, encoded. `undefined` means that nothing is sent. */
+/** Writes one value, encoded for its place. `undefined` means that nothing is sent. */
 export type ParameterWriter = (value: unknown) => string | undefined;
 
 /**
@@ -86,7 +86,7 @@ function cookieName(name: string): string {
   return cookieText(name);
 }
 
-/** The whole query (OpenAPI 3.2): a form of the object's members, or one encoded text in another media type. */
+/** The whole query (OpenAPI 3.2): a form of the object's members, or one encoded string in another media type. */
 function querystringWriter({ contentType }: ParameterPlan): ParameterWriter {
   return (value) => {
     const isForm = contentType === undefined || contentType === "application/x-www-form-urlencoded";

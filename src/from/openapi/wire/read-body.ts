@@ -5,8 +5,8 @@ import type { ResponseEnvelope } from "../../../operation/index.ts";
 export class BodyTooLarge extends Error {}
 
 /**
- * Reads a body whole and counts its decoded bytes as they come, so that a small compressed answer cannot fill the memory. Over the
- * limit the connection is given up at once.
+ * Reads a whole body and counts its decoded bytes as they arrive, so that a small compressed response cannot fill the
+ * memory. Over the limit the connection is closed immediately.
  */
 export async function readBody(response: Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   const { body } = response;
@@ -29,9 +29,9 @@ export async function readBody(response: Response, limit: number): Promise<Uint8
   return chunks.length === 1 ? (chunks[0] as Uint8Array<ArrayBuffer>) : concatenate(chunks, size);
 }
 
-/** Gives up a body that nobody will read, so that its connection is free again. */
+/** Cancels a body that is not read, so that its connection is free again. */
 export function abandon(body: ReadableStream | null): void {
-  // A body that failed before is already given up.
+  // A body that failed before is already cancelled.
   body?.cancel().catch(ignore);
 }
 
@@ -47,16 +47,16 @@ function concatenate(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer
   return whole;
 }
 
-/** Thrown by {@link parseJSON} for text that nests too deep. */
+/** Thrown by {@link parseJSON} for JSON that is nested too deep. */
 export class TooDeep extends Error {}
 
 /**
- * Parses JSON that came from outside, after looking how deep it nests. Numbers that lost digits are noted beside the
+ * Parses foreign JSON after checking its depth. Numbers that lost digits are noted beside the
  * objects that hold them. A leading byte order mark is skipped.
  */
 export function parseJSON(text: string, maxDepth: number): unknown {
   const json = withoutMark(text);
-  // Every level costs two characters, so short text cannot nest too deep.
+  // Every level needs two characters, so a short string cannot be nested too deep.
   if (json.length > maxDepth * 2 && nestsDeeper(json, maxDepth)) throw new TooDeep();
   return parseExactly(json);
 }

@@ -19,7 +19,7 @@ export interface WireRequest {
   body?: BodyInit;
   /** Whether it can be sent a second time. */
   replayable: boolean;
-  /** What must appear in no error about this request. */
+  /** What must not appear in errors about this request. */
   secrets: readonly string[];
 }
 
@@ -30,8 +30,8 @@ export type RequestBuilder = (
   credentials: Credentials | undefined,
 ) => WireRequest | Promise<WireRequest>;
 
-/** What a caller may say about the request itself, in `metadata.http`. */
-interface CallerWishes {
+/** What a caller may set for the request itself, in `metadata.http`. */
+interface RequestOverrides {
   headers?: Record<string, unknown>;
   contentType?: string;
 }
@@ -58,15 +58,15 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   const cookieSlots = plan.parameters.filter(({ location }) => location === "cookie").map(toSlot);
   const writeBody = plan.body && compileBody(operationId, plan.body);
   const accept = plan.accept.length === 0 ? "*/*" : plan.accept.join(", ");
-  const isPlain =
+  const hasPathAndQueryOnly =
     headerSlots.length + cookieSlots.length === 0 && plan.body === undefined && config.headers === undefined;
 
   const remoteHeaders = new Set(config.remoteHeaders?.map((name) => name.toLowerCase()));
 
   return (input, { metadata, remote }, credentials) => {
-    const said = readWishes(metadata);
-    const wishes = remote === true && said !== undefined ? restrict(said, remoteHeaders) : said;
-    if (isPlain && wishes === undefined && (credentials === undefined || isHeadersOnly(credentials))) {
+    const requested = readOverrides(metadata);
+    const overrides = remote === true && requested !== undefined ? restrict(requested, remoteHeaders) : requested;
+    if (hasPathAndQueryOnly && overrides === undefined && (credentials === undefined || isHeadersOnly(credentials))) {
       return plainRequest(input, credentials);
     }
     const parts = target.build(input);
@@ -81,9 +81,9 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
       );
       if (text !== undefined) setCallerHeader(headers, name, text, () => refused(operationId, argument, badValue));
     }
-    if (wishes?.headers !== undefined) addWishes(headers, wishes.headers);
+    if (overrides?.headers !== undefined) addOverrides(headers, overrides.headers);
     const cookies = writeCookies(input);
-    const encoded = encodeBody(input, wishes);
+    const encoded = encodeBody(input, overrides);
     const finish = (body: EncodedBody | undefined, configured: Record<string, string>): WireRequest => {
       addConfigured(headers, configured, cookies);
       if (body?.contentType !== undefined) {
@@ -107,7 +107,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     return Promise.all([encoded, configured]).then(([body, given]) => finish(body, given));
   };
 
-  /** Never throws: a body that is still being written would be left alone with its failure. */
+  /** Never throws: the rejection of a body that is still being written would not be handled. */
   function readConfigured(): Record<string, string> | Promise<Record<string, string>> {
     if (typeof config.headers !== "function") return config.headers ?? {};
     try {
@@ -131,8 +131,8 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     return Object.keys(config.headers).some((key) => key.toLowerCase() === name.toLowerCase());
   }
 
-  function addWishes(headers: Record<string, string>, wishes: Record<string, unknown>): void {
-    for (const [name, value] of Object.entries(wishes)) {
+  function addOverrides(headers: Record<string, string>, overrides: Record<string, unknown>): void {
+    for (const [name, value] of Object.entries(overrides)) {
       if (typeof value !== "string" || !isCallerHeader(name)) continue;
       setCallerHeader(headers, name, value, () =>
         refused(operationId, undefined, "because a header in `metadata.http` is not valid"),
@@ -173,7 +173,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
       const text = writeArgument(operationId, argument, required, write, argumentOf(input, argument));
       if (text === undefined) continue;
       if (/[^\x20-\x7e]/.test(text)) {
-        throw refused(operationId, argument, "because it cannot stand in a cookie");
+        throw refused(operationId, argument, "because it is not a valid cookie value");
       }
       cookies.push(text);
     }
@@ -182,7 +182,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
 
   function encodeBody(
     input: Record<string, unknown>,
-    wishes: CallerWishes | undefined,
+    overrides: RequestOverrides | undefined,
   ): ReturnType<NonNullable<typeof writeBody>> | undefined {
     if (plan.body === undefined || writeBody === undefined) return undefined;
     const { argument, required } = plan.body;
@@ -193,16 +193,16 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     }
     if (withoutBody.has(method))
       throw refused(operationId, argument, `because fetch cannot send a body with ${method}`);
-    return writeBody(value, wishes?.contentType);
+    return writeBody(value, overrides?.contentType);
   }
 
-  /** What the caller left out and the plan knows, such as the switch that asks for a stream. */
+  /** Adds what the caller omitted and the plan knows, such as the switch that selects a stream. */
   function withDefaults(value: unknown, absent: object | undefined): unknown {
     const { bodyDefaults } = plan;
     const given = bodyDefaults === undefined ? value : (value ?? absent);
     if (bodyDefaults === undefined || !isMembers(given)) return value;
-    const said = Object.entries(given).filter(([, member]) => member !== undefined);
-    return { ...bodyDefaults, ...Object.fromEntries(said) };
+    const passed = Object.entries(given).filter(([, member]) => member !== undefined);
+    return { ...bodyDefaults, ...Object.fromEntries(passed) };
   }
 }
 
@@ -212,8 +212,8 @@ function isHeadersOnly({ query, cookies }: Credentials): boolean {
   return query.length + cookies.length === 0;
 }
 
-const badValue = "because it cannot stand in a header";
-const badType = "because its type cannot stand in a header";
+const badValue = "because it is not a valid header value";
+const badType = "because its type is not a valid header value";
 
 function toSlot(plan: ParameterPlan) {
   return { name: plan.name, argument: plan.argument, required: plan.required, write: compileParameter(plan) };
@@ -236,21 +236,24 @@ function setHeader(headers: Record<string, string>, name: string, value: string,
   headers[name.toLowerCase()] = value;
 }
 
-/** Blanks at the ends of the operator's values carry nothing; those of a caller's are data. */
+/** Blanks at the ends of the operator's values mean nothing; those of a caller's are data. */
 function setCallerHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
   if (!isExactHeaderValue(value)) throw problem();
   setHeader(headers, name, value, problem);
 }
 
-/** What a caller outside this process may say: it could otherwise steer requests that carry the operator's credential. */
-function restrict({ headers, contentType }: CallerWishes, allowed: ReadonlySet<string>): CallerWishes | undefined {
+/** What a caller outside this process may set: it could otherwise influence requests with the operator's credential. */
+function restrict(
+  { headers, contentType }: RequestOverrides,
+  allowed: ReadonlySet<string>,
+): RequestOverrides | undefined {
   if (allowed.size === 0) return undefined;
   const kept = Object.entries(headers ?? {}).filter(([name]) => allowed.has(name.toLowerCase()));
   const isTypeKept = contentType !== undefined && allowed.has("content-type");
   return { headers: Object.fromEntries(kept), ...(isTypeKept && { contentType }) };
 }
 
-function readWishes(metadata: OperationContext["metadata"] | undefined): CallerWishes | undefined {
+function readOverrides(metadata: OperationContext["metadata"] | undefined): RequestOverrides | undefined {
   if (metadata === undefined || !Object.hasOwn(metadata, "http")) return undefined;
   const { http } = metadata;
   if (typeof http !== "object" || http === null) return undefined;

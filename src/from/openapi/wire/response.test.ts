@@ -216,8 +216,8 @@ test("text under a JSON type is a bad response with a short excerpt", async () =
 
   expect(failure).toEqual({
     code: "BAD_RESPONSE",
-    message: '"shop.op": the answer (HTTP 200) is not the JSON it says it is.',
-    details: { status: 200, excerpt: `<html>${"x".repeat(194)}` },
+    message: '"shop.op": the response (HTTP 200) is not valid JSON, as its content type claims.',
+    details: { status: 200, excerpt: `<html>${"x".repeat(193)}…` },
     retryable: false,
     mayHaveRun: true,
   });

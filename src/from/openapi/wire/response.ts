@@ -7,17 +7,17 @@ import { charsetOf, isJSON, isText } from "./media-type.ts";
 import { BodyTooLarge, noteNumber, parseJSON, readBody, TooDeep } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
 
-/** What reading an answer needs to know. */
+/** Reads the responses of one endpoint. */
 export interface ResponseReader {
-  /** Reads a successful answer whole. */
+  /** Reads a whole successful response. */
   read(response: Response, request: WireRequest): Promise<ResponseEnvelope>;
-  /** Makes the error of an answer with an error status, or of a redirect that is not followed. */
+  /** Creates the error of a response with an error status, or of a redirect that is not followed. */
   fail(response: Response, request: WireRequest, problem?: string): Promise<CallError>;
 }
 
-const errorBytes = 1024 * 1024;
+const maxErrorBytes = 1024 * 1024;
 
-/** Compiles how answers of an endpoint are read. */
+/** Compiles how responses of an endpoint are read. */
 export function compileResponse(
   plan: EndpointPlan,
   limits: { responseBytes: number; jsonDepth: number },
@@ -30,7 +30,7 @@ export function compileResponse(
     try {
       bytes = await readBody(response, limits.responseBytes);
     } catch (error) {
-      if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the answer", limits.responseBytes);
+      if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the response", limits.responseBytes);
       throw error;
     }
     const envelope = httpEnvelope(toData(bytes, meta, request), meta);
@@ -62,9 +62,12 @@ export function compileResponse(
       return parseJSON(text, limits.jsonDepth);
     } catch (error) {
       if (error instanceof TooDeep)
-        throw badResponse(operationId, `the answer nests deeper than ${limits.jsonDepth} levels`);
+        throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
       const excerpt = truncate(redact(text, request.secrets), 200);
-      throw badResponse(operationId, `the answer (HTTP ${status}) is not the JSON it says it is`, { status, excerpt });
+      throw badResponse(operationId, `the response (HTTP ${status}) is not valid JSON, as its content type claims`, {
+        status,
+        excerpt,
+      });
     }
   }
 
@@ -73,7 +76,7 @@ export function compileResponse(
       return parseJSON(text, limits.jsonDepth);
     } catch (error) {
       if (error instanceof TooDeep)
-        throw badResponse(operationId, `the answer nests deeper than ${limits.jsonDepth} levels`);
+        throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
       return text;
     }
   }
@@ -91,11 +94,11 @@ export function compileResponse(
     });
   }
 
-  /** An error body is a courtesy: what is too large, broken or cut off does not replace the error itself. */
+  /** The body of an error is optional: one that is too large, malformed or incomplete does not replace the error itself. */
   async function readErrorBody(response: Response, contentType: string, request: WireRequest): Promise<unknown> {
     let bytes: Uint8Array<ArrayBuffer>;
     try {
-      bytes = await readBody(response, Math.min(errorBytes, limits.responseBytes));
+      bytes = await readBody(response, Math.min(maxErrorBytes, limits.responseBytes));
     } catch {
       return undefined;
     }
@@ -124,10 +127,10 @@ export function compileResponse(
   return { read, fail };
 }
 
-/** Facts of an answer's head. */
+/** Status and headers of a response. */
 export type HTTPFacts = Omit<HTTPResponseMeta, "source">;
 
-/** Takes down status and headers, without the credentials that some servers repeat in their links. */
+/** Reads status and headers, without the credentials that some servers repeat in their links. */
 export function toMeta(response: Response, secrets: readonly string[]): HTTPFacts {
   const headers: Record<string, string> = {};
   let setCookie: string[] | undefined;
@@ -137,7 +140,7 @@ export function toMeta(response: Response, secrets: readonly string[]): HTTPFact
       headers[name] = value;
       continue;
     }
-    // The platform gives each one on its own; one text per name is what envelopes promise.
+    // The platform returns each one by itself; envelopes have one string per name.
     setCookie ??= [];
     setCookie.push(value);
     headers[name] = setCookie.join(", ");
@@ -147,9 +150,9 @@ export function toMeta(response: Response, secrets: readonly string[]): HTTPFact
   return meta;
 }
 
-/** Statuses after which the same request may go through. */
+/** Statuses after which the same request may succeed. */
 const retryable: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
-/** Statuses that say: not looked at. Everything else may have had an effect. */
+/** Statuses of requests that were not processed. Everything else may have had an effect. */
 const notStarted: ReadonlySet<number> = new Set([
   401, 403, 405, 407, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431, 501, 505,
 ]);
@@ -203,6 +206,6 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** The reason phrase; HTTP/2 sends none. */
 function reasonOf({ status, statusText }: Response): string {
-  const said = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
-  return said === "" ? (reasons[status] ?? "no reason given") : said;
+  const phrase = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
+  return phrase === "" ? (reasons[status] ?? "no reason phrase") : phrase;
 }

@@ -2,7 +2,7 @@ import { startTimer, type Timer } from "../../../internal/timers.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
 import { timedOut } from "../errors.ts";
 
-/** How long one call may last and who can end it. Makes a controller and a timer only where they are needed. */
+/** The time limit and the signals of one call. Creates a controller and a timer only where they are needed. */
 export class CallScope {
   /** Whether a request may have left; decides `mayHaveRun` of what ends the call. */
   sent = false;
@@ -15,7 +15,7 @@ export class CallScope {
   #timer: Timer | undefined;
   #timedOut = false;
 
-  /** With `own` the scope can be aborted by itself, as a stream is when its consumer leaves. */
+  /** With `own` the scope can be aborted separately, as a stream is when its consumer leaves. */
   constructor(operationId: string, outer: AbortSignal | undefined, timeout: number | undefined, own = false) {
     this.#operationId = operationId;
     this.#outer = outer;
@@ -37,7 +37,7 @@ export class CallScope {
     }, timeout);
   }
 
-  /** When the time is over, in ms since the epoch, as far as this scope's own limit and `deadline` say. */
+  /** When the call ends, in ms since the epoch: by its own limit or by `deadline`. */
   static endOf(timeout: number | undefined, deadline: number | undefined): number {
     return Math.min(
       timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout,
@@ -45,12 +45,12 @@ export class CallScope {
     );
   }
 
-  /** Lifts the time limit: the response headers of a stream are here. */
+  /** Removes the time limit: the response headers of a stream have arrived. */
   stopTimer(): void {
     this.#timer?.stop();
   }
 
-  /** Ends what is under way. */
+  /** Aborts the request. */
   abort(): void {
     this.#controller?.abort();
   }
@@ -61,9 +61,9 @@ export class CallScope {
     if (this.#end !== undefined) this.#outer?.removeEventListener("abort", this.#end);
   }
 
-  /** Why the call ended from outside, or `undefined` when it did not. */
+  /** Why the call was ended by its signal or time limit; `undefined` when it was not. */
   get failure(): CallError | undefined {
-    if (this.#timedOut) return timedOut(this.#operationId, "no complete answer", this.#timeout ?? 0, this.sent);
+    if (this.#timedOut) return timedOut(this.#operationId, "no complete response", this.#timeout ?? 0, this.sent);
     if (this.#outer?.aborted !== true) return undefined;
     const { reason } = this.#outer as { reason?: unknown };
     if (isCallError(reason)) return reason;
@@ -72,7 +72,7 @@ export class CallScope {
     return new CallError(late ? "TIMEOUT" : "ABORTED", message, undefined, { retryable: late, mayHaveRun: this.sent });
   }
 
-  /** Settles as `work` does, but no later than the scope: a `fetch` of the user's own may not listen to the signal. */
+  /** Settles as `work` does, but no later than the scope: a `fetch` of the user's own may not observe the signal. */
   race<T>(work: Promise<T>): Promise<T> {
     const controller = this.#controller;
     if (controller === undefined) return work;

@@ -26,8 +26,8 @@ const minServerRetryMs = 500;
 const finished: Result = { done: true, value: undefined };
 
 /**
- * Follows a stream of one endpoint: nothing is sent before the first `next()`, the next piece is read when the consumer has taken all of
- * the last one, and the connection closes the moment the consumer stops.
+ * Opens a stream of one endpoint: nothing is sent before the first `next()`, the next chunk is read when the consumer has
+ * taken all of the last one, and the connection closes when the consumer leaves.
  */
 export function openStream(
   plan: EndpointPlan,
@@ -135,7 +135,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     }
   }
 
-  /** Reads one more piece; connects before that where there is no connection. Never throws: what fails is kept for its turn. */
+  /** Reads one more chunk; connects first when there is no connection. Never throws: a failure is kept until its turn. */
   async #readOn(): Promise<void> {
     try {
       if (this.#reader === undefined) return await this.#connect();
@@ -147,7 +147,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     }
   }
 
-  /** Passes on what came; without bytes what is left at the end. */
+  /** Passes received bytes on; without bytes what is left at the end. */
   #feed(bytes?: Uint8Array): void {
     try {
       this.#framer?.feed(this.#text.read(bytes));
@@ -176,7 +176,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
         abandon(response.body);
         throw badResponse(
           this.#plan.operationId,
-          `the answer is "${facts.contentType.slice(0, 100)}" and not a stream`,
+          `the response is "${facts.contentType.slice(0, 100)}" and not a stream`,
         );
       }
       this.#whole = await this.#exchange.reader.read(response, request);
@@ -192,11 +192,11 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#reader = response.body.getReader();
   }
 
-  /** How the answer is cut into items; `undefined` when it is one whole answer. */
+  /** How the response is split into items; `undefined` when it is a single response. */
   #kindOf(contentType: string): "sse" | "ndjson" | "json-seq" | undefined {
-    const said = streamKind(contentType);
-    if (said !== undefined || contentType === "") return said ?? this.#plan.stream;
-    // Many servers send lines of JSON under a plainer name.
+    const kind = streamKind(contentType);
+    if (kind !== undefined || contentType === "") return kind ?? this.#plan.stream;
+    // Many servers send lines of JSON with a more general content type.
     if (this.#plan.stream === "ndjson" && (isJSON(contentType) || isText(contentType))) return "ndjson";
     return undefined;
   }
@@ -212,7 +212,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     if (idleTimeout === undefined) return reader.read();
     return new Promise((resolve, reject) => {
       const timer = startTimer(() => {
-        reject(timedOut(this.#plan.operationId, "nothing came on the stream", idleTimeout, true));
+        reject(timedOut(this.#plan.operationId, "the stream was silent", idleTimeout, true));
       }, idleTimeout);
       reader
         .read()
@@ -221,7 +221,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     });
   }
 
-  /** The server closed the stream in good order. */
+  /** The server closed the stream normally. */
   async #complete(): Promise<void> {
     this.#feed();
     this.#framer?.end();
@@ -230,13 +230,13 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#end();
   }
 
-  /** The stream broke off, or could not be opened. */
+  /** The stream was interrupted, or could not be opened. */
   async #drop(error: CallError): Promise<void> {
     const settings = this.#reconnect;
     if (settings === undefined || !this.#wasOpen || !error.retryable || this.#plan.stream !== "sse")
       return this.#fail(error);
     if (!this.#canResume()) {
-      const message = `"${this.#plan.operationId}": the stream broke off and cannot be resumed, since it has no event ids.`;
+      const message = `"${this.#plan.operationId}": the stream was interrupted and cannot be resumed, because it has no event ids.`;
       return this.#fail(new CallError("STREAM_GAP", message, undefined, { retryable: true }));
     }
     if (this.#items.failures >= (settings.attempts ?? 10)) return this.#fail(error);
@@ -249,7 +249,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     return resumable && this.#isReplayable && this.#exchange.repeatable;
   }
 
-  /** Waits and lets the next read connect again. */
+  /** Waits; the next read connects again. */
   async #again(): Promise<void> {
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
@@ -288,7 +288,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #disconnect(): void {
     this.#scope?.abort();
     this.#scope?.close();
-    // Aborting has given up the body already; a fetch that does not listen to signals needs this.
+    // Aborting has cancelled the body already; a fetch that does not observe signals needs this.
     this.#reader?.cancel().catch(ignore);
     this.#reader = undefined;
     this.#framer = undefined;
@@ -303,7 +303,7 @@ function ignore(): void {}
 
 const encoder = new TextEncoder();
 
-/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where there is none, or none that a header can hold. */
+/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where there is none, or where it is not a valid header value. */
 function toHeader(id: string): string | undefined {
   if (id === "" || id.length > 1024) return undefined;
   const text = String.fromCharCode(...encoder.encode(id));

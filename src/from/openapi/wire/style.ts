@@ -43,7 +43,7 @@ export function delimiterOf(style: string, encoded: boolean): string {
 }
 
 /**
- * Spreads a value over pairs of a plain name and an encoded value. Absent values, empty arrays and empty objects give none, as in
+ * Spreads a value over pairs of a name and an encoded value. Absent values, empty arrays and empty objects have no pairs, as in
  * RFC 6570. Where a style has no form for nested values they become JSON; `deepObject` nests with brackets and indices.
  */
 export function toPairs(name: string, value: unknown, rule: PairRule): Array<[name: string, value: string]> {
@@ -112,7 +112,7 @@ export function identity(text: string): string {
   return text;
 }
 
-/** Whether the document asks for a style, so that the media type of the part no longer counts. */
+/** Whether the document declares a style, so that the media type of the part does not apply. */
 export function hasStyle(encoding: EncodingPlan | undefined): boolean {
   return encoding?.style !== undefined || encoding?.explode !== undefined || encoding?.allowReserved !== undefined;
 }

@@ -15,7 +15,7 @@ export interface TargetBuilder {
   readonly origin: string;
   /** Writes the declared arguments into path and query. */
   build(input: Record<string, unknown>): TargetParts;
-  /** Gives the final URL. Refuses what the URL parser would read in any other way than it was written. */
+  /** Returns the final URL. Refuses one that the URL parser would read differently than it was written. */
   finish(parts: TargetParts): string;
 }
 
@@ -27,14 +27,14 @@ interface Slot {
 
 type Segment = string | Array<string | Slot>;
 
-// No server takes more, and every pointer into the document repeats it.
-const longestPath = 4096;
+// No server accepts more, and every pointer into the document repeats it.
+const maxPathLength = 4096;
 
-/** Says why a path of a document cannot be called: no URL would be read as it is written. `undefined` when it can. */
+/** Returns why a path of a document cannot be called: a URL parser would read it differently. `undefined` when it can. */
 export function pathProblem(path: string): string | undefined {
-  if (path.length > longestPath) return `the path is over ${longestPath} characters long`;
+  if (path.length > maxPathLength) return `the path is over ${maxPathLength} characters long`;
   if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path names a host of its own";
-  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path holds a character that no URL can hold";
+  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path contains a character that no URL can contain";
   const [template = ""] = withoutFragment(path).split("?");
   // URL parsers take these out, encoded or not.
   if (template.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
@@ -105,7 +105,7 @@ function parseBase({ baseUrl, operationId }: EndpointPlan): { origin: string; pa
     throw misconfigured(operationId, "its base URL is not an absolute http or https URL; set `baseUrl`");
   }
   if (url.username !== "" || url.password !== "") {
-    throw misconfigured(operationId, "its base URL holds a user name or password; use `auth` in its place");
+    throw misconfigured(operationId, "its base URL contains a user name or password; use `auth` instead");
   }
   return { origin: url.origin, path: withoutTrailingSlashes(url.pathname) };
 }
