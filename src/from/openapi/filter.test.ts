@@ -27,7 +27,7 @@ test.each([
   expect(operations.map(({ name }) => name)).toEqual(expected);
 });
 
-test("exclude wins over include, and what is left out is told", () => {
+test("exclude wins over include, and what is excluded is reported", () => {
   const { operations, report } = importQuietly(spec, { include: ["repos*"], exclude: { paths: ["POST *"] } });
 
   expect(operations.map(({ name }) => name)).toEqual(["repos/list"]);

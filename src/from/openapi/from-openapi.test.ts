@@ -25,7 +25,7 @@ async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a document as an object gives operations with handlers", () => {
+test("a document as an object becomes operations with handlers", () => {
   const operations = FromOpenAPI(openAPI(), quiet);
 
   expect(operations.map(({ namespace, name, handler }) => [namespace, name, typeof handler])).toEqual([
@@ -63,7 +63,7 @@ test("the credential goes with the document to its own service only", async () =
   expect(seen).toEqual(["Bearer t0k3n", undefined, "Bearer t0k3n"]);
 });
 
-test("an error status, a redirect elsewhere and an answer that is no document are typed errors", async () => {
+test("an error status, a redirect to another origin and a response that is not a document are typed errors", async () => {
   const target = await listen((_request, response) => response.end("{}"));
   const origin = await listen((request, response) => {
     if (request.url?.startsWith("/missing")) response.writeHead(404).end("nothing here");
@@ -125,7 +125,7 @@ test("a file is read by Node or by a file system of one's own", async () => {
   expect(byOwn.map(({ name }) => name)).toEqual(["list"]);
 });
 
-test("where Node is not, a file needs a file system, and the message says so", async () => {
+test("without Node, a file needs a file system, and the message explains it", async () => {
   const lookup = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined);
 
   const failure = FromOpenAPIFile("api.json", quiet);

@@ -6,7 +6,7 @@ import { importOne, importQuietly, openAPI, openAPIWith, plain, sendOne } from "
 
 const json = (schema: unknown) => ({ content: { "application/json": { schema } } });
 
-test("an operation tells everything that the document says about it", () => {
+test("an operation has everything that the document declares about it", () => {
   const operation = importOne(
     openAPIWith({
       summary: "Makes a thing",
@@ -73,11 +73,11 @@ test.each([{ openapi: "4.0.0" }, { openapi: undefined }, { openapi: undefined, s
   },
 );
 
-test.each([null, [], "text", 1])("%j is no document", (spec) => {
+test.each([null, [], "text", 1])("%j is not a document", (spec) => {
   expect(() => importQuietly(spec as never)).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
 });
 
-test("a document without paths has no operations; webhooks and callbacks are told", () => {
+test("a document without paths has no operations; webhooks and callbacks are reported", () => {
   const { operations, report } = importQuietly(openAPI({ paths: undefined, webhooks: { "new/pet": { post: {} } } }));
   const callbacks = importQuietly(openAPIWith({ callbacks: { done: {} } })).report;
 
@@ -120,7 +120,7 @@ test("3.2 brings the query method, additional operations and a parameter for the
   );
 });
 
-test("a path item may be a reference, and what stands beside it wins", () => {
+test("a path item may be a reference, and what is declared beside it wins", () => {
   const { report } = importQuietly(
     openAPI({
       paths: { "/a": { $ref: "#/components/pathItems/A", get: { operationId: "mine" } } },
@@ -158,7 +158,7 @@ test.each([
   expect((await sendOne(openAPIWith({ parameters }, {}, path, "get"), input)).url).toBe(expected);
 });
 
-test("what cannot stand on the wire is told, and the others work", () => {
+test("what cannot be sent is reported, and the others work", () => {
   const { operations, report } = importQuietly(
     openAPI({
       paths: {
@@ -210,7 +210,7 @@ test("a reference whose way leads through itself skips its operation and no othe
   expect(report.skipped.map(({ where }) => where)).toEqual(["#/paths/~1a/get", "#/paths/~1p/get"]);
 });
 
-test("odd entries are told, and the others work", () => {
+test("malformed entries are reported, and the others work", () => {
   const { operations, report } = importQuietly(
     openAPI({
       paths: {
@@ -297,7 +297,7 @@ test("a reference to nothing skips the operation in its input and only blurs it 
   ]);
 });
 
-test("schemas that are wrong in known ways are repaired, and that is told once", () => {
+test("schemas with known mistakes are repaired, and that is reported once", () => {
   const schema = {
     type: "object",
     properties: {
@@ -320,11 +320,11 @@ test("schemas that are wrong in known ways are repaired, and that is told once",
   ]);
 });
 
-test("what is no schema at all skips the operation in its input", () => {
+test("an input that is not a schema skips the operation in its input", () => {
   const { operations, report } = importQuietly(openAPIWith({ requestBody: json({ properties: { a: "string" } }) }));
 
   expect(operations).toEqual([]);
-  expect(report.skipped[0]?.reason).toContain('"string" is no schema (at ');
+  expect(report.skipped[0]?.reason).toContain('"string" is not a schema (at ');
 });
 
 test("200,000 references in one schema, and a server of 200,000 slashes, are read in time", () => {
@@ -343,7 +343,7 @@ test("200,000 references in one schema, and a server of 200,000 slashes, are rea
   ]);
 });
 
-test("names from Object.prototype are names like any other, wherever they stand", async () => {
+test("names from Object.prototype are names like any other, wherever they are", async () => {
   const spec = JSON.parse(`{
     "openapi": "3.1.0", "servers": [{ "url": "https://api.test/{__proto__}", "variables": { "__proto__": { "default": "v1" } } }],
     "paths": { "__proto__": { "get": {

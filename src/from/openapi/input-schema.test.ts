@@ -47,7 +47,7 @@ test("the input is one object: parameters by name, the body under body, required
   });
 });
 
-test("a name that stands twice is qualified for the later ones, and so is a parameter called body", () => {
+test("a name that is declared twice is qualified for the later ones, and so is a parameter called body", () => {
   const parameters = [
     { name: "body", in: "query" },
     { name: "id", in: "cookie" },
@@ -111,7 +111,7 @@ test.each([
   ]);
 });
 
-test("a place in the path that nobody declared is an argument; a declared one without a place is none", () => {
+test("an undeclared placeholder in the path is an argument; a parameter without a placeholder is not", () => {
   const { operations, report } = importQuietly(
     openAPIWith({ parameters: [{ name: "ghost", in: "path", required: true }] }, {}, "/a/{b}.{c}"),
   );
@@ -192,7 +192,7 @@ test("a document that holds itself as an object is read like a recursive one", (
   expect(compiled.check({ body: { next: { next: 1 } } })).toBe(false);
 });
 
-test("readOnly properties are no input, and cannot be required by any branch", () => {
+test("readOnly properties are not input, and cannot be required by any branch", () => {
   const spec = openAPIWith(
     {
       requestBody: { content: json({ allOf: [{ $ref: "#/components/schemas/Base" }, { required: ["id", "name"] }] }) },
@@ -256,7 +256,7 @@ test("a body with several media types takes what any of them takes; XML alone is
   expect(plain(xml)).toMatchObject({ properties: { body: { type: "string" } } });
 });
 
-test("a body on GET is left out and told; on DELETE it stays", () => {
+test("a body on GET is ignored and reported; on DELETE it is sent", () => {
   const entry = { requestBody: { required: true, content: json({ type: "object" }) } };
   const get = importQuietly(openAPIWith(entry, {}, "/things", "get"));
   const remove = importOne(openAPIWith(entry, {}, "/things", "delete"));

@@ -22,7 +22,7 @@ test("without an operationId the method and the path are the name, parameters in
   ]);
 });
 
-test("the later of two operations with one name is qualified, and that is told", () => {
+test("the later of two operations with one name is qualified and reported", () => {
   const { operations, report } = importQuietly(
     openAPI({ paths: { "/a": { get: { operationId: "same" } }, "/b": { get: { operationId: "same" } } } }),
   );
@@ -63,7 +63,7 @@ test("a name of 10,000 characters or with control characters is made to fit, and
   expect(names[2]).toBe("line_break_");
 });
 
-test("rename gives new names, by table or by function", () => {
+test("rename assigns new names, by a table or by a function", () => {
   const spec = openAPI({ paths: { "/a": { get: { operationId: "one" }, put: { operationId: "two" } } } });
 
   const byTable = importQuietly(spec, { rename: { one: "uno" } });

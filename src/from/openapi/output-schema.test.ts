@@ -25,13 +25,13 @@ test.each([
   expect(plain(importOne(openAPIWith({ responses })).outputSchema)).toEqual(expected);
 });
 
-test("the answer to HEAD is unknown", () => {
+test("the output of HEAD is unknown", () => {
   const operation = importOne(openAPIWith({ responses: { 200: json(text) } }, {}, "/things", "head"));
 
   expect(plain(operation.outputSchema)).toEqual({});
 });
 
-test("writeOnly properties are no output, nullable values may be null", () => {
+test("writeOnly properties are not output, nullable values may be null", () => {
   const schema = {
     type: "object",
     properties: {
@@ -62,7 +62,7 @@ test("writeOnly properties are no output, nullable values may be null", () => {
   expect(compileSchema(outputSchema).check({ name: null, owner: {} })).toBe(false);
 });
 
-test("what stands beside a reference counts from 3.1 on", () => {
+test("keywords beside a reference count from 3.1 on", () => {
   const schema = { $ref: "#/components/schemas/Name", minLength: 3 };
   const components = { schemas: { Name: text } };
   const of = (openapi: string) => importOne(openAPIWith({ responses: { 200: json(schema) } }, { openapi, components }));
@@ -106,7 +106,7 @@ test("a discriminator without a mapping does not make overlapping branches exclu
   expect(compiled.check({ kind: "whatever" })).toBe(true);
 });
 
-test("a base type with a discriminator stands for its subtypes, whose properties are known", () => {
+test("a base type with a discriminator means its subtypes, whose properties are known", () => {
   const schemas = {
     Pet: { type: "object", properties: { kind: text }, required: ["kind"], discriminator: { propertyName: "kind" } },
     Cat: {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { importOpenAPI } from "./import-openapi.ts";
 import { parseOpenAPI } from "./parse.ts";
 
-test("JSON and YAML, also with a byte order mark, give the same document", async () => {
+test("JSON and YAML, also with a byte order mark, are read as the same document", async () => {
   const json = await parseOpenAPI('\ufeff{"openapi": "3.1.0", "paths": {}}');
   const yaml = await parseOpenAPI('openapi: "3.1.0"\npaths: {}\n');
 
@@ -128,7 +128,7 @@ test.each([
   ['{"openapi": "3.1.0",\n  "paths": {}\n  "info": 1}', "at line 3, column 3"],
   ['{"openapi": "3.1.0",\n  "paths": {', "JSON"],
   ['{"a":'.repeat(100_000), "JSON"],
-])("%j is no document", async (text, reason) => {
+])("%j is not a document", async (text, reason) => {
   await expect(parseOpenAPI(text)).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
     message: expect.stringContaining(reason),

@@ -75,22 +75,30 @@ function readParameter(
   location: ParameterLocation,
   warn: Warn,
 ): EndpointParameter {
-  const { value, pointer } = located;
+  const { value } = located;
   const [content] = readContent(document, within(located, "content"), warn);
   const style = ownString(value, "style") ?? (location === "path" || location === "header" ? "simple" : "form");
   const explode = getOwn(value, "explode");
   return {
-    name: getOwn(value, "name") as string,
-    argument: getOwn(value, "name") as string,
-    location,
-    pointer,
-    required: location === "path" || getOwn(value, "required") === true,
+    ...readParameterBasics(located, location),
     style,
     explode: typeof explode === "boolean" ? explode : style === "form" || style === "cookie",
     allowReserved: getOwn(value, "allowReserved") === true,
-    allowEmptyValue: getOwn(value, "allowEmptyValue") === true,
     contentType: content?.mediaType,
     schema: content === undefined ? schemaIn(located) : content.schema,
+  };
+}
+
+/** What every version of OpenAPI declares about a parameter in the same way. */
+export function readParameterBasics({ value, pointer }: Located<JSONObject>, location: ParameterLocation) {
+  const name = getOwn(value, "name") as string;
+  return {
+    name,
+    argument: name,
+    location,
+    pointer,
+    required: location === "path" || getOwn(value, "required") === true,
+    allowEmptyValue: getOwn(value, "allowEmptyValue") === true,
     description: ownString(value, "description"),
     deprecated: getOwn(value, "deprecated") === true,
   };

@@ -27,7 +27,7 @@ test.each([
   expect(references(root).resolve(reference, here).value).toBe(value);
 });
 
-test("anchors and ids are found wherever they stand", () => {
+test("anchors and ids are found wherever they are", () => {
   const named = { $id: "https://schemas.test/pet", $anchor: "pet", type: "object" };
   const found = references({ components: { schemas: { Pet: named } } });
 
@@ -53,7 +53,7 @@ test.each(["http://evil.test/x", "file:///etc/passwd", "other.yaml#/a", "/etc/pa
   },
 );
 
-test("a reference that refers to itself is told, not followed for ever", () => {
+test("a reference that refers to itself is reported, not followed forever", () => {
   const root = { a: { $ref: "#/b" }, b: { $ref: "#/a" } };
 
   expect(() => references(root).deref({ value: root.a, pointer: "#/a", base: "" })).toThrow("refers to itself");
@@ -62,11 +62,11 @@ test("a reference that refers to itself is told, not followed for ever", () => {
 test.each([
   [{ a: { $ref: "#/a/b" } }, "#/a/b"],
   [{ a: { $ref: "#/b/x" }, b: { $ref: "#/a/x" } }, "#/a/x"],
-])("a reference whose way leads through itself is told, not followed for ever", (root, reference) => {
+])("a reference whose path contains itself is reported, not followed forever", (root, reference) => {
   expect(() => references(root).resolve(reference, here)).toThrow("refers to itself");
 });
 
-test("a way through very many references is told before the stack ends", () => {
+test("a path through very many references is reported before the stack overflows", () => {
   const names = Array.from({ length: 20_000 }, (_, index) => [`a${index}`, { $ref: `#/a${index + 1}/x` }]);
 
   expect(() => references(Object.fromEntries(names), 100_000).resolve("#/a0/x", here)).toThrow("too many references");

@@ -1,5 +1,5 @@
-import { extendPointer } from "../../internal/json-pointer.ts";
-import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
+import { extendPointer, hasElement, unescapeToken } from "../../internal/json-pointer.ts";
+import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { documentLimitExceeded } from "./errors.ts";
 
@@ -137,14 +137,14 @@ export class References {
     let { value } = root;
     let walked = 0;
     for (const part of fragment === "" ? [] : fragment.slice(1).split("/")) {
-      const key = part.includes("~") ? part.replaceAll("~1", "/").replaceAll("~0", "~") : part;
-      if (!hasOwn(value, key)) {
+      const key = unescapeToken(part);
+      if (!hasElement(value, key)) {
         // Some documents point through a reference, which is unambiguous.
         if (typeof getOwn(value, "$ref") !== "string") return undefined;
         const through = this.deref({ value, pointer: root.pointer + fragment.slice(0, walked), base: root.base });
         return this.#follow(through, fragment.slice(walked));
       }
-      value = (value as JSONObject)[key];
+      value = value[key];
       walked += part.length + 1;
     }
     return { value, pointer: root.pointer + fragment, base: root.base };
@@ -185,11 +185,6 @@ export class References {
 /** Resolves a reference's file part; `undefined` where there is nothing to resolve it against. */
 export function absoluteUrl(file: string, base: string | undefined): string | undefined {
   return URL.canParse(file, base) ? new URL(file, base).href : undefined;
-}
-
-function hasOwn(value: unknown, key: string): boolean {
-  if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(key) && Object.hasOwn(value, key);
-  return isObject(value) && Object.hasOwn(value, key);
 }
 
 function decodeFragment(fragment: string): string {

@@ -26,7 +26,7 @@ async function logged(config: Partial<Parameters<typeof FromOpenAPI>[1]>) {
   return records.map(({ category, level, message }) => `${level} ${category.join(".")}: ${message.join("")}`);
 }
 
-test("without a listener, what was left out or put right is logged, but not what the operator left out", async () => {
+test("without a listener, what was skipped or repaired is logged, but not what the operator excluded", async () => {
   const lines = await logged({ exclude: ["b"] });
 
   expect(lines).toEqual([

@@ -28,7 +28,7 @@ test.each([
   expect(headers["authorization"]).toBe(authorization);
 });
 
-test("an undeclared scheme is told and its alternative left out", () => {
+test("an undeclared scheme is reported and its alternative ignored", () => {
   const { report } = importQuietly(openAPIWith({ security: [{ ghost: [] }] }));
 
   expect(report.warnings).toEqual([
@@ -39,7 +39,7 @@ test("an undeclared scheme is told and its alternative left out", () => {
   ]);
 });
 
-test("schemes that are not understood are told", () => {
+test("schemes that are not supported are reported", () => {
   const odd = { none: {}, nowhere: { type: "apiKey", in: "body", name: "x" }, text: "bearer", lost: { $ref: "#/x" } };
   const { report } = importQuietly(openAPI({ components: { securitySchemes: odd } }));
 

@@ -23,7 +23,7 @@ test("a path's server wins over the document's", async () => {
   expect((await sendOne(spec, {})).url).toBe("https://path.test/p/a");
 });
 
-test("a query in a server's URL is told and left out", () => {
+test("a query in a server's URL is reported and ignored", () => {
   const { report } = importQuietly(openAPI({ servers: [{ url: "https://api.test/v1?key=1" }] }));
 
   expect(report.warnings).toEqual([
@@ -53,9 +53,9 @@ test.each([
   expect((await sendOne(spec, {}, { documentUrl: "https://docs.test/a/openapi.json" })).url).toBe(expected);
 });
 
-test("a relative server without a document URL says what to give", () => {
-  expect(() => importQuietly(openAPI({ servers: [{ url: "/api" }] }))).toThrow("give baseUrl");
-  expect(() => importQuietly(openAPI({ servers: undefined }))).toThrow("give baseUrl");
+test("the error for a relative server without a document URL names the setting", () => {
+  expect(() => importQuietly(openAPI({ servers: [{ url: "/api" }] }))).toThrow("set baseUrl");
+  expect(() => importQuietly(openAPI({ servers: undefined }))).toThrow("set baseUrl");
 });
 
 test.each([
@@ -81,7 +81,7 @@ test("an object or a file does not decide where credentials go, however it names
       const config = { ...located, ...credentials };
       expect(() => importQuietly(openAPI(), config)).toThrow(
         "the server https://api.test is not the origin that the document came from, and credentials are configured; " +
-          "give baseUrl, or name it in allowedOrigins",
+          "set baseUrl, or add it to allowedOrigins",
       );
       expect(importQuietly(openAPI(), { ...config, baseUrl: "https://api.test/v1" }).operations).toHaveLength(1);
       expect(importQuietly(openAPI(), { ...config, allowedOrigins: ["https://api.test"] }).operations).toHaveLength(1);

@@ -27,7 +27,7 @@ const after = openAPI({
   paths: { "/a": { post: entry("comes"), get: entry("same") }, "/b": { put: entry("moves", { type: "string" }) } },
 });
 
-test("a reload tells what was added, changed and removed, with hashes", async () => {
+test("a reload returns what was added, changed and removed, with hashes", async () => {
   const { service, exchange } = changingService(before);
   await service.load();
   const hashes = service.hashes();
@@ -142,7 +142,7 @@ test("a document that cannot be read again leaves everything as it was", async (
   expect(service.operations().map(({ name }) => name)).toEqual(["same", "moves", "goes"]);
 });
 
-test("with refresh the document is read again while somebody listens", async () => {
+test("with refresh the document is read again while there is a listener", async () => {
   vi.useFakeTimers();
   try {
     const { service, exchange } = changingService(before, { refresh: 1_000 });

@@ -22,7 +22,7 @@ test.each([
   ["pipes", "tags=a%7Cb"],
   ["multi", "tags=a&tags=b"],
   [undefined, "tags=a,b"],
-])("collectionFormat %s is sent as it says", async (collectionFormat, query) => {
+])("collectionFormat %s is sent accordingly", async (collectionFormat, query) => {
   const parameters = [{ name: "tags", in: "query", type: "array", items: { type: "string" }, collectionFormat }];
 
   const { url } = await sendOne(swagger({ parameters }, {}, "/things", "get"), { tags: ["a", "b"] });
@@ -95,7 +95,7 @@ test("form fields are one body; with a file it is multipart", async () => {
   expect(compileSchema(importOne(upload).inputSchema).check({ body: {} })).toBe(false);
 });
 
-test("answers are described by their schema and what the method produces", async () => {
+test("responses are described by their schema and by produces", async () => {
   const responses = { 200: { description: "", schema: { type: "integer" } }, 404: { $ref: "#/responses/Gone" } };
   const shared = { responses: { Gone: { description: "Gone", schema: { type: "string" } } }, produces: ["text/plain"] };
   const spec = swagger({ responses, produces: ["application/vnd.x+json"] }, shared);
@@ -109,7 +109,7 @@ test("answers are described by their schema and what the method produces", async
   expect(plain(importOne(swagger({ responses }, shared)).outputSchema)).toEqual({ type: "string" });
 });
 
-test("a file as the answer is bytes", () => {
+test("a file as the response is bytes", () => {
   const operation = importOne(swagger({ responses: { 200: { description: "", schema: { type: "file" } } } }));
 
   expect(plain(operation.outputSchema)).toEqual({});
@@ -145,7 +145,7 @@ test("security definitions are read as schemes", async () => {
   expect(headers["x-key"]).toBe("t0k3n");
 });
 
-test("a body beside form fields wins, and that is told", () => {
+test("a body beside form fields wins, and that is reported", () => {
   const parameters = [
     { name: "b", in: "body", schema: { type: "string" } },
     { name: "f", in: "formData", type: "string" },

@@ -11,7 +11,7 @@ import type {
   Warn,
 } from "./endpoint.ts";
 import type { ReadEntry } from "./input-schema.ts";
-import { collectParameters, readResponses } from "./read-entry.ts";
+import { collectParameters, readParameterBasics, readResponses } from "./read-entry.ts";
 import { type Located, within } from "./references.ts";
 import { ownString, ownStrings } from "./values.ts";
 import { isMediaType, mediaKind } from "./wire/media-type.ts";
@@ -76,21 +76,13 @@ function collectionStyle(parameter: JSONObject): { style?: string; explode: bool
 }
 
 function readParameter(located: Located<JSONObject>, location: ParameterLocation): EndpointParameter {
-  const { value, pointer } = located;
-  const { style = location === "query" ? "form" : "simple", explode } = collectionStyle(value);
+  const { style = location === "query" ? "form" : "simple", explode } = collectionStyle(located.value);
   return {
-    name: getOwn(value, "name") as string,
-    argument: getOwn(value, "name") as string,
-    location,
-    pointer,
-    required: location === "path" || getOwn(value, "required") === true,
+    ...readParameterBasics(located, location),
     style,
     explode,
     allowReserved: false,
-    allowEmptyValue: getOwn(value, "allowEmptyValue") === true,
     schema: parameterSchema(located),
-    description: ownString(value, "description"),
-    deprecated: getOwn(value, "deprecated") === true,
   };
 }
 

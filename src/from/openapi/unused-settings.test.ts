@@ -9,7 +9,7 @@ const spec = openAPI({
   components: { securitySchemes: { key: { type: "apiKey", in: "header", name: "key" } } },
 });
 
-test("settings that name what the document has are no reason for a warning", () => {
+test("settings that match the document cause no warning", () => {
   const { report } = importQuietly(spec, {
     include: ["listPets", "test.getPet", "pets", "GET /pets*"],
     exclude: { ids: ["*Pet"], tags: ["p*"], paths: ["/pets"] },
@@ -36,7 +36,7 @@ test.each([
     "config.pagination.operations",
     'the document has no operation "listPet"',
   ],
-] as const)("what a setting names in vain is told: %j", (config, where, reason) => {
+] as const)("a setting that matches nothing is reported: %j", (config, where, reason) => {
   const { report } = importQuietly(spec, { baseUrl: "https://api.test", ...(config as object) });
 
   expect(report.warnings).toEqual([{ where, reason }]);
@@ -49,7 +49,7 @@ test.each([{ include: "listPets" }, { exclude: [7] }, { include: { ids: "listPet
       expect.objectContaining({
         code: "VALIDATION_ERROR",
         message: expect.stringMatching(
-          /^(?:in|ex)clude must be a list of texts, or \{ ids, tags, paths \} of such lists$/,
+          /^(?:in|ex)clude must be an array of strings, or \{ ids, tags, paths \} with such arrays$/,
         ),
       }),
     );

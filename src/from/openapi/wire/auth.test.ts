@@ -123,7 +123,7 @@ test.each<[string, HTTPAuth]>([
   expect(server.received).toEqual([]);
 });
 
-test("a rotating token is asked for at every call", async () => {
+test("a rotating token is read for every call", async () => {
   await using server = await startServer();
   let count = 0;
   const { handler } = createEndpointHandler(endpointPlan({ baseUrl: server.origin }), {
@@ -167,7 +167,7 @@ async function startOAuth(options: { expiresIn?: number; status?: number } = {})
   return { server, call, tokenRequests, revoke: () => (accepted = (token) => token === "Bearer token2") };
 }
 
-test("client credentials are asked for once, however many calls wait, and used until they end", async () => {
+test("a token is requested once, however many calls wait, and used until they end", async () => {
   const { server, call, tokenRequests } = await startOAuth({ expiresIn: 3600 });
   await using _ = server;
 
@@ -199,7 +199,7 @@ test.each([
   [400, "UPSTREAM_DENIED", false],
   [503, "UNAVAILABLE", true],
   [302, "UNAVAILABLE", false],
-])("a token server that answers %d gives %s, and the call is not made", async (status, code, retryable) => {
+])("a token server that responds with %d fails with %s, and the call is not made", async (status, code, retryable) => {
   const { server, call } = await startOAuth({ status });
   await using _ = server;
 

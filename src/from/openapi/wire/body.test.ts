@@ -54,7 +54,7 @@ test.each<[string, unknown, string]>([
 
   expect(error).toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `Cannot call "shop.op": argument "body" because it holds a ${name}, which JSON cannot carry.`,
+    message: `Cannot call "shop.op": argument "body" because it contains a ${name}, which JSON cannot carry.`,
     mayHaveRun: false,
   });
   expect(server.received).toEqual([]);
@@ -292,7 +292,7 @@ test.each([
   expect(JSON.stringify(failure)).not.toContain("canary");
 });
 
-test("a missing required body is refused; an optional one is left out", async () => {
+test("a missing required body is refused; an optional one is omitted", async () => {
   await using server = await startServer();
   const plan = { ...planOf(["application/json"]), baseUrl: server.origin };
 
@@ -318,7 +318,7 @@ test("DELETE sends a body; GET refuses one, since fetch cannot send it, and work
   ]);
 });
 
-test("what the plan adds to a body never replaces what the caller said", async () => {
+test("what the plan adds to a body never replaces what the caller passed", async () => {
   await using server = await startServer();
   const plan = { ...planOf(["application/json"]), baseUrl: server.origin, bodyDefaults: { stream: true } };
   const optional = { ...plan, body: { ...plan.body!, required: false } };

@@ -37,7 +37,7 @@ const refusal = {
   mayHaveRun: false,
 };
 
-test("after so many failures calls fail at once, and other origins are untouched", async () => {
+test("after a number of failures calls are refused, and other origins are not affected", async () => {
   const { state, call, fail } = service();
 
   await fail(3);

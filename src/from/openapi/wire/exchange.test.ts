@@ -140,7 +140,7 @@ test("a call that was aborted before it began sends nothing", async () => {
   expect(server.received).toEqual([]);
 });
 
-test("the reason of a deadline is told as TIMEOUT", async () => {
+test("the reason of a deadline becomes TIMEOUT", async () => {
   const signal = AbortSignal.abort(new DOMException("late", "TimeoutError"));
 
   expect(await failureOf(callEndpoint({}, {}, {}, { signal }))).toMatchObject({ code: "TIMEOUT", retryable: true });
@@ -196,7 +196,7 @@ test("a call that is aborted while it waits for its turn never runs and takes no
   expect(failure).toMatchObject({ code: "ABORTED", mayHaveRun: false });
 });
 
-test("nothing is compiled or asked for before the first call", () => {
+test("nothing is compiled or requested before the first call", () => {
   const plan = endpointPlan({ baseUrl: "not a url", path: "//evil.test" });
   Object.defineProperty(plan, "outputSchema", {
     get() {
@@ -215,7 +215,7 @@ test("a redirect that the platform hides is an error", async () => {
   });
 });
 
-test("no way of failing tells a secret, whatever place it was sent in", async () => {
+test("no failure reveals a secret, wherever it was sent", async () => {
   const canary = "canary/+=1234";
   await using echo = await startServer((request, message, response) => {
     const status = Number(message.headers["x-status"]);

@@ -2,30 +2,36 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Tab and visible characters of Latin-1: all that fetch can send. CR, LF and NUL would start a header of the caller's own.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** Names that belong to the connection. Not even the operator sets them. */
+const connectionHeaders = [
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+const connection = new Set(connectionHeaders);
+
 /** Names that belong to the connection, the credential or the body. No caller and no document sets them. */
 const reserved = new Set([
+  ...connectionHeaders,
   "accept-charset",
   "accept-encoding",
   "access-control-request-headers",
   "access-control-request-method",
   "authorization",
-  "connection",
   "content-encoding",
-  "content-length",
   "content-type",
   "cookie",
   "cookie2",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
   "origin",
   "referer",
   "set-cookie",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
   "via",
 ]);
 
@@ -49,19 +55,6 @@ export function isHeaderValue(value: string): boolean {
 export function isExactHeaderValue(value: string): boolean {
   return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
 }
-
-const connection = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** Whether a header belongs to the connection, so that not even the operator sets it. */
 export function isConnectionHeader(name: string): boolean {

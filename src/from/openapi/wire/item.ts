@@ -130,31 +130,21 @@ function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind
   let mode: ReturnType<typeof parsingFor> | undefined;
 
   return (text, kind) => {
-    if (kind !== "sse") return parse(text);
-    mode ??= parsingFor(plan.outputSchema);
-    if (mode === "never") return text;
-    if (text === "[DONE]") return endOfStream;
-    if (mode === "structures" && !isStructure(text)) return text;
-    try {
-      return parseJSON(text, jsonDepth);
-    } catch (error) {
-      if (error instanceof TooDeep) throw tooDeep();
-      return text;
+    if (kind === "sse") {
+      mode ??= parsingFor(plan.outputSchema);
+      if (mode === "never") return text;
+      if (text === "[DONE]") return endOfStream;
+      if (mode === "structures" && !isStructure(text)) return text;
     }
-  };
-
-  function parse(text: string): unknown {
     try {
       return parseJSON(text, jsonDepth);
     } catch (error) {
-      if (error instanceof TooDeep) throw tooDeep();
+      if (error instanceof TooDeep)
+        throw badResponse(plan.operationId, `an event is nested deeper than ${jsonDepth} levels`);
+      if (kind === "sse") return text;
       throw badResponse(plan.operationId, "the stream contains a record that is not JSON");
     }
-  }
-
-  function tooDeep() {
-    return badResponse(plan.operationId, `an event is nested deeper than ${jsonDepth} levels`);
-  }
+  };
 }
 
 function isStructure(text: string): boolean {

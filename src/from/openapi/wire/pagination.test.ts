@@ -150,7 +150,7 @@ test("operations without pages have no next page: by name, by method, by configu
   expect(pages({ parameters: ["q"], pagination: { kind: "page", parameter: "page" } }).nextPage).toBeUndefined();
 });
 
-test("how pages are found is told", () => {
+test("the pagination rule is in _meta", () => {
   expect(pages({ parameters: ["offset", "per_page"] }).pagination).toEqual({
     kind: "offset",
     parameter: "offset",

@@ -127,7 +127,7 @@ test("a request that may not be sent twice is not sent again", async () => {
   });
 });
 
-test("reconnecting gives up after so many tries in a row, and at once on an answer that says no", async () => {
+test("reconnecting ends after a number of failed attempts in a row, and immediately on a refusal", async () => {
   let count = 0;
   const failing =
     (status: number): typeof fetch =>

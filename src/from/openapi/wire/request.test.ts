@@ -109,13 +109,13 @@ test("control characters and separators in a query value arrive as they were", a
   expect([...new URL(target!, "http://x").searchParams]).toEqual([["q", value]]);
 });
 
-test("only declared arguments are sent, and inherited properties are no arguments", async () => {
+test("only declared arguments are sent, and inherited properties are not arguments", async () => {
   const plan = { parameters: [query("a"), query("toString"), query("__proto__")] };
 
   expect(await targetOf(plan, { a: 1, b: 2, role: "admin" })).toBe("/things?a=1");
 });
 
-test("an argument is found under its own name where a parameter's name stands twice", async () => {
+test("an argument is found under its own name where a parameter's name is declared twice", async () => {
   const plan = { path: "/t/{id}", parameters: [path("id"), query("id", { argument: "query_id" })] };
 
   expect(await targetOf(plan, { id: 1, query_id: 2 })).toBe("/t/1?id=2");
@@ -202,7 +202,7 @@ test("what the operator configured wins over parameters and metadata, whatever t
   });
 });
 
-test("headers can be asked for at every call", async () => {
+test("headers can be a function that is called for every request", async () => {
   await using server = await startServer();
   let count = 0;
   const config = { headers: async () => ({ "X-Count": String(++count) }) };

@@ -1,14 +1,13 @@
 import { isSecretName } from "../../../internal/secrets.ts";
 import type { OperationContext } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
-import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
+import type { EndpointPlan } from "../endpoint.ts";
 import { misconfigured, refused } from "../errors.ts";
 import type { Credentials } from "./auth.ts";
 import { compileBody, type EncodedBody } from "./body.ts";
 import { isCallerHeader, isConnectionHeader, isExactHeaderValue, isHeaderName, isHeaderValue } from "./headers.ts";
-import { compileParameter } from "./parameter.ts";
 import { isMembers } from "./style.ts";
-import { argumentOf, compileTarget, writeArgument } from "./url.ts";
+import { argumentOf, compileTarget, toSlot, writeSlot } from "./url.ts";
 
 /** One request, checked and ready to leave. */
 export interface WireRequest {
@@ -54,7 +53,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   const target = compileTarget(plan);
   const headerSlots = plan.parameters
     .filter(({ location, name }) => location === "header" && isCallerHeader(name))
-    .map(toSlot);
+    .map((parameter) => toSlot({ ...parameter, required: parameter.required && !isConfigured(parameter.name) }));
   const cookieSlots = plan.parameters.filter(({ location }) => location === "cookie").map(toSlot);
   const writeBody = plan.body && compileBody(operationId, plan.body);
   const accept = plan.accept.length === 0 ? "*/*" : plan.accept.join(", ");
@@ -71,15 +70,10 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     }
     const parts = target.build(input);
     const headers: Record<string, string> = Object.assign(Object.create(null), { accept });
-    for (const { name, argument, required, write } of headerSlots) {
-      const text = writeArgument(
-        operationId,
-        argument,
-        required && !isConfigured(name),
-        write,
-        argumentOf(input, argument),
-      );
-      if (text !== undefined) setCallerHeader(headers, name, text, () => refused(operationId, argument, badValue));
+    for (const slot of headerSlots) {
+      const text = writeSlot(operationId, slot, input);
+      const problem = () => refused(operationId, slot.argument, badValue);
+      if (text !== undefined) setCallerHeader(headers, slot.name, text, problem);
     }
     if (overrides?.headers !== undefined) addOverrides(headers, overrides.headers);
     const cookies = writeCookies(input);
@@ -169,12 +163,11 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
 
   function writeCookies(input: Record<string, unknown>): string[] {
     const cookies: string[] = [];
-    for (const { argument, required, write } of cookieSlots) {
-      const text = writeArgument(operationId, argument, required, write, argumentOf(input, argument));
+    for (const slot of cookieSlots) {
+      const text = writeSlot(operationId, slot, input);
       if (text === undefined) continue;
-      if (/[^\x20-\x7e]/.test(text)) {
-        throw refused(operationId, argument, "because it is not a valid cookie value");
-      }
+      if (/[^\x20-\x7e]/.test(text))
+        throw refused(operationId, slot.argument, "because it is not a valid cookie value");
       cookies.push(text);
     }
     return cookies;
@@ -214,10 +207,6 @@ function isHeadersOnly({ query, cookies }: Credentials): boolean {
 
 const badValue = "because it is not a valid header value";
 const badType = "because its type is not a valid header value";
-
-function toSlot(plan: ParameterPlan) {
-  return { name: plan.name, argument: plan.argument, required: plan.required, write: compileParameter(plan) };
-}
 
 /** Values of the operator's own headers that look like credentials. */
 function secretsOf(configured: Record<string, string>): string[] {

@@ -37,7 +37,7 @@ test.each([
   ["text/html", "<p>hi</p>", "<p>hi</p>"],
   ["application/xml", "<a/>", "<a/>"],
   ["image/svg+xml", "<svg/>", "<svg/>"],
-])("%s with %j gives %j", async (contentType, body, data) => {
+])("%s with %j becomes %j", async (contentType, body, data) => {
   const envelope = await call({ headers: type(contentType), body });
 
   expect(envelope.data).toEqual(data);
@@ -51,14 +51,14 @@ test("the charset of text is respected, and an unknown one is read as UTF-8", as
   expect([latin.data, unknown.data]).toEqual(["ü", "ü"]);
 });
 
-test("binary answers are an ArrayBuffer of exactly their bytes", async () => {
+test("binary responses are an ArrayBuffer of exactly their bytes", async () => {
   const { data } = await call({ headers: type("image/png"), body: new Uint8Array([1, 2, 3]) });
 
   expect(data).toBeInstanceOf(ArrayBuffer);
   expect([...new Uint8Array(data as ArrayBuffer)]).toEqual([1, 2, 3]);
 });
 
-test("an answer without a type is JSON when JSON is declared and it is, text when it is not, else binary", async () => {
+test("a response without a type is JSON when JSON is declared and it is, text when it is not, else binary", async () => {
   const untyped = { declaresJSON: false };
 
   expect((await call({ body: "[1]" })).data).toEqual([1]);
@@ -121,7 +121,7 @@ test.each([
   [502, "EXECUTION_ERROR", true, true],
   [503, "EXECUTION_ERROR", true, true],
   [304, "EXECUTION_ERROR", false, true],
-])("%d gives %s, retryable %s, mayHaveRun %s", async (status, code, retryable, mayHaveRun) => {
+])("%d fails with %s, retryable %s, mayHaveRun %s", async (status, code, retryable, mayHaveRun) => {
   expect(await failureOf(call({ status }))).toMatchObject({ code, retryable, mayHaveRun, details: { status } });
 });
 
@@ -137,7 +137,7 @@ test("declared errors have their own codes: the status before its range, the ran
   expect([await codeOf(404), await codeOf(403), await codeOf(500)]).toEqual(["HTTP_404", "HTTP_4XX", "HTTP_DEFAULT"]);
 });
 
-test("an error body that is not what it says, or too large, does not hide the error", async () => {
+test("an error body that is malformed or too large does not hide the error", async () => {
   const broken = await failureOf(call({ status: 500, headers: type("application/json"), body: "<html>" }));
   const large = await failureOf(call({ status: 500, headers: type("text/plain"), body: "x".repeat(2 ** 20 + 1) }));
 
@@ -242,7 +242,7 @@ test.each([
   ["gzip", { "content-encoding": "gzip" }, (body: Buffer) => gzipSync(body)],
   ["brotli", { "content-encoding": "br" }, (body: Buffer) => brotliCompressSync(body)],
   ["gzip twice", { "content-encoding": "gzip, gzip" }, (body: Buffer) => gzipSync(gzipSync(body))],
-])("an answer may be as large as the limit and no larger, counted decoded: %s", async (_, headers, encode) => {
+])("a response may be as large as the limit and no larger, counted decoded: %s", async (_, headers, encode) => {
   const answer = (size: number) => ({
     headers: { ...type("text/plain"), ...headers },
     body: encode(Buffer.alloc(size, "x")),
@@ -277,7 +277,7 @@ test("a compressed bomb stops at the limit and its connection closes", async () 
   await closed;
 });
 
-test("an answer that cannot be decompressed is a bad response", async () => {
+test("a response that cannot be decompressed is a bad response", async () => {
   const headers = { ...type("text/plain"), "content-encoding": "gzip" };
 
   expect(await failureOf(call({ headers, body: "not gzip" }))).toMatchObject({
@@ -312,7 +312,7 @@ test.each([
   });
 });
 
-test("text that is no HTTP at all is an error without any of it", async () => {
+test("data that is not HTTP is an error that does not quote it", async () => {
   await using server = await startRawServer((socket) => socket.end("canary\r\n\r\n"));
 
   const failure = await failureOf(callEndpoint({ baseUrl: server.origin }));

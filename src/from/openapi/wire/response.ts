@@ -47,7 +47,7 @@ export function compileResponse(
     if (isJSON(contentType)) return parseBody(decodeOrRefuse(bytes, contentType), statusCode, request);
     if (isText(contentType)) return decodeOrRefuse(bytes, contentType);
     const text = contentType === "" && declaresJSON ? decode(bytes, "") : undefined;
-    return text === undefined ? toArrayBuffer(bytes) : parseUntyped(text);
+    return text === undefined ? toArrayBuffer(bytes) : parse(text, () => text);
   }
 
   /** Replacing what cannot be decoded would change the data without a trace. */
@@ -58,26 +58,19 @@ export function compileResponse(
   }
 
   function parseBody(text: string, status: number, request: WireRequest): unknown {
-    try {
-      return parseJSON(text, limits.jsonDepth);
-    } catch (error) {
-      if (error instanceof TooDeep)
-        throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
+    return parse(text, () => {
       const excerpt = truncate(redact(text, request.secrets), 200);
-      throw badResponse(operationId, `the response (HTTP ${status}) is not valid JSON, as its content type claims`, {
-        status,
-        excerpt,
-      });
-    }
+      const problem = `the response (HTTP ${status}) is not valid JSON, as its content type claims`;
+      throw badResponse(operationId, problem, { status, excerpt });
+    });
   }
 
-  function parseUntyped(text: string): unknown {
+  function parse(text: string, orElse: () => unknown): unknown {
     try {
       return parseJSON(text, limits.jsonDepth);
     } catch (error) {
-      if (error instanceof TooDeep)
-        throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
-      return text;
+      if (!(error instanceof TooDeep)) return orElse();
+      throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
     }
   }
 

@@ -75,7 +75,7 @@ test.each(["0", "Tue, 01 Jan 2020 00:00:00 GMT"])("Retry-After %s does not short
   expect(waits[1]).toBeGreaterThanOrEqual(100);
 });
 
-test("a wait longer than the longest allowed, or than the time that is left, is not made", async () => {
+test("a delay longer than the maximum, or than the time left, is not made", async () => {
   expect(await tries(scripted([503, "31"]))).toBe(1);
   expect(await tries(scripted([503, "5"]), {}, true, { timeout: 5000 })).toBe(1);
 });
@@ -122,7 +122,7 @@ test("a stream as body is never sent a second time", async () => {
   expect(script.calls).toHaveLength(1);
 });
 
-test("an abort during the wait ends it at once", async () => {
+test("an abort during the delay ends it immediately", async () => {
   const controller = new AbortController();
   const script = scripted([503, "20"]);
   const watching: typeof fetch = async (...given) => {

@@ -1,4 +1,5 @@
 import { startTimer, type Timer } from "../../../internal/timers.ts";
+import { waitFor } from "../../../internal/wait.ts";
 import { CallError, isCallError } from "../../../operation/index.ts";
 import { timedOut } from "../errors.ts";
 
@@ -75,13 +76,6 @@ export class CallScope {
   /** Settles as `work` does, but no later than the scope: a `fetch` of the user's own may not observe the signal. */
   race<T>(work: Promise<T>): Promise<T> {
     const controller = this.#controller;
-    if (controller === undefined) return work;
-    return new Promise<T>((resolve, reject) => {
-      const { signal } = controller;
-      const give = () => reject(signal.reason);
-      if (signal.aborted) give();
-      signal.addEventListener("abort", give, { once: true });
-      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", give));
-    });
+    return controller === undefined ? work : waitFor(work, controller, () => controller.signal.reason);
   }
 }

@@ -6,7 +6,7 @@ import { collect, failureOf, openEndpoint, pieces, startLive, startServer } from
 const encode = (text: string) => new TextEncoder().encode(text);
 const texts = { outputSchema: Type.String() };
 
-test("each event is an envelope with the facts of the answer and of the event", async () => {
+test("each event is an envelope with the meta of the response and of the event", async () => {
   await using server = await startServer((_request, _message, response) => {
     response.sendDate = false;
     response.writeHead(200, { "content-type": "text/event-stream", connection: "close" });
@@ -42,7 +42,7 @@ test.each([
   ["object", Type.Object({}), [{ a: 1 }, [1], "q", 42, true, null, "word", "{broken"]],
   ["anything", Type.Unknown(), [{ a: 1 }, [1], "q", "42", "true", "null", "word", "{broken"]],
   ["string or null", { type: ["string", "null"] }, [{ a: 1 }, [1], "q", "42", "true", "null", "word", "{broken"]],
-])("data declared as %s is parsed as far as that says", async (_, schema, expected) => {
+])("data declared as %s is parsed accordingly", async (_, schema, expected) => {
   expect(await dataOf(schema, ...samples)).toEqual(expected);
 });
 
@@ -87,7 +87,7 @@ test("a record that is not JSON fails, after those before it were given", async 
   expect(await stream.next()).toEqual({ done: true, value: undefined });
 });
 
-test("a server that answers with JSON in place of a stream gives one value", async () => {
+test("a server that responds with JSON instead of a stream yields one value", async () => {
   const all = await collect(openEndpoint({}, { fetch: pieces("application/json", encode('{"whole":true}')) }));
 
   expect(all.map(({ data }) => data)).toEqual([{ whole: true }]);
@@ -122,7 +122,7 @@ test("events arrive while the stream is open, and its connection closes the mome
   await closed;
 });
 
-test("nothing is sent before the first value is asked for", async () => {
+test("nothing is sent before the first value is requested", async () => {
   await using server = await startServer();
   const stream = openEndpoint({ baseUrl: server.origin });
 
@@ -132,7 +132,7 @@ test("nothing is sent before the first value is asked for", async () => {
   expect(server.received).toEqual([]);
 });
 
-test("concurrent asks are answered in order", async () => {
+test("concurrent calls of next() resolve in order", async () => {
   const stream = openEndpoint(texts, {
     fetch: pieces("text/event-stream", encode("data: 1\n\ndata: 2\n\n"), encode("data: 3\n\n")),
   });

@@ -19,7 +19,9 @@ export interface TargetBuilder {
   finish(parts: TargetParts): string;
 }
 
-interface Slot {
+/** One parameter of an endpoint, ready to be written. */
+export interface Slot {
+  name: string;
   argument: string;
   required: boolean;
   write: ParameterWriter;
@@ -148,8 +150,9 @@ function undeclared(name: string): ParameterPlan {
   return { name, argument: name, location: "path", required: true, ...simple };
 }
 
-function toSlot(plan: ParameterPlan): Slot {
-  return { argument: plan.argument, required: plan.required, write: compileParameter(plan) };
+/** Compiles how one parameter is written. */
+export function toSlot(plan: ParameterPlan): Slot {
+  return { name: plan.name, argument: plan.argument, required: plan.required, write: compileParameter(plan) };
 }
 
 function writeParts(operationId: string, parts: Array<string | Slot>, input: Record<string, unknown>): string {
@@ -158,18 +161,13 @@ function writeParts(operationId: string, parts: Array<string | Slot>, input: Rec
   return text;
 }
 
-function writeSlot(operationId: string, slot: Slot, input: Record<string, unknown>): string | undefined {
-  return writeArgument(operationId, slot.argument, slot.required, slot.write, argumentOf(input, slot.argument));
-}
-
-/** Writes one argument; what cannot be written is refused by the argument's name. */
-export function writeArgument(
+/** Writes one argument; one that cannot be written is refused by its name. `undefined` means that nothing is sent. */
+export function writeSlot(
   operationId: string,
-  argument: string,
-  required: boolean,
-  write: ParameterWriter,
-  value: unknown,
+  { argument, required, write }: Slot,
+  input: Record<string, unknown>,
 ): string | undefined {
+  const value = argumentOf(input, argument);
   let text: string | undefined;
   try {
     text = write(value);

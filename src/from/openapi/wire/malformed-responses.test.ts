@@ -22,11 +22,11 @@ test.each([
   ["an answer that nobody asked for", `${good}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON`, {}],
   ["a byte order mark", `${head}Content-Length: 5\r\n\r\n\ufeff{}`, {}],
   ["its type twice", `${head}${good.slice(good.indexOf("\r\n") + 2)}`, {}],
-])("%s does no harm, and the next call gets its own answer", async (_name, first, data) => {
+])("%s does no harm, and the next call gets its own response", async (_name, first, data) => {
   expect(await callTwice(first)).toEqual([data, {}]);
 });
 
-test("HEAD has no data, whatever length it tells and whatever follows", async () => {
+test("HEAD has no data, whatever length it declares and whatever follows", async () => {
   const first = `${head}Content-Length: 999999999\r\n\r\n{}`;
 
   expect((await callTwice(first, "HEAD"))[0]).toBeUndefined();
