@@ -253,7 +253,7 @@ test("respond takes envelopes only, and late answers are ignored", async () => {
   calls.respond(requestId, localEnvelope("again", "test.echo"));
 
   expect((await call).data).toBe("answer");
-  expect([calls.getPendingCount(), calls.getIgnoredCount()]).toEqual([0, 1]);
+  expect([calls.pendingCount, calls.ignoredCount]).toEqual([0, 1]);
 });
 
 test.each([

@@ -36,7 +36,7 @@ test("a handler of your own is drained: subscriptions end, calls may finish", as
 
   expect([before, (await call).data]).toEqual([false, "done"]);
   expect(followUps).toMatchObject([{ type: "call.aborted", requestId: begun[1] }]);
-  expect(calls.getPendingCount()).toBe(0);
+  expect(calls.pendingCount).toBe(0);
 });
 
 test("what does not finish in time fails, and stopping does not wait longer", async () => {

@@ -3,39 +3,44 @@ import { Emitter, notify } from "../internal/emitter.ts";
 import { createWarnOnce, logger } from "../internal/log.ts";
 import { quote, truncate } from "../internal/text.ts";
 import {
+  assertValidSpec,
+  formatOperationId,
   type IOperationDefinition,
   type Limits,
+  mapError,
   type OperationContext,
   type OperationSpec,
   resolveLimits,
 } from "../operation/index.ts";
 import { describeForwarded, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
-import { type Offer, toOffers } from "./offers.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
 import type { ForwardedOptions } from "./request-frame.ts";
 
 const log = logger("call");
 const warnOnce = createWarnOnce(log);
 
-/** How operations of peers are taken in. */
+/** How many problems of one announcement are reported one by one. */
+const maxReportedProblems = 20;
+
+/** How operations of peers are imported. */
 export interface ImportPeersOptions {
-  /** Shown to the peer for every call; its `authenticate` maps it to an identity. */
+  /** Sent with every call; `authenticate` of the peer maps it to an identity. */
   token?: string | ((context: OperationContext) => string | undefined);
-  /** Hears of peers that disagree, and of what they announce that is no operation. @default the log */
+  /** Receives what was skipped: specs that differ from those of another peer, and those that are invalid. @default the log */
   onReport?: (report: SourceReport) => void;
-  /** `operations` is the most that one peer may announce. */
+  /** `operations` is the maximum that one peer may announce. */
   limits?: Pick<Limits, "operations">;
 }
 
 /**
- * The operations that peers announce, for `registry.follow()`: each is an ordinary operation whose handler calls
- * whichever peer serves it. Kept current as peers come and go. Where peers disagree about an operation, the one that
- * was there first counts, and the other is reported. The map stays yours to close.
+ * The operations that peers announce, for `registry.follow()`: each is an ordinary operation whose handler calls one of the
+ * peers that serve it. Updated as peers join and leave. Where peers announce different specs for an operation, the first one
+ * is used, and the others are reported. Closing the map is left to you.
  */
 export function importPeers(callMap: PendingRequestMap, options?: ImportPeersOptions): OperationSource;
 /**
- * The same over a transport that nobody else uses, such as a pool of workers: closing the source, or the registry that
+ * The same over a transport that has no other user, such as a pool of workers: closing the source, or the registry that
  * follows it, closes the transport.
  */
 export function importPeers(
@@ -51,6 +56,13 @@ export function importPeers(
   return new PeerSource(callMap, options, () => callMap.close());
 }
 
+/** What one peer announces about an operation. */
+interface Offer {
+  readonly spec: OperationSpec;
+  /** The spec as JSON, to compare two of them. */
+  readonly json: string;
+}
+
 class PeerSource implements OperationSource {
   readonly name: string;
   readonly #callMap: PendingRequestMap;
@@ -59,8 +71,10 @@ class PeerSource implements OperationSource {
   readonly #onClose: (() => Promise<void>) | undefined;
   /** By operation, then by peer in the order of announcing. */
   readonly #offers = new Map<string, Map<string, Offer>>();
-  readonly #definitions = new Map<string, { definition: IOperationDefinition; text: string }>();
-  readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener to peers threw: {error}", { error }));
+  readonly #definitions = new Map<string, { definition: IOperationDefinition; json: string }>();
+  readonly #changes = new Emitter<SourceChange>((error) =>
+    log.error("A listener of peer changes threw: {error}", { error }),
+  );
   #stop: Unsubscribe | undefined = undefined;
 
   constructor(callMap: PendingRequestMap, options: ImportPeersOptions, onClose?: () => Promise<void>) {
@@ -71,7 +85,7 @@ class PeerSource implements OperationSource {
     this.#onClose = onClose;
   }
 
-  /** Gives what is announced by now; what is announced later comes as a change. */
+  /** Resolves with what is announced at this time. Later announcements are reported as changes. */
   async load(): Promise<IOperationDefinition[]> {
     this.#stop ??= this.#callMap.transport.watchPeers((event) => this.#onPeer(event));
     return Array.from(this.#definitions.values(), ({ definition }) => definition);
@@ -115,16 +129,42 @@ class PeerSource implements OperationSource {
     for (const id of omitted) {
       this.#report("skipped", id, `The peer ${quote(peerId)} cannot announce ${quote(id)}: its spec is too large.`);
     }
-    return toOffers(specs, this.#maxOperations, {
-      // Peers tend to announce what they, or others like them, have announced before.
-      find: (id, text) => {
-        const offers = this.#offers.get(id);
-        const own = offers?.get(peerId);
-        const known = own?.text === text ? own : offers?.values().next().value;
-        return known?.text === text ? known : undefined;
-      },
-      report: (where, reason) => this.#report("skipped", where, reason),
-    });
+    const offers = new Map<string, Offer>();
+    let problems = 0;
+    const skip = (where: string, reason: string) => {
+      problems += 1;
+      if (problems <= maxReportedProblems) this.#report("skipped", where, reason);
+    };
+    for (const [index, announced] of specs.entries()) {
+      if (offers.size >= this.#maxOperations) {
+        const reason = `A peer announces more than ${this.#maxOperations} operations. The rest is skipped. Raise limits.operations.`;
+        this.#report("skipped", "specs", reason);
+        break;
+      }
+      try {
+        const offer = this.#toOffer(peerId, announced);
+        const id = formatOperationId(offer.spec.namespace, offer.spec.name);
+        if (offers.has(id)) skip(id, `A peer announces ${quote(id)} twice. The first one is used.`);
+        else offers.set(id, offer);
+      } catch (error) {
+        skip(`specs/${index}`, `A peer announces an invalid operation: ${mapError(error).message}`);
+      }
+    }
+    const unreported = problems - maxReportedProblems;
+    if (unreported > 0) {
+      this.#report("skipped", "specs", `${unreported} more operations of this announcement were skipped.`);
+    }
+    return offers;
+  }
+
+  /** Returns the known offer if it is the same: comparing takes much less time than checking, and memory. */
+  #toOffer(peerId: string, announced: OperationSpec): Offer {
+    const spec = copySpec(announced);
+    const json = JSON.stringify(spec);
+    const offers = this.#offers.get(`${spec.namespace}.${spec.name}`);
+    for (const known of [offers?.get(peerId), offers?.values().next().value]) if (known?.json === json) return known;
+    assertValidSpec(announced);
+    return { spec, json };
   }
 
   #settle(ids: Iterable<string>): void {
@@ -137,9 +177,9 @@ class PeerSource implements OperationSource {
         if (this.#definitions.delete(id)) change.removed.push(id);
         continue;
       }
-      if (known?.text === first.text) continue;
+      if (known?.json === first.json) continue;
       const definition = this.#define(id, first.spec);
-      this.#definitions.set(id, { definition, text: first.text });
+      this.#definitions.set(id, { definition, json: first.json });
       change[known === undefined ? "added" : "changed"].push(definition);
     }
     if (change.added.length + change.changed.length + change.removed.length > 0) this.#changes.emit(change);
@@ -151,7 +191,7 @@ class PeerSource implements OperationSource {
       spec.type === "subscription"
         ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(context))
         : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(context));
-    // A peer that knows who calls by the connection checks its rules itself; an identity given here would not reach it.
+    // A peer that identifies callers by the connection checks its own rules; the identity of this call does not reach it.
     const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
     const returnsEnvelopes = callMap.transport.capabilities?.sharesObjects !== true;
     markAsForwarding(handler, { checkedRule, returnsEnvelopes, through: callMap });
@@ -165,11 +205,11 @@ class PeerSource implements OperationSource {
     return options;
   }
 
-  #compare(id: string, peerId: string, { text }: Offer, offers: ReadonlyMap<string, Offer>): void {
+  #compare(id: string, peerId: string, { json }: Offer, offers: ReadonlyMap<string, Offer>): void {
     const first = offers.values().next().value;
-    if (first === undefined || first.text === text) return;
-    const reason = "with another spec than the peer that was there first; it is not merged.";
-    this.#report("warnings", id, `The peer ${quote(peerId)} announces ${quote(id)} ${reason}`);
+    if (first === undefined || first.json === json) return;
+    const reason = `The peer ${quote(peerId)} announces ${quote(id)} with a different spec than the first peer. It is not merged.`;
+    this.#report("warnings", id, reason);
   }
 
   #report(kind: "skipped" | "warnings", where: string, text: string): void {
@@ -183,4 +223,16 @@ class PeerSource implements OperationSource {
       (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
     );
   }
+}
+
+/** Copies the fields of a spec only: a spec from a wire may have other ones, such as a `handler` that is not a function. */
+function copySpec(spec: OperationSpec): OperationSpec {
+  const { namespace, name, version, type, description, inputSchema, outputSchema, accessControl } = spec;
+  const copy: OperationSpec = { namespace, name, version, type, description, inputSchema, outputSchema, accessControl };
+  if (spec.title !== undefined) copy.title = spec.title;
+  if (spec.tags !== undefined) copy.tags = spec.tags;
+  if (spec.errorSchemas !== undefined) copy.errorSchemas = spec.errorSchemas;
+  if (spec.idempotent !== undefined) copy.idempotent = spec.idempotent;
+  if (spec.outputPolicy !== undefined) copy.outputPolicy = spec.outputPolicy;
+  return copy;
 }

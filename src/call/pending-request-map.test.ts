@@ -151,7 +151,7 @@ test("an answer that is no envelope is BAD_RESPONSE, a second one is ignored and
   reply(responded(frame, 2));
 
   await expect(call).rejects.toMatchObject({ code: "BAD_RESPONSE" });
-  expect(calls.getIgnoredCount()).toBe(1);
+  expect(calls.ignoredCount).toBe(1);
 });
 
 test("abort gives up a call by its id and tells the serving side", async () => {

@@ -28,54 +28,55 @@ import { drain, RecordedRequests, runningRequestsOf, type StopOptions } from "./
 import { mapClosed, OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import { OutgoingSubscription } from "./outgoing-subscription.ts";
 import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
-import { isListed, Serving, UnlistedServing } from "./serving.ts";
+import { isListed, ServedHandler, ServedUnlistedHandler } from "./serving.ts";
 
-/** How a map treats its calls. */
+/** Options of a {@link PendingRequestMap}. */
 export interface PendingRequestMapOptions {
   /**
-   * For calls without a deadline, in ms, or `Infinity` for no limit: a peer may vanish without a word. In process it
-   * cannot, and there is none. @default 30,000
+   * For calls without a deadline, in ms, or `Infinity` for no limit: a peer may disappear without notice. Calls in process
+   * have none. @default 30,000
    */
   defaultTimeout?: number;
   /**
-   * Makes the token of every call that has an `identity` and no `token`, such as what `createJWTSigner` gives. Not asked
-   * in process.
+   * Creates the token of every call that has an `identity` and no `token`, such as the result of `createJWTSigner`. Not
+   * called in process.
    */
   sign?: SignIdentity;
   /**
-   * Sends the identity of calls as it is, for serving sides that trust the bus too. Without it, an identity is not sent.
-   * @default only in process and over a plain `EventTarget`
+   * Sends the identity of calls as a claim, for servers that set `trustedBus` too. Without it, an identity is not sent.
+   * @default only in process and over an `EventTarget`
    */
   trustedBus?: boolean;
+  /** `pendingCalls` is the maximum number of calls and subscriptions that have not ended. */
   limits?: Pick<Limits, "pendingCalls">;
 }
 
 /**
- * Stops serving: takes no further request, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
+ * Stops serving: receives no further request, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
  * calls have finished or their time is up. Calling it twice is fine; the first call decides.
  */
 export interface StopHandling {
   (options?: StopOptions): Promise<void>;
   /**
-   * Resolves when the handler's operations are served. While a broker is away it stays pending, and serving is tried again
-   * until it is back. Rejects when the transport refuses to serve them, or serving is stopped before.
+   * Resolves when the handler's operations are served. While a broker is unavailable it stays pending, and serving is tried
+   * again. Rejects when the transport refuses to serve them, or serving is stopped before.
    */
   readonly ready: Promise<void>;
 }
 
 /**
- * One end of the call protocol: asks other peers and answers them, over any transport. Every call settles exactly
- * once, with an envelope or a `CallError`, as it would where the operation runs.
+ * One end of the call protocol: calls the operations of other peers and serves its own, over any transport. Every call
+ * settles exactly once, with the envelope or the `CallError` of a direct call.
  */
 export class PendingRequestMap implements AsyncDisposable {
-  /** What carries the calls. Closed with this map. */
+  /** Carries the calls. Closed with this map. */
   readonly transport: Transport;
   /** Whether calls stay in this process. */
   readonly isInProcess: boolean;
   readonly #host: RequestHost;
-  /** Requests whose handler answers by `respond()` and its like. */
+  /** Requests whose handler replies with `respond()`, `emitError()` or `complete()`. */
   readonly #recorded = new RecordedRequests();
-  readonly #serving = new Set<Serving | UnlistedServing>();
+  readonly #serving = new Set<ServedHandler | ServedUnlistedHandler>();
   #closed: Promise<void> | undefined = undefined;
 
   /** @param transport an event target carries each frame as a `CustomEvent`. @default in process */
@@ -105,7 +106,7 @@ export class PendingRequestMap implements AsyncDisposable {
     };
   }
 
-  /** Calls a query or mutation of whichever peer serves it. Fails with a `CallError`. */
+  /** Calls a query or mutation of one of the peers that serve it. Rejects with a `CallError`. */
   call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
     const host = this.#host;
     const promise = new Promise<ResponseEnvelope>(takeSettlers);
@@ -115,8 +116,8 @@ export class PendingRequestMap implements AsyncDisposable {
   }
 
   /**
-   * Subscribes to an operation of whichever peer serves it. The request leaves with the first `next()`; leaving the
-   * loop ends the handler over there.
+   * Subscribes to an operation of one of the peers that serve it. The request is sent with the first `next()`; leaving the
+   * loop ends the handler.
    */
   subscribe<T = unknown>(
     operationId: string,
@@ -126,27 +127,27 @@ export class PendingRequestMap implements AsyncDisposable {
     return new OutgoingSubscription(this.#host, operationId, input, options) as never;
   }
 
-  /** How many requests of this map have not ended. */
-  getPendingCount(): number {
+  /** Number of requests of this map that have not ended. */
+  get pendingCount(): number {
     return this.#host.size;
   }
 
-  /** How many replies came for requests that had ended. */
-  getIgnoredCount(): number {
+  /** Number of replies that arrived for requests that had ended. */
+  get ignoredCount(): number {
     return this.#host.ignored;
   }
 
   /**
-   * Serves what a handler can answer, and follows its changes. Requests that come while it is stopped go to others;
-   * `stop` resolves when the running calls have finished, after ten seconds at the latest.
+   * Serves the operations of a handler, and follows its changes. The returned function stops serving and resolves when running
+   * calls have finished, after ten seconds by default.
    */
   handle(handler: CallHandler): StopHandling {
     const built = runningRequestsOf(handler);
     const { onRequest, running } =
       built === undefined ? this.#recorded.record(handler) : { onRequest: handler as OnRequest, running: built };
     const serving = isListed(handler)
-      ? new Serving(this.transport, handler, onRequest, () => !this.#host.isClosed)
-      : new UnlistedServing(this.transport, onRequest);
+      ? new ServedHandler(this.transport, handler, onRequest, () => !this.#host.isClosed)
+      : new ServedUnlistedHandler(this.transport, onRequest);
     this.#serving.add(serving);
     let stopping: Promise<void> | undefined;
     const stop = async (options?: StopOptions) => {
@@ -156,10 +157,10 @@ export class PendingRequestMap implements AsyncDisposable {
     return Object.assign((options?: StopOptions) => (stopping ??= stop(options)), { ready: serving.ready });
   }
 
-  /** Answers a request: the answer of a call, or the next value of a subscription. Takes envelopes only. */
+  /** Sends the response of a call, or the next value of a subscription. Accepts envelopes only. */
   respond(requestId: string, output: ResponseEnvelope): void {
     if (!isResponseEnvelope(output)) {
-      const message = "respond() takes an envelope. Make one with localEnvelope(data, operationId).";
+      const message = "respond() takes an envelope. Create one with localEnvelope(data, operationId).";
       throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
     }
     const isRecorded = this.#recorded.get(requestId) !== undefined;
@@ -167,17 +168,17 @@ export class PendingRequestMap implements AsyncDisposable {
     this.#reply(requestId, { type: "call.responded", requestId, output, ...(seq !== undefined && { seq }) });
   }
 
-  /** Answers a request with an error. What is no `CallError` becomes one. */
+  /** Fails a request. An error that is not a `CallError` is converted to one. */
   emitError(requestId: string, error: unknown): void {
     this.#reply(requestId, toFailedFrame(requestId, mapError(error)));
   }
 
-  /** Ends a subscription that this side serves. */
+  /** Ends a subscription that this map serves. */
   complete(requestId: string): void {
     this.#reply(requestId, { type: "call.completed", requestId });
   }
 
-  /** Gives up a call of this map, or ends one that it serves with `ABORTED`. */
+  /** Aborts a call of this map, or one that it serves. It fails with `ABORTED`. */
   abort(requestId: string, reason?: unknown): void {
     for (const request of this.#host.open) {
       if (request.requestId === requestId) return request.abandon(aborted(request.operationId, reason, request.isSent));
@@ -187,21 +188,21 @@ export class PendingRequestMap implements AsyncDisposable {
   }
 
   /**
-   * Claims a request that came by another way than `handle()`, such as an event that you listen to yourself. False when
+   * Claims a request that you received otherwise than by `handle()`, such as by an event listener of your own. False when
    * another server at the same event target has claimed it: do not run it then.
    */
   claim({ requestId }: CallRequested): boolean {
     return this.transport.broadcast?.claim(requestId) ?? true;
   }
 
-  /** What answers a request that came by another way than `handle()`. */
+  /** The function that sends replies to a request that you received otherwise than by `handle()`. */
   replyTo({ requestId }: CallRequested): Reply {
     return (frame) => this.#reply(requestId, frame);
   }
 
   /**
    * Ends everything: calls of this map fail with `UNAVAILABLE`, those that it serves are aborted, and the transport is
-   * closed. To let them finish, await what `handle()` gave before. Calling it twice is fine.
+   * closed. To let them finish, call and await the function that `handle()` returned before. Calling it twice is fine.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -230,7 +231,7 @@ export class PendingRequestMap implements AsyncDisposable {
   }
 }
 
-/** What settles the promise that was made last: a closure for each call would be a good part of its price. */
+/** Settles the promise that was created last. A closure for each call would be a significant part of its cost. */
 const settlers = {
   resolve: (_envelope: ResponseEnvelope): void => {},
   reject: (_error: CallError): void => {},
@@ -241,10 +242,10 @@ function takeSettlers(resolve: typeof settlers.resolve, reject: typeof settlers.
   settlers.reject = reject;
 }
 
-/** Without the check, a forgotten `await` would be reported by the first call, as something else. */
+/** Checked here, because a missing `await` would otherwise fail the first call with an unrelated error. */
 function toTransport(given: Transport | EventTargetLike): Transport {
   if (typeof (given as Partial<Transport> | null)?.request === "function") return given as Transport;
   if (isEventTargetLike(given)) return createEventTargetTransport(given);
-  const what = (given as unknown) instanceof Promise ? "a promise: await the transport first" : "neither";
-  throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget, and this is ${what}.`);
+  const hint = (given as unknown) instanceof Promise ? " It was given a promise: await the transport first." : "";
+  throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget.${hint}`);
 }

@@ -99,7 +99,7 @@ test("a call that waits for its token counts as pending and carries what time is
   const { calls, requests, answer } = setUp({ sign: () => promise });
 
   const reply = calls.call("test.echo", {}, { identity: ada, deadline: Date.now() + 1_000 });
-  expect([calls.getPendingCount(), requests.length]).toEqual([1, 0]);
+  expect([calls.pendingCount, requests.length]).toEqual([1, 0]);
   await vi.advanceTimersByTimeAsync(400);
   resolve("late");
   await vi.advanceTimersByTimeAsync(0);
@@ -107,7 +107,7 @@ test("a call that waits for its token counts as pending and carries what time is
 
   expect((await reply).data).toBe("fine");
   expect(requests[0]!.frame).toMatchObject({ token: "late", timeout: 600 });
-  expect(calls.getPendingCount()).toBe(0);
+  expect(calls.pendingCount).toBe(0);
 });
 
 test("a subscription waits for its token too", async () => {
@@ -164,7 +164,7 @@ test.each(Object.entries(failures))("a sign that %s fails the call, which was no
 
   await expect(reply).rejects.toMatchObject({ code, message, mayHaveRun: false });
   expect(requests).toEqual([]);
-  expect(calls.getPendingCount()).toBe(0);
+  expect(calls.pendingCount).toBe(0);
 });
 
 test("abort, deadline and close end a call that waits for its token, and nothing is sent later", async () => {
@@ -188,7 +188,7 @@ test("abort, deadline and close end a call that waits for its token, and nothing
     { code: "TIMEOUT", mayHaveRun: false },
     { code: "UNAVAILABLE", mayHaveRun: false },
   ]);
-  expect([requests, followUps, calls.getPendingCount()]).toEqual([[], [], 0]);
+  expect([requests, followUps, calls.pendingCount]).toEqual([[], [], 0]);
 });
 
 test("an identity is a claim only where the caller trusts the bus", async () => {

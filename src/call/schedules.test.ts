@@ -120,7 +120,7 @@ for (const [name, createNetwork] of Object.entries(networks)) {
         await Promise.all(outcomes);
 
         expect(late).toEqual([]); // I2: no start after an abort
-        expect(asking.getPendingCount()).toBe(0);
+        expect(asking.pendingCount).toBe(0);
         await asking.close();
         await serving.close();
       }),
@@ -175,7 +175,7 @@ test("whatever a consumer does, it gets a part of the values in order, and the p
               asks.reduce((sum, many) => sum + many, 0),
             );
       expect(got).toEqual(Array.from({ length: expected }, (_, n) => n));
-      expect([open, calls.getPendingCount()]).toEqual([0, 0]);
+      expect([open, calls.pendingCount]).toEqual([0, 0]);
       await calls.close();
     }),
     { numRuns: 1_000 },

@@ -1,13 +1,14 @@
+import { BackOff } from "../internal/back-off.ts";
 import { logger } from "../internal/log.ts";
-import { formatOperationId, isCallError, type OperationSpec, unavailable } from "../operation/index.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import { CallError, formatOperationId, isCallError, type OperationSpec } from "../operation/index.ts";
 import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
 import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
 const log = logger("call");
 
-/** In ms: what could not be served while a broker was away is tried again after this, and twice as long each time. */
-const firstPause = 250;
-const longestPause = 2_000;
+/** Delays, in ms, before serving is tried again after the transport was not available. */
+const retryDelays = { first: 250, max: 2_000 };
 
 /** A handler that lists its operations. */
 export type ListedHandler = CallHandler & Required<Pick<CallHandler, "operations">>;
@@ -17,9 +18,10 @@ export function isListed(handler: CallHandler): handler is ListedHandler {
   return handler.operations !== undefined;
 }
 
-/** Serves a handler that does not list its operations. Throws a `TypeError` where a transport cannot do that. */
-export class UnlistedServing {
-  readonly #stopping: Promise<StopServing>;
+/** Serves a handler that does not list its operations. Throws a `TypeError` if the transport cannot do that. */
+export class ServedUnlistedHandler {
+  readonly #serving: Promise<StopServing>;
+  /** Resolves when the handler is served, and rejects when the transport refuses. */
   readonly ready: Promise<void>;
 
   constructor(transport: Transport, onRequest: OnRequest) {
@@ -27,36 +29,36 @@ export class UnlistedServing {
       const message = `The ${transport.name} transport serves operations by name. Give the handler an operations() method that lists them.`;
       throw new TypeError(message);
     }
-    this.#stopping = transport.serveUnlisted(onRequest);
-    this.ready = this.#stopping.then(() => {});
+    this.#serving = transport.serveUnlisted(onRequest);
+    this.ready = this.#serving.then(() => {});
     this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
   }
 
   async stop(): Promise<void> {
-    const stop = await this.#stopping.catch(() => undefined);
+    const stop = await this.#serving.catch(() => undefined);
     await stop?.();
   }
 }
 
-/** Keeps a transport serving and announcing exactly what a handler can answer. */
-export class Serving {
+/** Keeps a transport serving and announcing exactly the operations of a handler. */
+export class ServedHandler {
   readonly #transport: Transport;
   readonly #handler: ListedHandler;
   readonly #onRequest: OnRequest;
-  /** Whether the transport may be used; one that was closed does not come back. */
+  /** Whether the transport may be used: one that was closed stays closed. */
   readonly #isOpen: () => boolean;
-  /** What stops each operation; several may share one. */
+  /** The functions that stop serving each operation. Several operations may share one. */
   readonly #stops = new Map<string, Promise<StopServing>>();
-  /** Operations that are on their way out, and when they are. */
-  readonly #leaving = new Map<string, Promise<void>>();
+  /** Operations that are being withdrawn, each with the end of that. */
+  readonly #withdrawals = new Map<string, Promise<void>>();
   readonly #stopListening: () => void;
+  readonly #backOff = new BackOff(retryDelays);
   #announcing: Promise<void> | undefined = undefined;
-  #isOver = false;
-  #pause = firstPause;
-  #retrying: ReturnType<typeof setTimeout> | undefined = undefined;
+  #isStopped = false;
+  #retry: Timer | undefined = undefined;
   /**
-   * Resolves when what the handler has is served and announced. While the transport is unavailable it stays pending, and
-   * serving is tried again. Rejects when the transport refuses, or when serving is stopped before.
+   * Resolves when the operations of the handler are served and announced. While the transport is unavailable it stays pending,
+   * and serving is tried again. Rejects when the transport refuses, or when serving is stopped before.
    */
   readonly ready: Promise<void>;
   #settleReady: { resolve(): void; reject(error: unknown): void } | undefined = undefined;
@@ -70,35 +72,28 @@ export class Serving {
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
-    this.ready.catch(() => {}); // it was reported
+    this.ready.catch(() => {}); // logged by #onFailed
     this.#begin(handler.operations().map(toId)).then(
       () => this.#onServed(),
       (error) => this.#onFailed(error),
     );
   }
 
-  /** Takes no further request. Those that run are not waited for. */
+  /** Receives no further request. Does not wait for running calls. */
   async stop(): Promise<void> {
-    this.#isOver = true;
-    this.#settleReady?.reject(unavailable("Serving was stopped; the handler", { mayHaveRun: false }));
-    clearTimeout(this.#retrying);
+    this.#isStopped = true;
+    this.#settleReady?.reject(servingStopped());
+    this.#retry?.stop();
     this.#stopListening();
     const stops = new Set(this.#stops.values());
     this.#stops.clear();
-    // What could not be served or announced was told when it failed, and needs no end.
-    await this.#announcing?.catch(() => {});
-    // Where the link is lost nobody can be told, and nobody asks.
+    await this.#announcing?.catch(() => {}); // logged by #onFailed
     await this.#transport.announce([]).catch((error) => {
-      log.warn("{transport} cannot say that it stops serving: {error}", { transport: this.#transport.name, error });
+      log.warn("{transport} cannot withdraw its operations: {error}", { transport: this.#transport.name, error });
     });
-    await Promise.all(
-      Array.from(stops, (stop) =>
-        stop.then(
-          (end) => end(),
-          () => {},
-        ),
-      ),
-    );
+    // An operation that could not be served needs no end.
+    const ends = Array.from(stops, (stop) => stop.catch(() => undefined).then((end) => end?.()));
+    await Promise.all(ends);
   }
 
   async #begin(ids: readonly string[]): Promise<void> {
@@ -108,9 +103,9 @@ export class Serving {
 
   #serve(ids: readonly string[]): Promise<StopServing> {
     const serve = () => this.#transport.serve(ids, this.#onRequest);
-    const left = ids.flatMap((id) => this.#leaving.get(id) ?? []);
-    // What comes back while it goes must not be stopped by its own end.
-    const stop = left.length === 0 ? serve() : Promise.all(left).then(serve);
+    const withdrawals = ids.flatMap((id) => this.#withdrawals.get(id) ?? []);
+    // An operation that is added again during its withdrawal must not be stopped by it.
+    const stop = withdrawals.length === 0 ? serve() : Promise.all(withdrawals).then(serve);
     for (const id of ids) this.#stops.set(id, stop);
     stop.catch(() => {
       for (const id of ids) if (this.#stops.get(id) === stop) this.#stops.delete(id);
@@ -119,10 +114,9 @@ export class Serving {
   }
 
   #apply({ added }: HandlerChange): void {
-    if (this.#isOver) return;
-    const fresh = added.filter((id) => !this.#stops.has(id));
-    const changes: Promise<unknown>[] = [];
-    if (fresh.length > 0) changes.push(this.#serve(fresh));
+    if (this.#isStopped) return;
+    const unserved = added.filter((id) => !this.#stops.has(id));
+    const changes: Promise<unknown>[] = unserved.length > 0 ? [this.#serve(unserved)] : [];
     changes.push(this.#announceSoon());
     Promise.all(changes).then(
       () => this.#onServed(),
@@ -131,49 +125,46 @@ export class Serving {
   }
 
   #onServed(): void {
-    this.#pause = firstPause;
+    this.#backOff.reset();
     this.#settleReady?.resolve();
     this.#settleReady = undefined;
   }
 
-  /** Before it was ready, only a transport that may come back is tried again. */
+  /** Tries again, unless the transport refused the operations before they were served once. */
   #onFailed(error: unknown): void {
-    const isFirst = this.#settleReady !== undefined;
-    if (!isFirst || (isCallError(error) && error.retryable && this.#isOpen())) return this.#retrySoon(error);
     this.#report(error);
+    const wasReady = this.#settleReady === undefined;
+    if (wasReady || (isCallError(error) && error.retryable && this.#isOpen())) return this.#retrySoon();
     this.#settleReady?.reject(error);
     this.#settleReady = undefined;
   }
 
-  /** What was ready once stays so: a change that a lost link kept from being told is told when it is back. */
-  #retrySoon(error: unknown): void {
-    this.#report(error);
-    if (this.#isOver || this.#retrying !== undefined) return;
-    this.#retrying = setTimeout(() => {
-      this.#retrying = undefined;
+  #retrySoon(): void {
+    if (this.#isStopped || this.#retry !== undefined) return;
+    const retry = () => {
+      this.#retry = undefined;
       this.#apply({ added: this.#handler.operations().map(toId), removed: [] });
-    }, this.#pause);
-    if (typeof this.#retrying === "object") this.#retrying.unref();
-    this.#pause = Math.min(2 * this.#pause, longestPause);
+    };
+    this.#retry = startTimer(retry, this.#backOff.next(), { keepsAlive: false });
   }
 
   #withdraw(id: string, stop: Promise<StopServing>): void {
     this.#stops.delete(id);
-    const leaving = stop
+    const withdrawal = stop
       .then((end) => end([id]))
       .catch((error) => this.#report(error))
       .finally(() => {
-        if (this.#leaving.get(id) === leaving) this.#leaving.delete(id);
+        if (this.#withdrawals.get(id) === withdrawal) this.#withdrawals.delete(id);
       });
-    this.#leaving.set(id, leaving);
+    this.#withdrawals.set(id, withdrawal);
   }
 
-  /** Changes tend to come in numbers, and each announcement holds everything. */
+  /** One announcement for all changes of the same time, because each announcement lists all operations. */
   #announceSoon(): Promise<void> {
     this.#announcing ??= (async () => {
       await Promise.allSettled(this.#stops.values());
       this.#announcing = undefined;
-      if (!this.#isOver) await this.#announce();
+      if (!this.#isStopped) await this.#announce();
     })();
     return this.#announcing;
   }
@@ -186,11 +177,11 @@ export class Serving {
   }
 
   #report(error: unknown): void {
-    if (!this.#isOver) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
+    if (!this.#isStopped) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
   }
 }
 
-/** What a spec says beside the contract may be internal, such as URLs; it stays here. */
+/** Removes `_meta`, which may hold internals such as URLs, and is never published. */
 function withoutMeta(spec: OperationSpec): OperationSpec {
   if (spec._meta === undefined) return spec;
   const { _meta, ...published } = spec;
@@ -199,4 +190,9 @@ function withoutMeta(spec: OperationSpec): OperationSpec {
 
 function toId({ namespace, name }: OperationSpec): string {
   return formatOperationId(namespace, name);
+}
+
+function servingStopped(): CallError {
+  const message = "Serving was stopped before the operations of the handler were served.";
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: false });
 }

@@ -46,7 +46,7 @@ export class Caller {
   }
 
   get pending(): number {
-    return this.#map.getPendingCount();
+    return this.#map.pendingCount;
   }
 
   /** Calls, and resolves when that has settled. Gives whether it was answered. */

@@ -25,7 +25,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
       data: { got: { a: 1 } },
       meta: { source: "local", operationId: "test.echo", timestamp: expect.any(Number) },
     });
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   for (const [kind, value] of Object.entries(wireValues)) {
@@ -146,7 +146,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
       code: "OPERATION_NOT_FOUND",
       mayHaveRun: false,
     });
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("tells an error with code, message, details and flags", async () => {
@@ -272,7 +272,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
 
     expect(await call).toMatchObject({ code: "ABORTED", cause: "enough", mayHaveRun: true });
     await fired.promise;
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("ends a call at its deadline on both sides", async () => {

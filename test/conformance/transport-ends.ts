@@ -64,7 +64,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     await map.close();
 
     expect(await call).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("refuses calls after it was closed, and closes twice", async () => {
@@ -152,7 +152,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     await stopping;
     await until(() => ended.length === 2);
     expect(ended.sort()).toEqual(["endless: true", "silent: true"]);
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("ends calls with UNAVAILABLE that take longer than it may take to stop", async () => {
@@ -172,7 +172,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     await Promise.all([stop({ timeout: 50 }), fired.promise]);
 
     expect(await call).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("delivers credit and abort to the call that they belong to", async () => {

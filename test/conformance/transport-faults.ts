@@ -14,7 +14,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     const answers = await Promise.all(Array.from({ length: 10_000 }, (_, n) => calls.call("test.echo", n)));
 
     expect(answers.every(({ data }, n) => data === n)).toBe(true);
-    expect([calls.getPendingCount(), calls.getIgnoredCount()]).toEqual([0, 0]);
+    expect([calls.pendingCount, calls.ignoredCount]).toEqual([0, 0]);
   });
 
   check("refuses one call more than may be pending, at once and without a start", async () => {
@@ -73,7 +73,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
 
     expect((await calls.call("test.echo", 2)).data).toBe(2);
     expect(ends).toEqual(["TIMEOUT", "ABORTED"]);
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("takes a deadline in the year 9999, and refuses one that is no time", async () => {
@@ -183,7 +183,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     await Promise.all([closing, again]);
 
     expect([await pending, await late]).toEqual(["UNAVAILABLE", "UNAVAILABLE false"]);
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("can be closed while its link is being made again", async () => {

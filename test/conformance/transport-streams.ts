@@ -17,7 +17,7 @@ export function checkStreams({ check, ask, serve }: TransportSuite): void {
     for await (const { data } of calls.subscribe("test.count", { upTo: 500 })) values.push(data);
 
     expect(values).toEqual(Array.from({ length: 500 }, (_, n) => n));
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("gives the error of a subscription after its values", async () => {
@@ -95,7 +95,7 @@ export function checkStreams({ check, ask, serve }: TransportSuite): void {
       expect(ahead).toBeGreaterThanOrEqual(0);
       expect(ahead).toBeLessThanOrEqual(most);
     }
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("ends the producer when the consumer leaves", async () => {
@@ -118,7 +118,7 @@ export function checkStreams({ check, ask, serve }: TransportSuite): void {
     }
 
     expect(await ended.promise).toBe("aborted: true");
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   check("fails a silent subscription with TIMEOUT", async () => {

@@ -116,6 +116,6 @@ test.skipIf(nats === undefined || redis === undefined).each(["aborted", "out of 
 
     expect(await call).toBe(how === "aborted" ? "ABORTED" : "TIMEOUT");
     await vi.waitFor(() => expect(counts("ended")).toEqual([1, 3, 9, 27, 81]));
-    expect(root.getPendingCount()).toBe(0);
+    expect(root.pendingCount).toBe(0);
   },
 );

@@ -48,7 +48,7 @@ async function cut(
   const endings = await Promise.all([...short, ...aborted, ...long]);
   await vi.waitFor(() => calls.call("work.echo", { n: 999 }, { deadline: Date.now() + 2_000 }));
 
-  return { endings, late: starts.slice(inTime.length), pending: calls.getPendingCount() };
+  return { endings, late: starts.slice(inTime.length), pending: calls.pendingCount };
 }
 
 async function ending(calls: PendingRequestMap, n: number, options: object): Promise<Ending> {

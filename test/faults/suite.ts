@@ -76,7 +76,7 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       expect(ledger.violations()).toEqual([]);
       expect(errors.every(({ code }) => code === "TIMEOUT" || code === "UNAVAILABLE")).toBe(true);
       expect(errors.every(({ mayHaveRun }) => mayHaveRun)).toBe(true);
-      expect(calls.getPendingCount()).toBe(0);
+      expect(calls.pendingCount).toBe(0);
     });
 
     test("a subscription whose worker was killed fails", async () => {

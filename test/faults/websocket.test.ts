@@ -52,7 +52,7 @@ describe("a server that dies", () => {
       new Set(["UNAVAILABLE true true"]),
     );
     await expect(drain(subscription)).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
     await expect(calls.call("test.echo", 1)).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
 
     await startChild(port);

@@ -40,7 +40,7 @@ export async function measure(
   const problems = await soak.run({ ...run, counts, sample });
   const time = performance.now() - started;
   if (!(await isIdle())) problems.push("handlers still run");
-  if (run.calls.getPendingCount() > 0) problems.push(`${run.calls.getPendingCount()} calls are still pending`);
+  if (run.calls.pendingCount > 0) problems.push(`${run.calls.pendingCount} calls are still pending`);
   await sample();
 
   const tracks = isLocal ? [own] : [own, server];

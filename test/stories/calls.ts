@@ -162,7 +162,7 @@ async function createTravelling(
   return {
     call: (id, input, options) => maps.get(options?.identity)!.call(id, input, options),
     subscribe: (id, input, options) => maps.get(options?.identity)!.subscribe(id, input, options),
-    pending: () => [...maps.values()].reduce((sum, map) => sum + map.getPendingCount(), 0),
+    pending: () => [...maps.values()].reduce((sum, map) => sum + map.pendingCount, 0),
     close: async () => void (await Promise.all(Array.from(maps.values(), (map) => map.close()))),
   };
 }

@@ -179,7 +179,7 @@ describe("an EventTarget", () => {
       retryable: true,
       mayHaveRun: false,
     });
-    expect([hasEnded, calls.getPendingCount()]).toEqual([false, 1]);
+    expect([hasEnded, calls.pendingCount]).toEqual([false, 1]);
     await quiet.return!();
     await silent;
   });

@@ -90,7 +90,7 @@ describe("calls", () => {
     await vi.waitFor(() => expect(server.seen.started).toBe(10_000));
     await server.close();
     expect(new Set(await Promise.all(pending))).toEqual(new Set(["UNAVAILABLE"]));
-    expect(calls.getPendingCount()).toBe(0);
+    expect(calls.pendingCount).toBe(0);
   });
 
   test("a subscription gives its values in order and completes", async () => {

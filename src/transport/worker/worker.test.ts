@@ -125,7 +125,7 @@ describe("two ends of a MessageChannel", () => {
     await left.serve(["left.hang"], () => (frame) => followUps.push(frame.type));
     const calls = new PendingRequestMap(right);
     const pending = calls.call("left.hang", {}).catch((error) => error);
-    await vi.waitFor(() => expect(calls.getPendingCount()).toBe(1));
+    await vi.waitFor(() => expect(calls.pendingCount).toBe(1));
 
     port1.close();
 
