@@ -11,6 +11,7 @@ import {
   type OperationContext,
   type OperationSpec,
   resolveLimits,
+  toPublicSpec,
 } from "../operation/index.ts";
 import { describeForwarded, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
@@ -159,7 +160,7 @@ class PeerSource implements OperationSource {
 
   /** Returns the known offer if it is the same: comparing takes much less time than checking, and memory. */
   #toOffer(peerId: string, announced: OperationSpec): Offer {
-    const spec = copySpec(announced);
+    const spec = toPublicSpec(announced);
     const json = JSON.stringify(spec);
     const offers = this.#offers.get(`${spec.namespace}.${spec.name}`);
     for (const known of [offers?.get(peerId), offers?.values().next().value]) if (known?.json === json) return known;
@@ -223,16 +224,4 @@ class PeerSource implements OperationSource {
       (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
     );
   }
-}
-
-/** Copies the fields of a spec only: a spec from a wire may have other ones, such as a `handler` that is not a function. */
-function copySpec(spec: OperationSpec): OperationSpec {
-  const { namespace, name, version, type, description, inputSchema, outputSchema, accessControl } = spec;
-  const copy: OperationSpec = { namespace, name, version, type, description, inputSchema, outputSchema, accessControl };
-  if (spec.title !== undefined) copy.title = spec.title;
-  if (spec.tags !== undefined) copy.tags = spec.tags;
-  if (spec.errorSchemas !== undefined) copy.errorSchemas = spec.errorSchemas;
-  if (spec.idempotent !== undefined) copy.idempotent = spec.idempotent;
-  if (spec.outputPolicy !== undefined) copy.outputPolicy = spec.outputPolicy;
-  return copy;
 }

@@ -1,7 +1,7 @@
 import { BackOff } from "../internal/back-off.ts";
 import { logger } from "../internal/log.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
-import { CallError, formatOperationId, isCallError, type OperationSpec } from "../operation/index.ts";
+import { CallError, formatOperationId, isCallError, type OperationSpec, toPublicSpec } from "../operation/index.ts";
 import type { OnRequest, StopServing, Transport } from "../transport/transport.ts";
 import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
@@ -170,7 +170,7 @@ export class ServedHandler {
   }
 
   async #announce(): Promise<void> {
-    const specs = this.#handler.operations().map(withoutMeta);
+    const specs = this.#handler.operations().map(toPublicSpec);
     const ids = new Set(specs.map(toId));
     for (const [id, stop] of this.#stops) if (!ids.has(id)) this.#withdraw(id, stop);
     await this.#transport.announce(specs);
@@ -179,13 +179,6 @@ export class ServedHandler {
   #report(error: unknown): void {
     if (!this.#isStopped) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
   }
-}
-
-/** Removes `_meta`, which may hold internals such as URLs, and is never published. */
-function withoutMeta(spec: OperationSpec): OperationSpec {
-  if (spec._meta === undefined) return spec;
-  const { _meta, ...published } = spec;
-  return published;
 }
 
 function toId({ namespace, name }: OperationSpec): string {

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AccessControl, Identity } from "./access.ts";
 import { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
+import type { Identity } from "./identity.ts";
 import { toIdentity } from "./identity.ts";
+import type { AccessControl } from "./spec.ts";
 
 const caller = (overrides: Partial<Identity> = {}): Identity => ({
   id: "ann",

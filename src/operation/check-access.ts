@@ -1,8 +1,8 @@
 import { readPointer } from "../internal/json-pointer.ts";
 import { quote } from "../internal/text.ts";
-import type { AccessControl, Identity } from "./access.ts";
 import { accessDenied } from "./errors.ts";
-import { scopesOf, toIdentity } from "./identity.ts";
+import { type Identity, scopesOf, toIdentity } from "./identity.ts";
+import type { AccessControl } from "./spec.ts";
 
 /** `true` when a rule is met, otherwise what is missing. Only `true` allows. */
 export type AccessDecision = true | string;

@@ -1,15 +1,20 @@
-import type { Identity } from "./access.ts";
+import { number, type ObjectOf, optional, string } from "../internal/shape.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
+import type { Identity } from "./identity.ts";
 import type { RegisteredEnv } from "./known.ts";
 
-/** How far a call has come. */
-export interface Progress {
+/** Every field of a {@link Progress}. */
+export const progressFields = {
   /** Rises with every report. */
-  progress: number;
+  progress: number(),
   /** What `progress` reaches in the end, when that is known. */
-  total?: number;
-  message?: string;
-}
+  total: optional(number()),
+  /** What the call is doing. */
+  message: optional(string()),
+};
+
+/** How far a call has come. */
+export interface Progress extends ObjectOf<typeof progressFields> {}
 
 /** What a caller may say about a call besides its input. */
 export interface CallOptions {

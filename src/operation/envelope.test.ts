@@ -10,7 +10,7 @@ import {
   RESPONSE_SOURCES,
   unwrap,
 } from "./envelope.ts";
-import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./envelope-schemas.ts";
+import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./schemas.ts";
 
 const local = { source: "local", operationId: "task.create", timestamp: 1 };
 const http = { source: "http", statusCode: 200, headers: {}, contentType: "text/plain" };

@@ -1,8 +1,7 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CallError, InfrastructureErrorCode, isCallError } from "./error.ts";
-import { errorCodes } from "./error-codes.ts";
+import { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
 
 /** What another copy of this package would make: its own class, the same mark. */
 class CallErrorOfAnotherCopy extends Error {
@@ -86,7 +85,7 @@ describe("CallError", () => {
     (json) => {
       expect(CallError.fromJSON(json as never).toJSON()).toEqual({
         code: "UNKNOWN_ERROR",
-        message: "The other side reported an error without a message.",
+        message: "The peer reported an error without a message.",
         retryable: false,
         mayHaveRun: true,
       });

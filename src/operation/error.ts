@@ -1,29 +1,46 @@
 import { toJSONSafe } from "../internal/json-safe.ts";
+import { boolean, type ObjectOf, optional, string, unknown } from "../internal/shape.ts";
+
+/** What a code is on the wires that have numbers of their own. */
+export interface ErrorCodeInfo {
+  /** Status of an HTTP response. */
+  httpStatus: number;
+  /** Standard codes where JSON-RPC has one; the others are outside its reserved range, -32768 to -32000. */
+  jsonRPCCode: number;
+}
+
+const codes = {
+  OPERATION_NOT_FOUND: { httpStatus: 404, jsonRPCCode: -32601 },
+  ACCESS_DENIED: { httpStatus: 403, jsonRPCCode: -31001 },
+  VALIDATION_ERROR: { httpStatus: 400, jsonRPCCode: -32602 },
+  WRONG_OPERATION_TYPE: { httpStatus: 405, jsonRPCCode: -32600 },
+  TIMEOUT: { httpStatus: 504, jsonRPCCode: -31002 },
+  ABORTED: { httpStatus: 499, jsonRPCCode: -31003 },
+  EXECUTION_ERROR: { httpStatus: 500, jsonRPCCode: -31000 },
+  UNKNOWN_ERROR: { httpStatus: 500, jsonRPCCode: -32603 },
+  OUTPUT_INVALID: { httpStatus: 500, jsonRPCCode: -31004 },
+  UNAVAILABLE: { httpStatus: 503, jsonRPCCode: -31005 },
+  UPSTREAM_DENIED: { httpStatus: 502, jsonRPCCode: -31006 },
+  BAD_RESPONSE: { httpStatus: 502, jsonRPCCode: -31007 },
+  PAYLOAD_TOO_LARGE: { httpStatus: 413, jsonRPCCode: -31008 },
+  OVERFLOW: { httpStatus: 503, jsonRPCCode: -31009 },
+  STREAM_GAP: { httpStatus: 502, jsonRPCCode: -31010 },
+  LIMIT_EXCEEDED: { httpStatus: 429, jsonRPCCode: -31011 },
+  INPUT_REQUIRED: { httpStatus: 422, jsonRPCCode: -31012 },
+} satisfies Record<string, ErrorCodeInfo>;
+
+/** One of the codes that this package itself uses. */
+export type InfrastructureErrorCode = keyof typeof codes;
+
+/** HTTP status and JSON-RPC code of every code that this package uses. A code that an operation declares is not in it. */
+export const errorCodes: Readonly<Record<InfrastructureErrorCode, ErrorCodeInfo>> = Object.freeze(codes);
 
 /** Codes that this package itself uses. An operation may declare and throw codes of its own. */
-export const InfrastructureErrorCode = {
-  OPERATION_NOT_FOUND: "OPERATION_NOT_FOUND",
-  ACCESS_DENIED: "ACCESS_DENIED",
-  VALIDATION_ERROR: "VALIDATION_ERROR",
-  WRONG_OPERATION_TYPE: "WRONG_OPERATION_TYPE",
-  TIMEOUT: "TIMEOUT",
-  ABORTED: "ABORTED",
-  EXECUTION_ERROR: "EXECUTION_ERROR",
-  UNKNOWN_ERROR: "UNKNOWN_ERROR",
-  OUTPUT_INVALID: "OUTPUT_INVALID",
-  UNAVAILABLE: "UNAVAILABLE",
-  UPSTREAM_DENIED: "UPSTREAM_DENIED",
-  BAD_RESPONSE: "BAD_RESPONSE",
-  PAYLOAD_TOO_LARGE: "PAYLOAD_TOO_LARGE",
-  OVERFLOW: "OVERFLOW",
-  STREAM_GAP: "STREAM_GAP",
-  LIMIT_EXCEEDED: "LIMIT_EXCEEDED",
-  INPUT_REQUIRED: "INPUT_REQUIRED",
-} as const;
-/** One of the codes that this package itself uses. */
-export type InfrastructureErrorCode = (typeof InfrastructureErrorCode)[keyof typeof InfrastructureErrorCode];
+export const InfrastructureErrorCode = Object.fromEntries(Object.keys(codes).map((code) => [code, code])) as {
+  readonly [Code in InfrastructureErrorCode]: Code;
+};
 
-/** What a `CallError` can be told besides code, message and details. */
+/** What a `CallError` can have besides code, message and details. */
 export interface CallErrorOptions {
   /** The original error. Stays in this process; never part of the JSON. */
   cause?: unknown;
@@ -33,14 +50,22 @@ export interface CallErrorOptions {
   mayHaveRun?: boolean;
 }
 
+/** Every field of a {@link CallErrorJSON}. */
+export const errorJSONFields = {
+  /** What callers decide by: whatever an operation throws. */
+  code: string(),
+  /** What failed, for people. */
+  message: string(),
+  /** More about it; the shape depends on the code. */
+  details: optional(unknown()),
+  /** Whether the same call may succeed when made again. */
+  retryable: boolean(),
+  /** Whether the operation may have had an effect; `false` promises that it never started. */
+  mayHaveRun: boolean(),
+};
+
 /** A `CallError` as it travels. */
-export interface CallErrorJSON {
-  code: string;
-  message: string;
-  details?: unknown;
-  retryable: boolean;
-  mayHaveRun: boolean;
-}
+export interface CallErrorJSON extends ObjectOf<typeof errorJSONFields> {}
 
 const brand = Symbol.for("@alkdev/operations/CallError");
 
@@ -69,7 +94,7 @@ export class CallError extends Error {
 
   /**
    * What a remote caller gets: no stack, no cause. Always JSON: parts of `details` that JSON cannot hold are replaced
-   * or left out, so that telling an error never fails.
+   * or left out, so that reporting an error never fails.
    */
   toJSON(): CallErrorJSON {
     const { code, message, retryable, mayHaveRun } = this;
@@ -79,12 +104,12 @@ export class CallError extends Error {
       : { code, message, details, retryable, mayHaveRun };
   }
 
-  /** Makes the error again from its JSON. Missing or odd fields read as the cautious ones. */
+  /** Restores the error from its JSON. Missing or invalid fields take the cautious values. */
   static fromJSON(json: CallErrorJSON): CallError {
     const { code, message, details, retryable, mayHaveRun } = (json ?? {}) as Partial<CallErrorJSON>;
     return new CallError(
       typeof code === "string" ? code : InfrastructureErrorCode.UNKNOWN_ERROR,
-      typeof message === "string" ? message : "The other side reported an error without a message.",
+      typeof message === "string" ? message : "The peer reported an error without a message.",
       details,
       { retryable: retryable === true, mayHaveRun: mayHaveRun !== false },
     );
@@ -93,7 +118,7 @@ export class CallError extends Error {
 // On the prototype, so that errors print without it and hold it through subclasses.
 Object.defineProperty(CallError.prototype, brand, { value: true });
 
-/** Tells whether a value is a `CallError`, also one from another copy of this package. Never throws. */
+/** Whether a value is a `CallError`, also one from another copy of this package. Never throws. */
 export function isCallError(value: unknown): value is CallError {
   if (typeof value !== "object" || value === null) return false;
   try {

@@ -1,4 +1,26 @@
-import type { Identity } from "./access.ts";
+import { array, type ObjectOf, optional, record, string } from "../internal/shape.ts";
+
+/** Every field of an {@link Identity}. */
+export const identityFields = {
+  /** Who it is; compared exactly. */
+  id: string(),
+  /** What the caller may do; compared exactly with `requiredScopes`. */
+  scopes: array(string()),
+  /** From `type:id` (or `type:*`) to the actions granted on it. */
+  resources: optional(record(array(string()))),
+};
+
+/** Who calls. */
+export interface Identity extends ObjectOf<typeof identityFields> {}
+
+/** What `authenticate` returns: who calls, and until when that is known. */
+export interface AuthenticatedIdentity extends Identity {
+  /**
+   * When the credential expires, in milliseconds since the epoch. Subscriptions end with `ACCESS_DENIED` then, WebSocket
+   * connections are closed, and calls that arrive later are refused. @default never
+   */
+  expiresAt?: number;
+}
 
 /** Snapshots that {@link toIdentity} made, which need no second one. */
 const snapshots = new WeakSet<object>();

@@ -1,5 +1,3 @@
-export type { AccessControl, AuthenticatedIdentity, Identity } from "./access.ts";
-export { assertValidSpec } from "./assert-valid-spec.ts";
 export { checkCallOptions, checkPastDeadline, checkSubscribeOptions } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type {
@@ -10,6 +8,7 @@ export type {
   Progress,
   SubscribeOptions,
 } from "./context.ts";
+export { progressFields } from "./context.ts";
 export type { KnownFrom, OperationDefinition } from "./define.ts";
 export { defineOperation } from "./define.ts";
 export type {
@@ -32,17 +31,8 @@ export {
   restoreData,
   unwrap,
 } from "./envelope.ts";
-export {
-  HTTPResponseMetaSchema,
-  LocalResponseMetaSchema,
-  MCPContentBlockSchema,
-  MCPResponseMetaSchema,
-  ResponseEnvelopeSchema,
-  ResponseMetaSchema,
-} from "./envelope-schemas.ts";
 export type { CallErrorJSON, CallErrorOptions } from "./error.ts";
-export { CallError, InfrastructureErrorCode, isCallError } from "./error.ts";
-export { errorCodes } from "./error-codes.ts";
+export { CallError, errorCodes, errorJSONFields, InfrastructureErrorCode, isCallError } from "./error.ts";
 export {
   aborted,
   accessDenied,
@@ -59,7 +49,8 @@ export {
   validationError,
   wrongOperationType,
 } from "./errors.ts";
-export { expiryOf, toIdentity } from "./identity.ts";
+export type { AuthenticatedIdentity, Identity } from "./identity.ts";
+export { expiryOf, identityFields, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
   CallsOf,
@@ -87,7 +78,18 @@ export {
 export { nearestOperation } from "./nearest-operation.ts";
 export { resolveCount, resolveDuration } from "./number-options.ts";
 export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";
+export {
+  HTTPResponseMetaSchema,
+  LocalResponseMetaSchema,
+  MCPContentBlockSchema,
+  MCPResponseMetaSchema,
+  OperationSpecSchema,
+  ResponseEnvelopeSchema,
+  ResponseMetaSchema,
+  toObjectSchema,
+} from "./schemas.ts";
 export type {
+  AccessControl,
   ErrorDefinition,
   IOperationDefinition,
   OperationHandler,
@@ -95,5 +97,4 @@ export type {
   OutputPolicy,
   SubscriptionHandler,
 } from "./spec.ts";
-export { OperationType } from "./spec.ts";
-export { OperationSpecSchema } from "./spec-schema.ts";
+export { assertValidSpec, copySpec, OperationType, specFields, toPublicSpec } from "./spec.ts";

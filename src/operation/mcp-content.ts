@@ -1,27 +1,50 @@
-/** Hints about who a block is for and how much it matters. */
-export interface MCPAnnotations {
-  audience?: Array<"user" | "assistant">;
+import { array, number, type ObjectOf, object, oneOf, optional, string, type UnionOf } from "../internal/shape.ts";
+
+const annotationFields = {
+  /** Whom the block is for. */
+  audience: optional(array(oneOf(["user", "assistant"]))),
   /** From 0 (optional) to 1 (required). */
-  priority?: number;
+  priority: optional(number()),
   /** ISO 8601 time. */
-  lastModified?: string;
-}
+  lastModified: optional(string()),
+};
+
+/** Hints about who a block is for and how much it matters. */
+export interface MCPAnnotations extends ObjectOf<typeof annotationFields> {}
+
+const resourceFields = {
+  /** Where it is. */
+  uri: string(),
+  /** Its media type. */
+  mimeType: optional(string()),
+  /** Its content as a string. */
+  text: optional(string()),
+  /** Its content in base64. */
+  blob: optional(string()),
+};
 
 /** The content of an embedded resource: `text`, or `blob` in base64. */
-export interface MCPResourceContent {
-  uri: string;
-  mimeType?: string;
-  text?: string;
-  blob?: string;
-}
+export interface MCPResourceContent extends ObjectOf<typeof resourceFields> {}
+
+const annotations = optional(object<MCPAnnotations>(annotationFields));
+
+/** The blocks that an MCP result can have. */
+export const contentShapes = [
+  { type: oneOf(["text"]), text: string(), annotations },
+  { type: oneOf(["image"]), data: string(), mimeType: string(), annotations },
+  { type: oneOf(["audio"]), data: string(), mimeType: string(), annotations },
+  { type: oneOf(["resource"]), resource: object<MCPResourceContent>(resourceFields), annotations },
+  {
+    type: oneOf(["resource_link"]),
+    uri: string(),
+    name: string(),
+    description: optional(string()),
+    mimeType: optional(string()),
+  },
+] as const;
 
 /** One block of an MCP result. Our own type, so that nothing here depends on an MCP SDK. */
-export type MCPContentBlock =
-  | { type: "text"; text: string; annotations?: MCPAnnotations }
-  | { type: "image"; data: string; mimeType: string; annotations?: MCPAnnotations }
-  | { type: "audio"; data: string; mimeType: string; annotations?: MCPAnnotations }
-  | { type: "resource"; resource: MCPResourceContent; annotations?: MCPAnnotations }
-  | { type: "resource_link"; uri: string; name: string; description?: string; mimeType?: string };
+export type MCPContentBlock = UnionOf<(typeof contentShapes)[number]>;
 
 /** Handlers that run a tool of an MCP server. */
 const toolHandlers = new WeakSet<object>();

@@ -1,6 +1,6 @@
 import { nearest } from "../internal/nearest.ts";
-import type { Identity } from "./access.ts";
 import { checkScopes } from "./check-access.ts";
+import type { Identity } from "./identity.ts";
 import { toIdentity } from "./identity.ts";
 import type { OperationSpec } from "./spec.ts";
 

@@ -1,12 +1,13 @@
-import type { TSchema } from "typebox";
+import { forwardGetter, hasGetter } from "../internal/shape.ts";
 import {
   type AccessControl,
-  type ErrorDefinition,
+  copySpec,
   type IOperationDefinition,
   type OperationHandler,
   type OperationSpec,
   OperationType,
   type SubscriptionHandler,
+  toPublicSpec,
 } from "../operation/index.ts";
 import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
@@ -65,21 +66,21 @@ export class OperationEntry {
   #published: OperationSpec | undefined = undefined;
 
   constructor(id: string, definition: Registrable) {
-    const access = freezeAccess(definition.accessControl);
     let validate: StandardValidate | undefined;
     this.id = id;
     this.isSubscription = definition.type === OperationType.SUBSCRIPTION;
-    this.demandsScopes = access.requiredScopes.length > 0 || access.requiredScopesAny !== undefined;
     this.isCheckedByPeer = forwardingOf(definition.handler)?.checkedRule === definition.accessControl;
     this.handler = definition.handler;
     if (isLazy(definition)) {
-      this.spec = toLazySpec(definition, access);
+      this.spec = copySpec(definition);
     } else {
       const input = toSchema(definition.inputSchema, "input", `inputSchema of "${id}"`);
       const output = toSchema(definition.outputSchema, "output", `outputSchema of "${id}"`);
-      this.spec = toSpec(definition, access, input.schema, output.schema);
+      this.spec = copySpec(definition, { inputSchema: input.schema, outputSchema: output.schema });
       validate = input.validate;
     }
+    const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
+    this.demandsScopes = requiredScopes.length > 0 || requiredScopesAny !== undefined;
     this.#extras = toExtras(definition, validate);
   }
 
@@ -112,7 +113,7 @@ export class OperationEntry {
   /** The spec as peers see it: with what a caller must satisfy, and without `_meta`, which may be internal. */
   get published(): OperationSpec {
     if (this.#published === undefined) {
-      const { _meta, ...spec } = this.spec;
+      const spec = toPublicSpec(this.spec);
       if (this.fillsDefaults) spec.inputSchema = toCallerView(spec.inputSchema);
       this.#published = Object.freeze(spec);
     }
@@ -137,10 +138,6 @@ function isLazy(definition: Registrable): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
 }
 
-function hasGetter(definition: Registrable, key: keyof Registrable): boolean {
-  return Object.getOwnPropertyDescriptor(definition, key)?.get !== undefined;
-}
-
 function toExtras(definition: Registrable, validate: StandardValidate | undefined): Extras | undefined {
   const { fillDefaults } = definition;
   const isLazyPage = hasGetter(definition, "nextPage");
@@ -150,65 +147,4 @@ function toExtras(definition: Registrable, validate: StandardValidate | undefine
   if (isLazyPage) forwardGetter(definition, "nextPage", extras);
   else if (nextPage !== undefined) extras.nextPage = nextPage;
   return extras;
-}
-
-/** Defines a getter that reads the same property of the definition. */
-function forwardGetter(definition: Registrable, key: keyof Registrable, target: object): void {
-  Object.defineProperty(target, key, { get: () => definition[key], enumerable: true, configurable: true });
-}
-
-function toSpec(definition: Registrable, accessControl: AccessControl, inputSchema: TSchema, outputSchema: TSchema) {
-  const { namespace, name, version, type, description } = definition;
-  const spec = { namespace, name, version, type, description, inputSchema, outputSchema, accessControl };
-  return addOptional(spec, definition);
-}
-
-function toLazySpec(definition: Registrable, accessControl: AccessControl): OperationSpec {
-  const { namespace, name, version, type, description } = definition;
-  const spec: OperationSpec = {
-    namespace,
-    name,
-    version,
-    type,
-    description,
-    get inputSchema() {
-      return definition.inputSchema;
-    },
-    get outputSchema() {
-      return definition.outputSchema;
-    },
-    accessControl,
-  };
-  return addOptional(spec, definition);
-}
-
-function addOptional(spec: OperationSpec, definition: Registrable): OperationSpec {
-  if (definition.title !== undefined) spec.title = definition.title;
-  if (definition.tags !== undefined) spec.tags = Object.freeze([...definition.tags]) as string[];
-  if (hasGetter(definition, "errorSchemas")) forwardGetter(definition, "errorSchemas", spec);
-  else if (definition.errorSchemas !== undefined) {
-    spec.errorSchemas = Object.freeze(
-      definition.errorSchemas.map((one) => Object.freeze({ ...one })),
-    ) as ErrorDefinition[];
-  }
-  if (definition.idempotent !== undefined) spec.idempotent = definition.idempotent;
-  if (definition.outputPolicy !== undefined) spec.outputPolicy = definition.outputPolicy;
-  if (hasGetter(definition, "_meta")) forwardGetter(definition, "_meta", spec);
-  else if (definition._meta !== undefined) spec._meta = Object.freeze({ ...definition._meta });
-  return Object.freeze(spec);
-}
-
-function freezeAccess(access: AccessControl): AccessControl {
-  // Not by a spread: a frozen object that was made by one takes three times the memory.
-  const copy: AccessControl = { requiredScopes: freezeList(access.requiredScopes) };
-  if (access.requiredScopesAny !== undefined) copy.requiredScopesAny = freezeList(access.requiredScopesAny);
-  if (access.resourceType !== undefined) copy.resourceType = access.resourceType;
-  if (access.resourceAction !== undefined) copy.resourceAction = access.resourceAction;
-  if (access.resourceId !== undefined) copy.resourceId = access.resourceId;
-  if (access.customAuth !== undefined) copy.customAuth = access.customAuth;
-  return Object.freeze(copy);
-}
-
-function freezeList(list: readonly string[]): string[] {
-  return Object.freeze(list.slice()) as string[];
 }

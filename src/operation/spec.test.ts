@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
-import { assertValidSpec } from "./assert-valid-spec.ts";
 import { isCallError } from "./error.ts";
-import { OperationSpecSchema } from "./spec-schema.ts";
+import { OperationSpecSchema } from "./schemas.ts";
+import { assertValidSpec } from "./spec.ts";
 
 const spec = (overrides: Record<string, unknown> = {}): Record<string, unknown> => ({
   namespace: "task",

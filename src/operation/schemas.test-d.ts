@@ -7,17 +7,20 @@ import type {
   ResponseEnvelope,
   ResponseMeta,
 } from "./envelope.ts";
+import type { MCPContentBlock } from "./mcp-content.ts";
 import type {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,
   MCPContentBlockSchema,
   MCPResponseMetaSchema,
+  OperationSpecSchema,
   ResponseEnvelopeSchema,
   ResponseMetaSchema,
-} from "./envelope-schemas.ts";
-import type { MCPContentBlock } from "./mcp-content.ts";
+} from "./schemas.ts";
+import type { OperationSpec } from "./spec.ts";
 
-// Each schema describes exactly the type that is written out, with its documentation, beside it.
+// The type of a schema's values is the one with the documentation.
+expectTypeOf<Static<typeof OperationSpecSchema>>().toEqualTypeOf<OperationSpec>();
 expectTypeOf<Static<typeof MCPContentBlockSchema>>().toEqualTypeOf<MCPContentBlock>();
 expectTypeOf<Static<typeof LocalResponseMetaSchema>>().toEqualTypeOf<LocalResponseMeta>();
 expectTypeOf<Static<typeof HTTPResponseMetaSchema>>().toEqualTypeOf<HTTPResponseMeta>();
@@ -25,7 +28,7 @@ expectTypeOf<Static<typeof MCPResponseMetaSchema>>().toEqualTypeOf<MCPResponseMe
 expectTypeOf<Static<typeof ResponseMetaSchema>>().toEqualTypeOf<ResponseMeta>();
 expectTypeOf<Static<typeof ResponseEnvelopeSchema>>().toEqualTypeOf<ResponseEnvelope>();
 
-// A discriminated union: the source tells which fields there are.
+// A discriminated union: the source decides which fields there are.
 declare const meta: ResponseMeta;
 if (meta.source === "http") expectTypeOf(meta.statusCode).toEqualTypeOf<number>();
 // @ts-expect-error only MCP results know isError

@@ -1,0 +1,277 @@
+import { isObject, type JSONObject } from "./objects.ts";
+
+/** The fields of an object, by name. Types, checks, copies and schemas of our own shapes all follow from such a table. */
+export type Shape = Readonly<Record<string, Field>>;
+
+/** What every field can have besides its kind. */
+export interface FieldOptions {
+  /** What a valid value is, to complete "`/path` …". @default follows from the kind */
+  message?: string;
+  /** For the JSON Schema. */
+  description?: string;
+  /** Whether a getter is not read by checks and copies, because the value is created when it is first needed. */
+  isLazy?: boolean;
+  /** Whether the field never leaves this process. */
+  isPrivate?: boolean;
+}
+
+/** One field. `T` is the type of its values. */
+export type Field<T = unknown, Optional extends boolean = boolean> = FieldOptions & {
+  /** Whether the field may be missing. */
+  readonly isOptional?: Optional;
+  /** Only a type: what the field holds. */
+  readonly "~type"?: T;
+} & (
+    | { readonly kind: "string"; readonly minLength: number; readonly maxLength: number; readonly pattern?: RegExp }
+    | { readonly kind: "number"; readonly isInteger: boolean; readonly min: number; readonly max: number }
+    | { readonly kind: "boolean" | "unknown" | "schema" }
+    | { readonly kind: "enum"; readonly values: readonly string[] }
+    | { readonly kind: "array"; readonly item: Field }
+    | { readonly kind: "object"; readonly shape: Shape; readonly check?: (value: unknown) => boolean }
+    | { readonly kind: "record"; readonly item: Field }
+    | { readonly kind: "union"; readonly shapes: readonly Shape[] }
+  );
+
+/** Names of the fields that may be missing. */
+type OptionalNames<S> = { [Name in keyof S]: S[Name] extends { isOptional: true } ? Name : never }[keyof S];
+type TypeOf<F> = F extends { readonly "~type"?: infer T } ? T : never;
+
+/** Writes out the members of an intersection. */
+type Flatten<T> = { [Name in keyof T]: T[Name] };
+
+/** The type of the objects that a shape describes. Comments on its fields become those of the type's members. */
+export type ObjectOf<S> = Flatten<
+  {
+    -readonly [Name in keyof Omit<S, OptionalNames<S>>]: TypeOf<S[Name & keyof S]>;
+  } & {
+    -readonly [Name in keyof Pick<S, OptionalNames<S>>]?: TypeOf<S[Name]>;
+  }
+>;
+
+/** The same for each shape of a union. */
+export type UnionOf<S> = S extends Shape ? ObjectOf<S> : never;
+
+type Required<T> = Field<T, false>;
+
+/** A string of some length, counted in UTF-16 code units. */
+export function string(
+  options: FieldOptions & { minLength?: number; maxLength?: number; pattern?: RegExp } = {},
+): Required<string> {
+  return { kind: "string", minLength: 0, maxLength: Number.POSITIVE_INFINITY, ...options };
+}
+
+/** A finite number, unless the range says otherwise. Never `NaN`. */
+export function number(
+  options: FieldOptions & { isInteger?: boolean; min?: number; max?: number } = {},
+): Required<number> {
+  return { kind: "number", isInteger: false, min: -Number.MAX_VALUE, max: Number.MAX_VALUE, ...options };
+}
+
+/** `true` or `false`. */
+export function boolean(options: FieldOptions = {}): Required<boolean> {
+  return { kind: "boolean", ...options };
+}
+
+/** One of some strings. */
+export function oneOf<const T extends string>(values: readonly T[], options: FieldOptions = {}): Required<T> {
+  return { kind: "enum", values, ...options };
+}
+
+/** Anything, also `undefined`, which JSON drops. */
+export function unknown(options: FieldOptions = {}): Required<unknown> {
+  return { kind: "unknown", ...options };
+}
+
+/** A JSON Schema. Checks ask only whether it is there, because sources create theirs when they are first read. */
+export function schema<T>(options: FieldOptions = {}): Required<T> {
+  return { kind: "schema", isLazy: true, ...options };
+}
+
+/** A list of values of one kind. */
+export function array<T>(item: Field<T>, options: FieldOptions = {}): Required<T[]> {
+  return { kind: "array", item, ...options };
+}
+
+/** An object with the fields of a shape, and maybe others. `check` takes the place of the test for an object. */
+export function object<T>(
+  shape: Shape,
+  options: FieldOptions & { check?: (value: unknown) => boolean } = {},
+): Required<T> {
+  return { kind: "object", shape, ...options };
+}
+
+/** An object whose values are all of one kind, under any name. */
+export function record<T>(item: Field<T>, options: FieldOptions = {}): Required<Record<string, T>> {
+  return { kind: "record", item, ...options };
+}
+
+/** An object of one of several shapes. */
+export function union<T>(shapes: readonly Shape[], options: FieldOptions = {}): Required<T> {
+  return { kind: "union", shapes, ...options };
+}
+
+/** A field that may be missing. */
+export function optional<T>(field: Field<T>): Field<T, true> & { isOptional: true } {
+  return { ...field, isOptional: true };
+}
+
+/**
+ * Whether a value is one that the field takes. Looks no deeper than the value itself and the items of a list: objects in
+ * it are only objects, and without a `toJSON` that would turn them into something else on their way.
+ */
+export function isValid(field: Field, value: unknown): boolean {
+  switch (field.kind) {
+    case "string":
+      return (
+        typeof value === "string" &&
+        value.length >= field.minLength &&
+        value.length <= field.maxLength &&
+        (field.pattern === undefined || field.pattern.test(value))
+      );
+    case "number":
+      return (
+        typeof value === "number" &&
+        value >= field.min &&
+        value <= field.max &&
+        (!field.isInteger || Number.isSafeInteger(value))
+      );
+    case "boolean":
+      return typeof value === "boolean";
+    case "enum":
+      return field.values.includes(value as string);
+    case "array":
+      return Array.isArray(value) && value.every((item) => isValid(field.item, item));
+    case "object":
+      return field.check === undefined ? isJSONObject(value) : field.check(value);
+    case "record":
+    case "union":
+      return isJSONObject(value);
+    default:
+      return true;
+  }
+}
+
+/** Whether a value is an object, and one after JSON too. */
+export function isJSONObject(value: unknown): value is JSONObject {
+  return isObject(value) && typeof value["toJSON"] !== "function";
+}
+
+/** A value that a shape does not allow. */
+export interface ShapeProblem {
+  /** JSON pointer to the value. */
+  path: string;
+  /** What a valid value is. */
+  message: string;
+}
+
+/** Lists every field, at any depth, that is missing or invalid. Reads no getter of a lazy field. */
+export function findProblems(shape: Shape, value: JSONObject): ShapeProblem[] {
+  const problems: ShapeProblem[] = [];
+  addProblems(problems, shape, value, "");
+  return problems;
+}
+
+function addProblems(problems: ShapeProblem[], shape: Shape, value: JSONObject, path: string): void {
+  for (const [name, field] of fieldsOf(shape)) {
+    if (field.kind === "schema") {
+      if (!(name in value)) problems.push({ path: `${path}/${name}`, message: describe(field) });
+    } else if (!field.isLazy || !hasGetter(value, name)) {
+      const held = value[name];
+      if (held !== undefined || !field.isOptional) addFieldProblems(problems, field, held, path, name);
+    }
+  }
+}
+
+function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown, parent: string, key: string): void {
+  if (field.kind === "array" && field.item.kind === "object" && Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      addFieldProblems(problems, field.item, item, `${parent}/${key}`, String(index));
+    }
+  } else if (!isValid(field, value)) {
+    problems.push({ path: `${parent}/${key}`, message: describe(field) });
+  } else if (field.kind === "object") {
+    addProblems(problems, field.shape, value as JSONObject, `${parent}/${key}`);
+  }
+}
+
+const fieldLists = new WeakMap<Shape, ReadonlyArray<[name: string, field: Field]>>();
+
+/** The fields of a shape as a list, which is made once. */
+export function fieldsOf(shape: Shape): ReadonlyArray<[name: string, field: Field]> {
+  let list = fieldLists.get(shape);
+  if (list === undefined) {
+    list = Object.entries(shape);
+    fieldLists.set(shape, list);
+  }
+  return list;
+}
+
+function describe(field: Field): string {
+  if (field.message !== undefined) return field.message;
+  switch (field.kind) {
+    case "boolean":
+      return "must be true or false";
+    case "enum": {
+      const quoted = field.values.map((value) => `"${value}"`);
+      return `must be ${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
+    }
+    case "array":
+      return "must be a list of strings";
+    case "string":
+    case "number":
+      return `must be a ${field.kind}`;
+    default:
+      return "must be an object";
+  }
+}
+
+/** Whether reading a property would create its value. */
+export function hasGetter(object: object, name: string): boolean {
+  return Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
+}
+
+/**
+ * Adds frozen copies of the optional fields that `source` has to a copy of the others, and freezes it. What a lazy getter
+ * returns is read when the copy is. The required fields come from a literal at the caller, because an object whose fields
+ * are added one by one takes several times as long to make, and more memory.
+ */
+export function completeFrozen<T extends object>(copy: T, shape: Shape, source: object): T {
+  for (const [name, field] of fieldsOf(shape)) {
+    if (!field.isOptional) continue;
+    if (field.isLazy && hasGetter(source, name)) {
+      forwardGetter(source, name, copy);
+      continue;
+    }
+    const value = (source as JSONObject)[name];
+    if (value !== undefined) (copy as JSONObject)[name] = freezeValue(field, value);
+  }
+  return Object.freeze(copy);
+}
+
+function freezeValue(field: Field, value: unknown): unknown {
+  switch (field.kind) {
+    case "array":
+      return Object.freeze((value as unknown[]).map((item) => freezeValue(field.item, item)));
+    case "object":
+    case "record":
+      return Object.freeze({ ...(value as object) });
+    default:
+      return value;
+  }
+}
+
+/** Lets a property be created when it is read from `target`, as it would be when read from `source`. */
+export function forwardGetter(source: object, name: string, target: object): void {
+  const get = () => (source as JSONObject)[name];
+  Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
+}
+
+/** The fields of a shape that may leave this process, without a copy of what they hold. */
+export function pickPublic<T extends object>(shape: Shape, source: T): T {
+  const copy: JSONObject = {};
+  for (const [name, field] of fieldsOf(shape)) {
+    const value = field.isPrivate ? undefined : (source as JSONObject)[name];
+    if (value !== undefined) copy[name] = value;
+  }
+  return copy as T;
+}
