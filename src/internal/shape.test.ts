@@ -4,7 +4,6 @@ import {
   boolean,
   completeFrozen,
   findProblems,
-  isValid,
   number,
   type ObjectOf,
   object,
@@ -79,9 +78,9 @@ describe("findProblems", () => {
 });
 
 test("an object that JSON would turn into something else is not an object", () => {
-  expect(isValid(object({}), { toJSON: () => 1 })).toBe(false);
-  expect(isValid(record(unknown()), new Date())).toBe(false);
-  expect(isValid(object({}), { toJSON: 1 })).toBe(true);
+  expect(object({}).isValid({ toJSON: () => 1 })).toBe(false);
+  expect(record(unknown()).isValid(new Date())).toBe(false);
+  expect(object({}).isValid({ toJSON: 1 })).toBe(true);
 });
 
 test.each([
@@ -93,7 +92,7 @@ test.each([
   [string({ pattern: /^a+$/ }), "aab", false],
   [unknown(), undefined, true],
 ])("%j: %s is valid: %s", (field, value, expected) => {
-  expect(isValid(field, value)).toBe(expected);
+  expect(field.isValid(value)).toBe(expected);
 });
 
 test("a copy gets frozen copies of optional fields and forwards lazy getters", () => {

@@ -19,6 +19,11 @@ export interface FieldOptions {
 export type Field<T = unknown, Optional extends boolean = boolean> = FieldOptions & {
   /** Whether the field may be missing. */
   readonly isOptional?: Optional;
+  /**
+   * Whether a value is one that the field takes. Looks no deeper than the value itself and the items of a list: objects in
+   * it are only objects. Not used for `undefined` in the place of an optional field.
+   */
+  readonly isValid: (value: unknown) => boolean;
   /** Only a type: what the field holds. */
   readonly "~type"?: T;
 } & (
@@ -26,9 +31,8 @@ export type Field<T = unknown, Optional extends boolean = boolean> = FieldOption
     | { readonly kind: "number"; readonly isInteger: boolean; readonly min: number; readonly max: number }
     | { readonly kind: "boolean" | "unknown" | "schema" }
     | { readonly kind: "enum"; readonly values: readonly string[] }
-    | { readonly kind: "array"; readonly item: Field }
-    | { readonly kind: "object"; readonly shape: Shape; readonly check?: (value: unknown) => boolean }
-    | { readonly kind: "record"; readonly item: Field }
+    | { readonly kind: "array" | "record"; readonly item: Field }
+    | { readonly kind: "object"; readonly shape: Shape }
     | { readonly kind: "union"; readonly shapes: readonly Shape[] }
   );
 
@@ -57,57 +61,62 @@ type Required<T> = Field<T, false>;
 export function string(
   options: FieldOptions & { minLength?: number; maxLength?: number; pattern?: RegExp } = {},
 ): Required<string> {
-  return { kind: "string", minLength: 0, maxLength: Number.POSITIVE_INFINITY, ...options };
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern } = options;
+  const hasLength = (value: unknown): value is string =>
+    typeof value === "string" && value.length >= minLength && value.length <= maxLength;
+  const isValid = pattern === undefined ? hasLength : (value: unknown) => hasLength(value) && pattern.test(value);
+  return { kind: "string", ...options, minLength, maxLength, isValid };
 }
 
 /** A finite number, unless the range says otherwise. Never `NaN`. */
 export function number(
   options: FieldOptions & { isInteger?: boolean; min?: number; max?: number } = {},
 ): Required<number> {
-  return { kind: "number", isInteger: false, min: -Number.MAX_VALUE, max: Number.MAX_VALUE, ...options };
+  const { isInteger = false, min = -Number.MAX_VALUE, max = Number.MAX_VALUE } = options;
+  const isValid = (value: unknown) =>
+    typeof value === "number" && value >= min && value <= max && (!isInteger || Number.isSafeInteger(value));
+  return { kind: "number", ...options, isInteger, min, max, isValid };
 }
 
 /** `true` or `false`. */
 export function boolean(options: FieldOptions = {}): Required<boolean> {
-  return { kind: "boolean", ...options };
+  return { kind: "boolean", ...options, isValid: (value) => typeof value === "boolean" };
 }
 
 /** One of some strings. */
 export function oneOf<const T extends string>(values: readonly T[], options: FieldOptions = {}): Required<T> {
-  return { kind: "enum", values, ...options };
+  return { kind: "enum", values, ...options, isValid: (value) => values.includes(value as T) };
 }
 
 /** Anything, also `undefined`, which JSON drops. */
 export function unknown(options: FieldOptions = {}): Required<unknown> {
-  return { kind: "unknown", ...options };
+  return { kind: "unknown", ...options, isValid: () => true };
 }
 
 /** A JSON Schema. Checks ask only whether it is there, because sources create theirs when they are first read. */
 export function schema<T>(options: FieldOptions = {}): Required<T> {
-  return { kind: "schema", isLazy: true, ...options };
+  return { kind: "schema", isLazy: true, ...options, isValid: () => true };
 }
 
 /** A list of values of one kind. */
 export function array<T>(item: Field<T>, options: FieldOptions = {}): Required<T[]> {
-  return { kind: "array", item, ...options };
+  const isValid = (value: unknown) => Array.isArray(value) && value.every(item.isValid);
+  return { kind: "array", item, ...options, isValid };
 }
 
-/** An object with the fields of a shape, and maybe others. `check` takes the place of the test for an object. */
-export function object<T>(
-  shape: Shape,
-  options: FieldOptions & { check?: (value: unknown) => boolean } = {},
-): Required<T> {
-  return { kind: "object", shape, ...options };
+/** An object with the fields of a shape, and maybe others. */
+export function object<T>(shape: Shape, options: FieldOptions & Partial<Pick<Field, "isValid">> = {}): Required<T> {
+  return { kind: "object", shape, isValid: isJSONObject, ...options };
 }
 
 /** An object whose values are all of one kind, under any name. */
 export function record<T>(item: Field<T>, options: FieldOptions = {}): Required<Record<string, T>> {
-  return { kind: "record", item, ...options };
+  return { kind: "record", item, ...options, isValid: isJSONObject };
 }
 
 /** An object of one of several shapes. */
 export function union<T>(shapes: readonly Shape[], options: FieldOptions = {}): Required<T> {
-  return { kind: "union", shapes, ...options };
+  return { kind: "union", shapes, ...options, isValid: isJSONObject };
 }
 
 /** A field that may be missing. */
@@ -115,44 +124,9 @@ export function optional<T>(field: Field<T>): Field<T, true> & { isOptional: tru
   return { ...field, isOptional: true };
 }
 
-/**
- * Whether a value is one that the field takes. Looks no deeper than the value itself and the items of a list: objects in
- * it are only objects, and without a `toJSON` that would turn them into something else on their way.
- */
-export function isValid(field: Field, value: unknown): boolean {
-  switch (field.kind) {
-    case "string":
-      return (
-        typeof value === "string" &&
-        value.length >= field.minLength &&
-        value.length <= field.maxLength &&
-        (field.pattern === undefined || field.pattern.test(value))
-      );
-    case "number":
-      return (
-        typeof value === "number" &&
-        value >= field.min &&
-        value <= field.max &&
-        (!field.isInteger || Number.isSafeInteger(value))
-      );
-    case "boolean":
-      return typeof value === "boolean";
-    case "enum":
-      return field.values.includes(value as string);
-    case "array":
-      return Array.isArray(value) && value.every((item) => isValid(field.item, item));
-    case "object":
-      return field.check === undefined ? isJSONObject(value) : field.check(value);
-    case "record":
-    case "union":
-      return isJSONObject(value);
-    default:
-      return true;
-  }
-}
-
 /** Whether a value is an object, and one after JSON too. */
 export function isJSONObject(value: unknown): value is JSONObject {
+  // A `toJSON` would turn it into something else on its way.
   return isObject(value) && typeof value["toJSON"] !== "function";
 }
 
@@ -187,7 +161,7 @@ function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown
     for (const [index, item] of value.entries()) {
       addFieldProblems(problems, field.item, item, `${parent}/${key}`, String(index));
     }
-  } else if (!isValid(field, value)) {
+  } else if (!field.isValid(value)) {
     problems.push({ path: `${parent}/${key}`, message: describe(field) });
   } else if (field.kind === "object") {
     addProblems(problems, field.shape, value as JSONObject, `${parent}/${key}`);
@@ -197,7 +171,7 @@ function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown
 const fieldLists = new WeakMap<Shape, ReadonlyArray<[name: string, field: Field]>>();
 
 /** The fields of a shape as a list, which is made once. */
-export function fieldsOf(shape: Shape): ReadonlyArray<[name: string, field: Field]> {
+function fieldsOf(shape: Shape): ReadonlyArray<[name: string, field: Field]> {
   let list = fieldLists.get(shape);
   if (list === undefined) {
     list = Object.entries(shape);

@@ -2,7 +2,6 @@ import {
   array,
   boolean,
   type Field,
-  isValid,
   number,
   type ObjectOf,
   object,
@@ -176,7 +175,7 @@ function hasRequiredFields(meta: Readonly<Record<string, unknown>>): boolean {
   // In a loop over its names the engine knows which are own; a check for each field took four times as long.
   for (const name in meta) {
     const field = isOwn.call(meta, name) ? required.get(name) : undefined;
-    if (field !== undefined && isValid(field, meta[name])) found++;
+    if (field?.isValid(meta[name])) found++;
   }
   return found === required.size;
 }

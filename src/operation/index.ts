@@ -23,6 +23,7 @@ export type {
   ResponseSource,
 } from "./envelope.ts";
 export {
+  envelopeFields,
   httpEnvelope,
   isResponseEnvelope,
   localEnvelope,

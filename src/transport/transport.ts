@@ -1,116 +1,22 @@
 import { Linked } from "../internal/linked-set.ts";
-import {
-  CallError,
-  type CallErrorJSON,
-  type Identity,
-  type OperationSpec,
-  type Progress,
-  type ResponseEnvelope,
-} from "../operation/index.ts";
+import { CallError, type Identity, type OperationSpec, type ResponseEnvelope } from "../operation/index.ts";
+import type { CallFailed, CallRequested, CallResponded, FollowUp, PeerEvent, ReplyFrame } from "./frames.ts";
 
-/** Asks for one run of an operation; `call.responded`, `call.completed` or `call.error` ends it. */
-export interface CallRequested {
-  type: "call.requested";
-  /** Chosen by the asker, with at least 122 random bits. Two askers may by accident or malice use the same. */
-  requestId: string;
-  operationId: string;
-  input: unknown;
-  /** The call whose handler made this one. */
-  parentRequestId?: string;
-  /** The first request that travelled of those that led to this one; absent when this is the first. */
-  rootRequestId?: string;
-  /** How many calls stand above this one. A claim, and never a reason to allow more. Absent for 0. */
-  depth?: number;
-  /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
-  timeout?: number | undefined;
-  /**
-   * When that time is up by `performance.now()` of the process that has received this, if its transport knows: between
-   * reading a request and running it, a process may stand still. Not sent.
-   */
-  expiresAt?: number | undefined;
-  /** What `authenticate` of the serving side maps to an identity. */
-  token?: string;
-  /** A claim. Believed only by a serving side that was told to trust the bus. */
-  identity?: Identity | undefined;
-  metadata?: Record<string, unknown> | undefined;
-  /** Whether a call above this one came from another process. Counts in process only: whatever travels is remote. */
-  isRemote?: boolean | undefined;
-  /** For subscriptions: how many values may be sent before `call.credited` allows more. Absent for one answer. */
-  credit?: number;
-  /**
-   * For subscriptions: how many bytes of values, roughly, may be sent and not yet taken. One value may go beyond it. Values
-   * count as taken in the order in which they were sent, as `call.credited` counts them. Absent for no limit.
-   */
-  creditBytes?: number;
-}
-
-/** One answer. With `seq`, which counts from 0, one of many; without it the only one, and the end. */
-export interface CallResponded {
-  type: "call.responded";
-  requestId: string;
-  output: ResponseEnvelope;
-  seq?: number;
-  /** For subscriptions: the consumer is to send `call.credited` as soon as it has taken this value. */
-  creditDue?: boolean;
-}
-
-/** How far a call has come. */
-export interface CallProgressed {
-  type: "call.progressed";
-  requestId: string;
-  progress: Progress;
-}
-
-/** The consumer of a subscription can take `count` more values. */
-export interface CallCredited {
-  type: "call.credited";
-  requestId: string;
-  count: number;
-}
-
-/** The producer of a subscription is done. */
-export interface CallCompleted {
-  type: "call.completed";
-  requestId: string;
-}
-
-/** The asker has given up: no reply will be read. Also what a transport tells the serving side when the asker is gone. */
-export interface CallAborted {
-  type: "call.aborted";
-  requestId: string;
-  /** For the log. */
-  reason?: string;
-}
-
-/** The call failed. */
-export interface CallFailed extends CallErrorJSON {
-  type: "call.error";
-  requestId: string;
-}
-
-/** A peer serves these operations. Takes the place of what it announced before. */
-export interface PeerAnnounced {
-  type: "peer.announced";
-  peerId: string;
-  specs: readonly OperationSpec[];
-  /** Ids of operations that it serves too, whose specs are larger than a message may be; at most 20. */
-  omitted?: readonly string[];
-}
-
-/** A peer went away, and what it served with it. */
-export interface PeerLeft {
-  type: "peer.left";
-  peerId: string;
-}
-
-/** What an asker sends after its `call.requested`. */
-export type FollowUp = CallCredited | CallAborted;
-/** What the serving side sends. */
-export type ReplyFrame = CallResponded | CallProgressed | CallCompleted | CallFailed;
-/** What peers tell each other about themselves. */
-export type PeerEvent = PeerAnnounced | PeerLeft;
-/** Everything that is said about calls: plain objects, told apart by `type`. */
-export type Frame = CallRequested | FollowUp | ReplyFrame;
+export type {
+  CallAborted,
+  CallCompleted,
+  CallCredited,
+  CallFailed,
+  CallProgressed,
+  CallRequested,
+  CallResponded,
+  FollowUp,
+  Frame,
+  PeerAnnounced,
+  PeerEvent,
+  PeerLeft,
+  ReplyFrame,
+} from "./frames.ts";
 
 /** Takes the later frames of one call. Frames that come after its end are ignored. */
 export type SendFollowUp = (frame: FollowUp) => void;

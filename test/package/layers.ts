@@ -31,9 +31,10 @@ export const layers: Record<string, Layer> = {
     ours: [...sourceLayers, "middleware"],
     packages: ["typebox", "yaml", "eventsource-parser"],
   },
-  "transport/transport.ts": { ours: ["internal", "operation"], packages: [] },
+  "transport/frames.ts": { ours: ["internal", "operation"], packages: [] },
+  "transport/transport.ts": { ours: ["internal", "operation", "transport/frames.ts"], packages: [] },
   "transport/index.ts": { ours: ["transport/transport.ts", "transport/codec"], packages: [] },
-  "transport/codec": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
+  "transport/codec": { ours: ["internal", "operation", "transport/frames.ts"], packages: [] },
   "transport/peer": { ours: ["internal", "operation", "transport/transport.ts", "transport/codec"], packages: [] },
   "transport/*": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   "transport/nats": {
@@ -50,7 +51,15 @@ export const layers: Record<string, Layer> = {
     packages: ["ws"],
   },
   call: {
-    ours: ["internal", "operation", "registry", "from/source.ts", "transport/transport.ts", "transport/in-process"],
+    ours: [
+      "internal",
+      "operation",
+      "registry",
+      "from/source.ts",
+      "transport/frames.ts",
+      "transport/transport.ts",
+      "transport/in-process",
+    ],
     packages: ["typebox"],
   },
   jwt: {

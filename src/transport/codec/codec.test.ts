@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallError } from "../../operation/index.ts";
 import { decode } from "./decode.ts";
-import { encode, type FrameLimits } from "./encode.ts";
+import { encode } from "./encode.ts";
+import type { FrameLimits } from "./wire-format.ts";
 
 const limits: FrameLimits = { maxMessage: 1_000_000, jsonDepth: 200 };
 
@@ -272,7 +273,7 @@ describe("values that do not travel", () => {
     expect(decode(text, room(bytes))).toEqual(request("é"));
     expect(failure(() => encode(request("é"), room(bytes - 1)))).toMatchObject({
       code: "PAYLOAD_TOO_LARGE",
-      message: `The message is larger than ${bytes - 1} bytes. If this is meant, raise limits.maxMessage at both ends, and the server's max_payload with NATS.`,
+      message: `The message is larger than ${bytes - 1} bytes. If this is intended, raise limits.maxMessage at both ends, and the server's max_payload with NATS.`,
       mayHaveRun: false,
     });
     expect(failure(() => decode(text, room(bytes - 1)))).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
@@ -299,34 +300,34 @@ describe("hostile frames", () => {
   test.each([
     ["", "it is not JSON"],
     ["~", "it is not JSON"],
-    ["null", "it is no object"],
-    ["[]", "it is no object"],
+    ["null", "it is not an object"],
+    ["[]", "it is not an object"],
     ["{}", "it has no type"],
     [`{"__proto__":{"type":"call.completed"},${base}}`, "it has a field __proto__"],
-    ['{"type":"call.completed"}', "requestId of call.completed is wrong"],
-    ['{"type":"call.completed","requestId":null}', "requestId of call.completed is wrong"],
-    [`{"type":"call.completed","requestId":"${"x".repeat(257)}"}`, "requestId of call.completed is wrong"],
-    [`{"type":"call.requested",${base}}`, "operationId of call.requested is wrong"],
-    [`{"type":"call.requested",${base},"operationId":"a.b","timeout":"soon"}`, "timeout of call.requested is wrong"],
+    ['{"type":"call.completed"}', "requestId of call.completed is invalid"],
+    ['{"type":"call.completed","requestId":null}', "requestId of call.completed is invalid"],
+    [`{"type":"call.completed","requestId":"${"x".repeat(257)}"}`, "requestId of call.completed is invalid"],
+    [`{"type":"call.requested",${base}}`, "operationId of call.requested is invalid"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","timeout":"soon"}`, "timeout of call.requested is invalid"],
     [
       `~{"type":"call.requested",${base},"operationId":"a.b","timeout":["~number","NaN"]}`,
-      "timeout of call.requested is wrong",
+      "timeout of call.requested is invalid",
     ],
-    [`{"type":"call.requested",${base},"operationId":"a.b","credit":-1}`, "credit of call.requested is wrong"],
-    [`{"type":"call.requested",${base},"operationId":"a.b","depth":-1}`, "depth of call.requested is wrong"],
-    [`{"type":"call.requested",${base},"operationId":"a.b","depth":1e300}`, "depth of call.requested is wrong"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","credit":-1}`, "credit of call.requested is invalid"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","depth":-1}`, "depth of call.requested is invalid"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","depth":1e300}`, "depth of call.requested is invalid"],
     [
       `{"type":"call.requested",${base},"operationId":"a.b","rootRequestId":1}`,
-      "rootRequestId of call.requested is wrong",
+      "rootRequestId of call.requested is invalid",
     ],
-    [`{"type":"call.requested",${base},"operationId":"a.b","metadata":[]}`, "metadata of call.requested is wrong"],
-    [`{"type":"call.requested",${base},"operationId":"a.b","token":{}}`, "token of call.requested is wrong"],
-    [`{"type":"call.responded",${base},"output":{"data":1}}`, "output of call.responded is wrong"],
-    [`{"type":"call.error",${base},"code":"X","message":1}`, "message of call.error is wrong"],
-    [`{"type":"call.credited",${base}}`, "count of call.credited is wrong"],
-    ['{"type":"peer.announced","peerId":"p","specs":[null]}', "specs of peer.announced is wrong"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","metadata":[]}`, "metadata of call.requested is invalid"],
+    [`{"type":"call.requested",${base},"operationId":"a.b","token":{}}`, "token of call.requested is invalid"],
+    [`{"type":"call.responded",${base},"output":{"data":1}}`, "output of call.responded is invalid"],
+    [`{"type":"call.error",${base},"code":"X","message":1}`, "message of call.error is invalid"],
+    [`{"type":"call.credited",${base}}`, "count of call.credited is invalid"],
+    ['{"type":"peer.announced","peerId":"p","specs":[null]}', "specs of peer.announced is invalid"],
     ['~{"type":"x","v":["~regexp","(a+)+$"]}', "it has an unknown tag"],
-    ['~{"type":"x","v":["~number","1"]}', "a tagged number is none of those that JSON lacks"],
+    ['~{"type":"x","v":["~number","1"]}', "a tagged number is not one that JSON lacks"],
     [`~{"type":"x","v":["~bigint","${"9".repeat(20_001)}"]}`, "a tagged bigint has no digits, or too many"],
     [taggedList('["~error",{"name":"E","message":""}]', 10_001), "it has more than 10000 errors"],
     ['~{"type":"x","v":["~date","2020"]}', "a tagged date has no time"],
@@ -342,7 +343,7 @@ describe("hostile frames", () => {
       '~{"type":"x","v":["~bytes","Float64Array","AQID"]}',
       "tagged bytes have no known kind, or are not base64 of whole elements",
     ],
-    ['~{"type":"x","v":["~map",[1]]}', "an entry of a tagged map is no pair"],
+    ['~{"type":"x","v":["~map",[1]]}', "an entry of a tagged map is not a pair"],
     ['~{"type":"x","v":["~error","boom"]}', "a tagged error is empty"],
     ['~{"type":"x","v":["~error",{"name":1}]}', "a tagged error has no name or message"],
   ])("%#: is refused", (text, reason) => {

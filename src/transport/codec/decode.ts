@@ -1,31 +1,51 @@
-import { isLongerThan } from "./byte-length.ts";
-import { checkFrame, type WireFrame } from "./check-frame.ts";
-import { isTooDeep } from "./depth.ts";
-import { type FrameLimits, ownLevels } from "./encode.ts";
-import { badFrame, payloadTooLarge, tooDeep } from "./errors.ts";
+import { isJSONObject } from "../../internal/shape.ts";
+import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { fromTagged } from "./tagged-read.ts";
-import { taggedMark } from "./tags.ts";
+import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
+
+/** What transports send to each other besides calls. Each has a `type` of its own. */
+export interface OtherFrame {
+  /** What it is about. */
+  type: `link.${string}`;
+  /** What else it has depends on its type. */
+  [field: string]: unknown;
+}
+
+/** Every frame that a wire can carry. */
+export type WireFrame = Frame | PeerEvent | OtherFrame;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads one frame. Throws `PAYLOAD_TOO_LARGE`, or `BAD_RESPONSE` for text that is no frame: not JSON, too deep, unknown
- * tags, fields of a wrong type. Frames of an unknown type pass, so that a later version can add some.
+ * Reads one frame. Throws `PAYLOAD_TOO_LARGE`, or `BAD_RESPONSE` for a message that is not a frame: not JSON, too deep,
+ * with unknown tags or invalid fields. Frames of an unknown type pass, so that a later version can add some.
  */
 export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: FrameLimits): WireFrame {
   if (typeof message === "string" ? isLongerThan(message, maxMessage) : message.byteLength > maxMessage) {
     throw payloadTooLarge(maxMessage, true);
   }
-  const text = typeof message === "string" ? message : readText(message);
+  const text = typeof message === "string" ? message : decodeUTF8(message);
   const isTagged = text.startsWith(taggedMark);
-  const depth = jsonDepth + ownLevels;
-  // One level of a map takes three in the text.
-  if (isTooDeep(text, isTagged ? depth * 3 : depth)) throw tooDeep();
-  const json = parse(isTagged ? text.slice(taggedMark.length) : text);
-  return checkFrame(isTagged ? fromTagged(json, depth) : json);
+  const depth = jsonDepth + frameLevels;
+  // One level of a map takes three in the message.
+  if (isTooDeep(text, isTagged ? depth * 3 : depth)) throw badFrame("it is nested too deep");
+  let frame: unknown;
+  try {
+    frame = JSON.parse(isTagged ? text.slice(taggedMark.length) : text);
+  } catch {
+    throw badFrame("it is not JSON"); // the parser's message quotes the characters
+  }
+  if (isTagged) frame = fromTagged(frame, depth);
+  if (!isJSONObject(frame)) throw badFrame("it is not an object");
+  if (Object.hasOwn(frame, "__proto__")) throw badFrame("it has a field __proto__");
+  const { type } = frame;
+  if (typeof type !== "string") throw badFrame("it has no type");
+  const invalid = findInvalidField(frame);
+  if (invalid !== undefined) throw badFrame(`${invalid} of ${type} is invalid`);
+  return frame as unknown as WireFrame;
 }
 
-function readText(bytes: Uint8Array): string {
+function decodeUTF8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (error) {
@@ -33,10 +53,39 @@ function readText(bytes: Uint8Array): string {
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badFrame("it is not JSON"); // the parser's message quotes the text
+/**
+ * Whether JSON nests deeper than `limit`. Counts brackets, because parsing deep nesting first is what takes the memory. The
+ * result for a string that is not JSON can be either.
+ */
+function isTooDeep(text: string, limit: number): boolean {
+  // Each level takes two characters, so most messages are too short to be looked at.
+  if (text.length <= 2 * limit) return false;
+  let depth = 0;
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case 0x22: // "
+        index = endOfString(text, index + 1);
+        break;
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > limit) return true;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+    }
   }
+  return false;
+}
+
+function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from);
+  while (end !== -1) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
 }

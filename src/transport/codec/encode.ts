@@ -1,36 +1,30 @@
 import { type CallError, isCallError, operationNotFound } from "../../operation/index.ts";
-import { isLongerThan } from "./byte-length.ts";
-import { findProblem } from "./check-frame.ts";
-import { notSendable, payloadTooLarge } from "./errors.ts";
-import { isPlain } from "./plain.ts";
+import { findInvalidField } from "../frames.ts";
 import { toTaggedFrame } from "./tagged-write.ts";
-import { taggedMark, toMaxParts } from "./tags.ts";
-
-/** Bounds on one frame, at both ends of a link. */
-export interface FrameLimits {
-  /** Largest frame, in bytes. */
-  maxMessage: number;
-  /** Deepest nesting of a frame's values. */
-  jsonDepth: number;
-}
-
-/** The frame and the envelope in it are levels of ours, which nobody who counts levels of a value knows of. */
-export const ownLevels = 2;
+import {
+  type FrameLimits,
+  frameLevels,
+  isLongerThan,
+  notSendable,
+  payloadTooLarge,
+  taggedMark,
+  toMaxParts,
+} from "./wire-format.ts";
 
 /**
- * Writes a frame as one line of text: plain JSON where that carries every value as it is, else JSON with tagged lists,
- * marked by its first character. Fields of the frame itself that are `undefined` are left out. Throws `EXECUTION_ERROR`
- * with the path of what cannot travel, and `PAYLOAD_TOO_LARGE`.
+ * Writes a frame as one line: JSON where that carries every value unchanged, else JSON with tagged lists, marked by its
+ * first character. Fields of the frame itself that are `undefined` are left out. Throws `EXECUTION_ERROR` with the path of
+ * what cannot travel, and `PAYLOAD_TOO_LARGE`.
  */
 export function encode(frame: { type: string }, { maxMessage, jsonDepth }: FrameLimits): string {
-  // A request that cannot be sent has not run; whatever else is said, is said about a call that may have.
+  // A request that cannot be sent has not run; every other frame is about a call that may have.
   const mayHaveRun = frame.type !== "call.requested";
-  const problem = findProblem(frame);
-  if (problem !== undefined) throw wrongField(frame, problem, mayHaveRun);
-  const maxDepth = jsonDepth + ownLevels;
+  const invalid = findInvalidField(frame);
+  if (invalid !== undefined) throw invalidField(frame, invalid, mayHaveRun);
+  const maxDepth = jsonDepth + frameLevels;
   let text: string;
   try {
-    text = isPlainFrame(frame, maxDepth - 1, toMaxParts(maxMessage))
+    text = isJSONSafe(frame, maxDepth - 1, toMaxParts(maxMessage))
       ? JSON.stringify(frame)
       : taggedMark + JSON.stringify(toTaggedFrame(frame, { maxDepth, maxMessage, mayHaveRun }));
   } catch (error) {
@@ -42,21 +36,57 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
   return text;
 }
 
-/** An id that can be nobody's is answered as it would be where the operations are. */
-function wrongField(frame: object, problem: string, mayHaveRun: boolean): CallError {
+/** An operation id that cannot exist fails as it would where the operations are. */
+function invalidField(frame: object, name: string, mayHaveRun: boolean): CallError {
   const { operationId } = frame as { operationId?: unknown };
-  if (problem === "operationId" && typeof operationId === "string") return operationNotFound(operationId);
-  return notSendable("it is too long, or nothing that belongs there", `/${problem}`, { mayHaveRun });
+  if (name === "operationId" && typeof operationId === "string") return operationNotFound(operationId);
+  return notSendable("it has an invalid type or is too long", `/${name}`, { mayHaveRun });
 }
 
-function isPlainFrame(frame: object, depth: number, maxParts: number): boolean {
+let partsLeft = 0;
+
+/**
+ * Whether `JSON.stringify` carries every field of a frame unchanged. False in doubt, and for more levels or parts than
+ * allowed. Every frame passes here, so it visits each part once and creates nothing.
+ */
+function isJSONSafe(frame: object, maxDepth: number, maxParts: number): boolean {
+  partsLeft = maxParts;
   try {
     for (const key in frame) {
       const value = (frame as Record<string, unknown>)[key];
-      if (value !== undefined && typeof value !== "string" && !isPlain(value, depth, maxParts)) return false;
+      if (value !== undefined && typeof value !== "string" && !isSafeValue(value, maxDepth)) return false;
     }
     return true;
   } catch {
-    return false; // a getter or a proxy; the slow way finds out where
+    return false; // a getter or a proxy; the tagged writer reports where
   }
+}
+
+function isSafeValue(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      // The difference is NaN for NaN and the infinities.
+      return value === 0 ? 1 / value > 0 : value - value === 0;
+    case "object":
+      return value === null || (depth > 0 && isSafeObject(value, depth - 1));
+    default:
+      return false;
+  }
+}
+
+function isSafeObject(object: object, depth: number): boolean {
+  const prototype = Object.getPrototypeOf(object);
+  if (Array.isArray(object)) {
+    partsLeft -= object.length + 1;
+    if (prototype !== Array.prototype || partsLeft < 0) return false;
+    for (let index = 0; index < object.length; index++) if (!isSafeValue(object[index], depth)) return false;
+    return true;
+  }
+  if (prototype !== Object.prototype && prototype !== null) return false;
+  if (--partsLeft < 0) return false;
+  for (const key in object) if (!isSafeValue((object as Record<string, unknown>)[key], depth)) return false;
+  return true;
 }

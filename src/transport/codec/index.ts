@@ -1,4 +1,3 @@
-export type { OtherFrame, WireFrame } from "./check-frame.ts";
-export { decode } from "./decode.ts";
-export { encode, type FrameLimits } from "./encode.ts";
-export { wireVersion } from "./tags.ts";
+export { decode, type OtherFrame, type WireFrame } from "./decode.ts";
+export { encode } from "./encode.ts";
+export { type FrameLimits, wireVersion } from "./wire-format.ts";

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { CallError, isCallError } from "../../operation/index.ts";
 import { toFailedFrame } from "../transport.ts";
 import { decode } from "./decode.ts";
-import { encode, type FrameLimits } from "./encode.ts";
+import { encode } from "./encode.ts";
+import type { FrameLimits } from "./wire-format.ts";
 
 const limits: FrameLimits = { maxMessage: 1_000_000, jsonDepth: 200 };
 

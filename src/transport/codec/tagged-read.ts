@@ -1,16 +1,14 @@
 import { fromBase64 } from "../../internal/base64.ts";
 import { CallError, type CallErrorJSON, isCallError } from "../../operation/index.ts";
-import { makeBinary } from "./binary.ts";
-import { badFrame, tooDeep } from "./errors.ts";
-import { maxCollections, maxDigits, maxErrors, maxNumericKeys, tag } from "./tags.ts";
+import { badFrame, createBinary, maxCollections, maxDigits, maxErrors, maxNumericKeys, tag } from "./wire-format.ts";
 
 let errorsLeft = 0;
 let collectionsLeft = 0;
 let numericKeysLeft = 0;
 
 /**
- * Gives parsed JSON the values back that its tagged lists stand for. Changes what it is given. The levels of the values
- * count, not those of the text: a map is one, and its entries are lists in a list.
+ * Replaces the tagged lists in parsed JSON by the values that they stand for. Changes its argument. The levels of the values
+ * count, not those of the message: a map is one, and its entries are lists in a list.
  */
 export function fromTagged(value: unknown, depth: number): unknown {
   errorsLeft = maxErrors;
@@ -23,7 +21,8 @@ function read(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   const first = Array.isArray(value) ? value[0] : undefined;
   const name = typeof first === "string" && first.startsWith(tag.list) ? first : undefined;
-  if (depth <= 0 && name !== tag.undefined && name !== tag.number && name !== tag.bigint) throw tooDeep();
+  if (depth <= 0 && name !== tag.undefined && name !== tag.number && name !== tag.bigint)
+    throw badFrame("it is nested too deep");
   if (name !== undefined) return readTagged(name, value as unknown[], depth - 1);
   if (Array.isArray(value)) return readItems(value, 0, depth - 1);
   return readProperties(value as Record<string, unknown>, depth - 1);
@@ -85,7 +84,7 @@ const numbers: ReadonlyMap<unknown, number> = new Map([
 
 function readNumber(text: unknown): number {
   const value = numbers.get(text);
-  if (value === undefined) throw badFrame("a tagged number is none of those that JSON lacks");
+  if (value === undefined) throw badFrame("a tagged number is not one that JSON lacks");
   return value;
 }
 
@@ -103,14 +102,14 @@ function readDate(time: unknown): Date {
 
 function readBytes(kind: unknown, text: unknown): unknown {
   const bytes = typeof text === "string" ? fromBase64(text) : undefined;
-  const value = bytes === undefined || typeof kind !== "string" ? undefined : makeBinary(kind, bytes);
+  const value = bytes === undefined || typeof kind !== "string" ? undefined : createBinary(kind, bytes);
   if (value === undefined) throw badFrame("tagged bytes have no known kind, or are not base64 of whole elements");
   return value;
 }
 
 function readMap(list: unknown[], depth: number): Map<unknown, unknown> {
   const entries = list.slice(1).map((entry): [unknown, unknown] => {
-    if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is no pair");
+    if (!Array.isArray(entry) || entry.length !== 2) throw badFrame("an entry of a tagged map is not a pair");
     return [read(entry[0], depth), read(entry[1], depth)];
   });
   countKeys(entries.map(([key]) => key));
@@ -127,8 +126,8 @@ function readError(content: unknown, depth: number): Error {
     throw badFrame("a tagged error is empty");
   const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);
   if (typeof name !== "string" || typeof message !== "string") throw badFrame("a tagged error has no name or message");
-  const error = withoutStack(() => makeError(name, message, rest));
-  // The stack of this function would tell the reader nothing, and the sender's own stays where it happened.
+  const error = withoutStack(() => createError(name, message, rest));
+  // The stack of this function would not help the reader, and the sender's own stays where it happened.
   hide(error, "stack", `${name}: ${message}`);
   if (isCallError(error)) return error;
   if (error.name !== name) hide(error, "name", name);
@@ -139,18 +138,18 @@ function readError(content: unknown, depth: number): Error {
   return error;
 }
 
-function makeError(name: string, message: string, rest: Record<string, unknown>): Error {
+function createError(name: string, message: string, rest: Record<string, unknown>): Error {
   if (name === "CallError") return CallError.fromJSON({ ...rest, message } as CallErrorJSON);
   if (name === "AggregateError") return new AggregateError([], message);
   return new (errorClasses.get(name) ?? Error)(message);
 }
 
-/** Making a stack takes far longer than making an error, and a message can hold very many errors. */
-function withoutStack(make: () => Error): Error {
+/** Creating a stack takes far longer than creating an error, and a message can hold very many errors. */
+function withoutStack(create: () => Error): Error {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
-    return make();
+    return create();
   } finally {
     Error.stackTraceLimit = limit;
   }

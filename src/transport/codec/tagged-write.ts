@@ -2,11 +2,19 @@ import { toBase64 } from "../../internal/base64.ts";
 import { classNameOf, hidesState, readJSONForm } from "../../internal/instances.ts";
 import { escapeToken } from "../../internal/json-pointer.ts";
 import { type CallError, isCallError } from "../../operation/index.ts";
-import { readBinary } from "./binary.ts";
-import { notSendable, payloadTooLarge } from "./errors.ts";
-import { maxCollections, maxDigits, maxErrors, maxNumericKeys, tag, toMaxParts } from "./tags.ts";
+import {
+  maxCollections,
+  maxDigits,
+  maxErrors,
+  maxNumericKeys,
+  notSendable,
+  payloadTooLarge,
+  readBinary,
+  tag,
+  toMaxParts,
+} from "./wire-format.ts";
 
-/** What the copy of a frame may cost, and what its errors say. */
+/** What limits the copy of a frame, and what its errors carry. */
 interface WriteOptions {
   maxDepth: number;
   maxMessage: number;
@@ -18,8 +26,8 @@ interface WriteOptions {
  * `EXECUTION_ERROR` with the path of what cannot travel at all, and `PAYLOAD_TOO_LARGE` when there is too much of it.
  */
 export function toTaggedFrame(frame: object, options: WriteOptions): unknown {
-  const told = Object.entries(frame).filter(([, value]) => value !== undefined);
-  return new TaggedWriter(options).copy(Object.fromEntries(told));
+  const present = Object.entries(frame).filter(([, value]) => value !== undefined);
+  return new TaggedWriter(options).copy(Object.fromEntries(present));
 }
 
 class TaggedWriter {
@@ -84,15 +92,15 @@ class TaggedWriter {
     if (object instanceof Number || object instanceof String || object instanceof Boolean) {
       return this.copy(object.valueOf());
     }
-    return this.#copyPlain(object);
+    return this.#copyObjectOfClass(object);
   }
 
-  #copyPlain(object: object): unknown {
+  #copyObjectOfClass(object: object): unknown {
     const prototype = Object.getPrototypeOf(object);
     if (prototype !== Object.prototype && prototype !== null) {
       const form = readJSONForm(object);
       if (form !== undefined) return this.copy(form[0]);
-      if (hidesState(object)) throw this.#fail(whyNot(object));
+      if (hidesState(object)) throw this.#fail(describeLoss(object));
     }
     return this.#copyProperties(object, Object.keys(object));
   }
@@ -185,9 +193,9 @@ class TaggedWriter {
   }
 }
 
-function whyNot(object: object): string {
+function describeLoss(object: object): string {
   if (object instanceof Promise) return "promises do not travel; an await may be missing";
-  return `the state of a ${classNameOf(object)} is not in its own enumerable properties, so it would be lost`;
+  return `the state of a ${classNameOf(object)} is not in its own enumerable properties and would be lost`;
 }
 
 function formatNumber(value: number): string {
