@@ -1,4 +1,4 @@
-// The other side of the brokers bench, in a process of its own. Arguments: kind, port, schemas of input and output.
+// The server of the brokers bench, in a process of its own. Arguments: kind, port, schemas of input and output.
 import { connect } from "@nats-io/transport-node";
 import { createClient } from "@redis/client";
 import { ServiceBroker } from "moleculer";

@@ -1,4 +1,4 @@
-// The other side of the transports bench, in a thread of its own. `workerData.kind` says which.
+// The server of the transports bench, in a thread of its own. `workerData.kind` says which.
 import { createServer } from "node:http";
 import { parentPort, workerData } from "node:worker_threads";
 import { WebSocketServer } from "ws";

@@ -100,8 +100,8 @@ function toNumber(name: string, text: string, least: number): number {
 
 function toTransports(list: string | undefined): TransportName[] {
   const names = list?.split(",") ?? [...transportNames];
-  const odd = names.find((name) => !transportNames.includes(name as TransportName));
-  return odd === undefined ? (names as TransportName[]) : fail(`There is no transport "${odd}".\n\n${help}`);
+  const unknown = names.find((name) => !transportNames.includes(name as TransportName));
+  return unknown === undefined ? (names as TransportName[]) : fail(`There is no transport "${unknown}".\n\n${help}`);
 }
 
 function fail(message: string): never {

@@ -77,7 +77,7 @@ async function findIssuer(): Promise<string> {
   return issuers[0]!;
 }
 
-/** A login needs somebody to come back with a code; then the work is done again. */
+/** A login needs a browser that returns with a code; then the work is repeated. */
 async function loggedIn<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

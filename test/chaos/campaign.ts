@@ -40,7 +40,7 @@ export class Campaign {
     await Promise.all([this.#makeCalls(calls), ...breaking]);
     // What still runs then is ended by closing its caller, which is one more way to end.
     await within(longestDeadline + 500, Promise.all(this.#open)).catch(() => {});
-    // Nothing is broken any more: everybody gets an answer before long.
+    // Nothing is broken any more: every caller gets a response soon.
     await Promise.all(this.#arena.callers.map((caller) => this.#recover(caller)));
   }
 

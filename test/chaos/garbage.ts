@@ -2,7 +2,7 @@ import type { Recorder } from "../history/index.ts";
 import { secretScope } from "./operations.ts";
 import type { Random } from "./random.ts";
 
-/** A message that makes no sense, or pretends to come from somebody who may do everything. */
+/** A malformed message, or one that claims to come from an administrator. */
 export function createGarbage(random: Random, recorder: Recorder): string {
   const requestId = `stranger ${random.next()}`;
   const kinds: Array<() => unknown> = [
@@ -26,7 +26,7 @@ export function createGarbage(random: Random, recorder: Recorder): string {
   return typeof made === "string" ? made : JSON.stringify(made);
 }
 
-/** A request in the name of somebody who may: an identity that is only claimed. */
+/** A request with a claimed identity that would be allowed. */
 function forge(requestId: string, recorder: Recorder): unknown {
   const call = `forged by ${requestId}`;
   recorder.record({ kind: "forged", call });

@@ -21,7 +21,7 @@ export function watchLoop(recorder: Recorder): () => void {
   return () => clearInterval(timer);
 }
 
-/** Writes down how much memory this process or thread holds, how long its loop is held up, and what nobody caught. */
+/** Records the memory of this process or thread, delays of its event loop, and uncaught errors. */
 export function watchProcess(recorder: Recorder): () => void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;

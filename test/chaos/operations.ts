@@ -9,7 +9,7 @@ import {
 } from "@alkdev/operations";
 import type { Recorder } from "../history/index.ts";
 
-/** The only token that opens `chaos.secret`. Nobody may read it in an error. */
+/** The only token that opens `chaos.secret`. It must not appear in an error. */
 export const goodToken = "chaos-canary-5d0c7a";
 /** What the token is good for. */
 export const secretScope = "chaos:secret";

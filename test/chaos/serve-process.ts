@@ -28,7 +28,7 @@ const stopWatching = watchProcess(recorder);
 process.on("SIGINT", () => {}); // Ctrl-C is for the one who started this
 process.on("disconnect", () => process.exit());
 
-// Its broker may be away just now; whoever started this starts another.
+// Its broker may be away just now; the parent then starts another worker.
 const { transport, port, close } = await open(order).catch(() => process.exit(3));
 const { callMap, stop } = serveChaos(transport, recorder);
 await stop.ready.catch(() => process.exit(3));

@@ -14,7 +14,7 @@ export function skewClock(direction: Skew): void {
   if (direction !== 0) Date.now = () => read() + direction * skew;
 }
 
-/** Serves the operations of chaos over a transport, to whoever has the token. */
+/** Serves the operations of chaos over a transport, to callers that have the token. */
 export function serveChaos(transport: Transport, recorder: Recorder) {
   const callMap = new PendingRequestMap(transport);
   const registry = new OperationRegistry();

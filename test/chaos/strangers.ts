@@ -4,7 +4,7 @@ import type { Recorder } from "../history/index.ts";
 import type { Fault } from "./arena.ts";
 import { createGarbage } from "./garbage.ts";
 
-/** Somebody else on the bus, who says what makes no sense and says again what others said. */
+/** A stranger on the bus that sends malformed messages and repeats the messages of others. */
 export interface Stranger {
   readonly faults: readonly Fault[];
   close(): Promise<void>;

@@ -34,7 +34,7 @@ function summariseTransport(
   return [transport, ...rows.map(([name, text]) => `  ${name.padEnd(11)}${text}`)].join("\n");
 }
 
-/** Everybody's name begins with the transport: calls, workers and callers. */
+/** All names begin with the transport: calls, workers and callers. */
 function transportOf({ call, events }: Violation): string {
   const name =
     call ?? events.map((event) => ("transport" in event ? event.transport : "who" in event ? event.who : event.by))[0];

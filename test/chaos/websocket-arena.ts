@@ -50,7 +50,7 @@ export async function createWebSocketArena(folder: string, random: Random): Prom
   };
 }
 
-/** Strangers connect and say what makes no sense. Each loses its connection, and nobody else does. */
+/** Strangers connect and send malformed messages. Each loses its connection, and no other client does. */
 function createGarbageFault(ports: readonly number[], recorder: Recorder): Fault {
   return {
     name: "garbage",

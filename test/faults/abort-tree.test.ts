@@ -23,7 +23,7 @@ afterAll(async () => {
   await Promise.all([nats?.close(), redis?.close()]);
 });
 
-type Link = [asker: Transport, server: Transport];
+type Link = [caller: Transport, server: Transport];
 
 const links: Record<string, () => Promise<Link>> = {
   "in process": async () => {
@@ -58,10 +58,10 @@ async function growTree(trees: readonly Tree[]): Promise<PendingRequestMap> {
   const names = Object.keys(links);
   let below: PendingRequestMap | undefined;
   for (const [level, name] of [...names.entries()].reverse()) {
-    const [asker, server] = await links[name]!();
-    const [asking, serving] = [new PendingRequestMap(asker), new PendingRequestMap(server)];
+    const [caller, server] = await links[name]!();
+    const [calling, serving] = [new PendingRequestMap(caller), new PendingRequestMap(server)];
     closing.push(
-      () => asking.close(),
+      () => calling.close(),
       () => serving.close(),
     );
     const registry = new OperationRegistry();
@@ -70,7 +70,7 @@ async function growTree(trees: readonly Tree[]): Promise<PendingRequestMap> {
     const next = `test.level${level + 1}`;
     if (below !== undefined) await vi.waitFor(() => expect(registry.getHandler(next)).toBeDefined());
     await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
-    below = asking;
+    below = calling;
   }
   return below!;
 

@@ -13,14 +13,14 @@ const nats = await startNATS('authorization { user: ada, password: "right" }');
 const redis = await startRedis("--requirepass", "right");
 afterAll(() => Promise.all([nats?.close(), redis?.close()]));
 
-/** Nobody listens there: it takes more than an ordinary user to do so. */
+/** No server listens there: an ordinary user may not. */
 const closedPort = 1;
 
 const notThere = { code: "UNAVAILABLE", retryable: true, mayHaveRun: false };
 const denied = { code: "UPSTREAM_DENIED", retryable: false, mayHaveRun: false };
 
 describe("NATS", () => {
-  test("where nobody listens, the error says where and why, and holds no password", async () => {
+  test("without a server, the error reports where and why, and contains no password", async () => {
     const connecting = createNATSTransport({ servers: `nats://ada:secret@127.0.0.1:${closedPort}` });
 
     const message = `Cannot connect to the NATS server at 127.0.0.1:${closedPort}: connection refused. Is it running, and is the address right?`;
@@ -56,7 +56,7 @@ describe("NATS", () => {
 });
 
 describe("Redis", () => {
-  test("where nobody listens, the error says where and why, and holds no password", async () => {
+  test("without a server, the error reports where and why, and contains no password", async () => {
     const connecting = createRedisTransport({ url: `redis://ada:secret@127.0.0.1:${closedPort}` });
 
     const message = `Cannot connect to the Redis server at 127.0.0.1:${closedPort}: connect ECONNREFUSED 127.0.0.1:${closedPort}. Is it running, and is the address right?`;

@@ -159,8 +159,8 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     await calls.call("test.echo", 1);
     await stranger.flush();
 
-    const odd = ["a b", "x 0\r\n\r\nPUB evil", "*", ">", "evil", "operations.call.test", "", "x".repeat(5_000)];
-    for (const address of odd) {
+    const invalid = ["a b", "x 0\r\n\r\nPUB evil", "*", ">", "evil", "operations.call.test", "", "x".repeat(5_000)];
+    for (const address of invalid) {
       stranger.publish(`${inbox}.m`, JSON.stringify({ type: "link.taken", calls: [{ requestId: "r" }], address }));
       stranger.publish(`${inbox}.m`, JSON.stringify({ type: "link.pinged", question: "q", address }));
     }

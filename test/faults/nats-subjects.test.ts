@@ -43,7 +43,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     return { map, stop, transport };
   };
 
-  test("operations with odd names are reached by exactly their names", async () => {
+  test("operations with unusual names are reached by exactly their names", async () => {
     const names = [
       "plain",
       "with blank",

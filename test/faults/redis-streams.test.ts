@@ -93,13 +93,13 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     const heard: string[] = [];
     const listener = createClient({ url });
     await listener.connect();
-    await listener.subscribe("somebody-else", (message) => heard.push(message));
+    await listener.subscribe("another-client", (message) => heard.push(message));
 
     const request = { type: "call.requested", requestId: "a", operationId: "work.echo", input: { n: 1 } };
     const stream = ["XADD", "operations:call:work.echo", "*"];
     await redis.send(...stream, "from", "operations:0:inbox:x", "frame", "no JSON");
     await redis.send(...stream, "something", "else");
-    await redis.send(...stream, "from", "somebody-else", "frame", JSON.stringify(request));
+    await redis.send(...stream, "from", "another-client", "frame", JSON.stringify(request));
     await redis.send("PUBLISH", "operations:0:peers", '{"type":"call.requested"}');
     await redis.send("PUBLISH", "operations:0:abort:work.echo", "\u0000");
 

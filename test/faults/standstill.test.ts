@@ -15,7 +15,7 @@ afterAll(async () => {
   await Promise.all([nats?.close(), redis?.close()]);
 });
 
-/** Calls of which some run out of time and some are given up while nobody can run them. Gives how they ended. */
+/** Calls of which some run out of time and some are cancelled while no worker can run them. Returns how they ended. */
 async function callMeanwhile(calls: PendingRequestMap, first: number): Promise<string[]> {
   const controller = new AbortController();
   const call = (n: number, options: object) =>

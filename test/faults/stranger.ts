@@ -3,7 +3,7 @@ import { connect } from "@nats-io/transport-node";
 import { createClient } from "@redis/client";
 import type { BrokerName } from "./brokers.ts";
 
-/** Somebody who can write to a bus and knows how peers talk on it, but is none of them. */
+/** A process that can write to a bus and knows the protocol, but is not a peer. */
 export interface Stranger extends AsyncDisposable {
   /** Where answers to its requests go. */
   readonly address: string;

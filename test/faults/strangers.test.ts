@@ -77,7 +77,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(replies.map(({ code }) => code)).toEqual(Array.from(replies, () => "ACCESS_DENIED"));
     });
 
-    test("odd times are cut to what is allowed, or refused", async () => {
+    test("invalid times are limited to what is allowed, or refused", async () => {
       const left: number[] = [];
       const note = (_input: unknown, { deadline }: OperationContext) => left.push(deadline! - Date.now());
       await using worker = await serve([operation("note", note)], { maxTimeout: 60_000 });
@@ -93,7 +93,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
         await exchange(stranger, { timeout: -5 }, "test.note"),
         await exchange(stranger, { timeout: 0 }, "test.note"),
       ];
-      const request = '"type":"call.requested","requestId":"odd","operationId":"test.note","input":{}';
+      const request = '"type":"call.requested","requestId":"invalid","operationId":"test.note","input":{}';
       await stranger.request("test.note", `{${request},"timeout":"soon"}`);
       await stranger.request("test.note", `{${request},"timeout":null}`);
       await stranger.request("test.note", `~{${request},"timeout":["~number","NaN"]}`);
@@ -199,10 +199,10 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect([one.heard, two.heard]).toMatchObject([[{ output: { data: "one" } }], [{ output: { data: "two" } }]]);
     });
 
-    test("odd envelopes are dropped and counted", async () => {
+    test("malformed envelopes are dropped and counted", async () => {
       await using worker = await serve([operation("echo", (input) => input)]);
       await using stranger = await joinAsStranger(broker, port);
-      const odd = [
+      const malformed = [
         { type: "call.imagined", requestId: "a" },
         { type: "call.requested", requestId: "x".repeat(10_000), operationId: "test.echo" },
         { type: "call.requested", requestId: "", operationId: "test.echo" },
@@ -213,15 +213,15 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
         { type: "call.requested", requestId: "a", operationId: "test.echo", credit: -1 },
       ];
 
-      for (const frame of odd) await stranger.request("test.echo", JSON.stringify(frame));
+      for (const frame of malformed) await stranger.request("test.echo", JSON.stringify(frame));
       await stranger.request("test.echo", '{"type":"call.requested",\n"requestId":"a"');
-      await vi.waitFor(() => expect(worker.transport.dropped).toBe(odd.length + 1));
+      await vi.waitFor(() => expect(worker.transport.dropped).toBe(malformed.length + 1));
       const multiLine = await exchange(stranger, { requestId: "a\nb: c" }, "test.echo");
 
       expect(multiLine).toMatchObject({ type: "call.responded", requestId: "a\nb: c" });
     });
 
-    test("garbage of up to 64 MB is dropped, wherever it is sent, and everybody lives on", async () => {
+    test("garbage of up to 64 MB is dropped, wherever it is sent, and all peers continue", async () => {
       await using worker = await serve([operation("echo", (input) => input)]);
       await using calls = await ask();
       await using stranger = await joinAsStranger(broker, port);

@@ -90,13 +90,13 @@ export function describeFaults(broker: BrokerName, service: Service): void {
       await expect(values.next()).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
     });
 
-    test("a handler hears when its asker was killed", async () => {
+    test("a handler is notified when its caller was killed", async () => {
       const events: string[] = [];
       await serve(({ kind, operation }) => events.push(`${operation} ${kind}`));
-      await using asker = await startChild(broker, service.port, { heartbeat, role: "ask" });
-      await asker.heard("heard");
+      await using caller = await startChild(broker, service.port, { heartbeat, role: "ask" });
+      await caller.heard("heard");
 
-      asker.kill("SIGKILL");
+      caller.kill("SIGKILL");
 
       await vi.waitFor(() => expect(events).toEqual(["count started", "count stopped"]));
     });

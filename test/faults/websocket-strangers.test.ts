@@ -90,7 +90,7 @@ test("identity and trust in a raw frame count for nothing", async () => {
   expect(errors().map(({ code }) => code)).toEqual(claims.map(() => "ACCESS_DENIED"));
 });
 
-test("odd times are cut to what is allowed, or refused", async () => {
+test("invalid times are limited to what is allowed, or refused", async () => {
   const server = await serve();
   const { socket, heard } = await join(server);
   const send = (requestId: string, timeout: string) =>

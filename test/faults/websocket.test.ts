@@ -92,7 +92,7 @@ describe("a server that dies", () => {
     const last = calls.call("test.echo", 2, { deadline: Date.now() + 60_000 }).catch(({ code }) => ends.push(code));
     await Promise.all([unheard, last]);
 
-    // Had nobody noticed, the deadline would have been the first to end anything.
+    // Without the heartbeat, the deadline would have ended the call.
     expect(ends).toEqual(["UNAVAILABLE true", "UNAVAILABLE"]);
   });
 
@@ -130,7 +130,7 @@ describe("a server that dies", () => {
     await expect(dialled).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   });
 
-  test("nobody listening fails the connection at once", async () => {
+  test("a connection without a server fails immediately", async () => {
     const server = await startServer();
     await server.close();
 
@@ -173,7 +173,7 @@ describe("a client that does not read", () => {
     await vi.waitFor(() => expect(server.seen.sent).toBe(200));
   });
 
-  test("answers that pile up end the connection, and nobody else's", async () => {
+  test("responses that pile up end the connection, and no other", async () => {
     const server = await startServer({ heartbeat: 0, limits: { bufferedBytes: 4_000_000 } });
     closing.push(() => server.close());
     const other = await dial(server.url);

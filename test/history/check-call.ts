@@ -21,7 +21,7 @@ export function checkCall(trace: Trace, surroundings: Surroundings): Violation[]
   const { asked, forged, started, call } = trace;
   if (forged !== undefined)
     return started.length === 0 ? [] : [violation(trace, "I12", "a forged request was started")];
-  if (asked === undefined) return [violation(trace, "I3", `nobody asked for "${call}"`)];
+  if (asked === undefined) return [violation(trace, "I3", `no caller asked for "${call}"`)];
   return [
     ...checkSettled(trace, asked, surroundings),
     ...started.flatMap((start) => checkStart(trace, asked, start, surroundings)),
@@ -38,7 +38,7 @@ function checkSettled(trace: Trace, asked: Asked, surroundings: Surroundings): V
   const [settled, second] = trace.settled;
   if (second !== undefined) return [violation(trace, "I1", `it settled ${trace.settled.length} times`)];
   if (settled === undefined) return killed.has(asked.by) ? [] : [violation(trace, "I1", "it never settled")];
-  // Whoever is slow to take the values of a subscription hears of its end when all of them were taken.
+  // A caller that reads values of a subscription slowly receives its end after all of them.
   const due = Math.max(asked.deadline ?? Number.POSITIVE_INFINITY, trace.received.at(-1)?.at ?? 0);
   if (settled.at - due <= promises.settle) return [];
   // A process that stands still cannot settle anything; that it did is another promise.
@@ -94,17 +94,17 @@ function checkOutcome(trace: Trace, asked: Asked): Violation[] {
 
 function checkValues(trace: Trace, asked: Asked): Violation[] {
   const { received } = trace;
-  const odd = received.findIndex(({ value }, index) => value !== index);
-  if (odd >= 0) {
-    const message = `value ${received[odd]!.value} came where ${odd} was due`;
-    return [violation(trace, "I10", message, received.slice(Math.max(0, odd - 2), odd + 2))];
+  const unexpected = received.findIndex(({ value }, index) => value !== index);
+  if (unexpected >= 0) {
+    const message = `value ${received[unexpected]!.value} came where ${unexpected} was due`;
+    return [violation(trace, "I10", message, received.slice(Math.max(0, unexpected - 2), unexpected + 2))];
   }
   if (trace.settled[0]?.outcome !== "completed" || asked.values === undefined) return [];
   if (received.length === asked.values) return [];
   return [violation(trace, "I10", `it completed after ${received.length} of ${asked.values} values`)];
 }
 
-/** A handler that nobody waits for must be told, and one that was started must not run for ever. */
+/** A handler without a waiting caller must be notified, and one that was started must not run forever. */
 function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundings: Surroundings): Violation[] {
   const { promises, disturbances, killed, end } = surroundings;
   const settled = trace.settled[0];
@@ -118,9 +118,9 @@ function checkLeftRunning(trace: Trace, asked: Asked, start: Started, surroundin
   );
   const over = [...trace.stopped, ...trace.ended].find(({ by, at }) => by === start.by && at >= start.at)?.at;
   if (killed.has(start.by) || Math.min(over ?? end, end) <= due + promises.stop) return [];
-  if (over === undefined) return [violation(trace, "I6", "a handler was never told that nobody waits for it")];
+  if (over === undefined) return [violation(trace, "I6", "a handler was never notified that no caller waits for it")];
   if (wasDisturbed(disturbances, asked.transport, due, due + promises.stop)) return [];
-  return [violation(trace, "I6", `a handler was told ${inMs(over - due)} late that nobody waits for it`)];
+  return [violation(trace, "I6", `a handler was notified ${inMs(over - due)} late that no caller waits for it`)];
 }
 
 /** The caller of a worker that was killed is notified long before its deadline, however many other workers fail. */

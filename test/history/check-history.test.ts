@@ -102,7 +102,7 @@ const cases: Record<string, Case> = {
     says: "it was started 2 times, where at most 1 is promised",
     keeps: [asked(0, { isIdempotent: true, transport: "nats" }), ...run, started(3), ended(4), settled(5)],
   },
-  "I3, unasked": { breaks: run, says: 'nobody asked for "a"', keeps: [asked(0), ...run, settled(3)] },
+  "I3, never requested": { breaks: run, says: 'no caller asked for "a"', keeps: [asked(0), ...run, settled(3)] },
   "I4, foreign": {
     breaks: [asked(0), ...run, settled(3, { answer: "b" })],
     says: 'its answer belongs to "b"',
@@ -130,12 +130,12 @@ const cases: Record<string, Case> = {
   },
   "I6, a handler that was never told": {
     breaks: [asked(0), started(1), ...broken(2, 900), failed(1_000, "TIMEOUT"), closed(9_000)],
-    says: "a handler was never told that nobody waits for it",
+    says: "a handler was never notified that no caller waits for it",
     keeps: [asked(0), started(1), failed(1_000, "TIMEOUT"), killed(5_000, "worker"), closed(9_000)],
   },
   "I6, a handler that was told late": {
     breaks: [asked(0), started(1), failed(1_000, "TIMEOUT"), stopped(5_000)],
-    says: "a handler was told 4000 ms late that nobody waits for it",
+    says: "a handler was notified 4000 ms late that no caller waits for it",
     keeps: [asked(0), started(1), ...broken(2, 4_900), failed(1_000, "TIMEOUT"), stopped(5_000)],
   },
   I7: {
@@ -225,7 +225,7 @@ describe.each(Object.entries(cases))("%s", (name, { breaks, says, keeps, promise
   test("a history that keeps it passes", () => {
     const found = checkHistory(keeps, promises);
 
-    // A call that is only there to show that its asker lives on.
+    // A call that is only there to show that its caller is still alive.
     expect(found.filter(({ call }) => call !== "b")).toEqual([]);
   });
 });

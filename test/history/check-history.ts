@@ -9,7 +9,7 @@ import type { Violation } from "./violation.ts";
 
 /**
  * Reads what happened and says which promise was broken, by which call, and which events show it. Knows nothing of the
- * library. The history must be whole: a start that nobody wrote down is one that did not happen.
+ * library. The history must be whole: a start that was not recorded did not happen.
  */
 export function checkHistory(events: readonly HistoryEvent[], promises: Partial<Promises> = {}): Violation[] {
   const ordered = [...events].sort((a, b) => a.at - b.at);

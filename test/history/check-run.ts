@@ -59,7 +59,7 @@ interface Attempt {
   settled: Settled | undefined;
 }
 
-/** Every caller that goes on asking after something was healed must get an answer soon. */
+/** Every caller that continues after a fault was healed must get a response soon. */
 function checkHealing(events: readonly HistoryEvent[], traces: readonly Trace[], promises: Promises): Violation[] {
   const disturbances = findDisturbances(events);
   const attempts = traces.flatMap(({ asked, settled }): Attempt[] =>
@@ -68,8 +68,8 @@ function checkHealing(events: readonly HistoryEvent[], traces: readonly Trace[],
   const byTransport = groupBy(attempts, ({ asked }) => asked.transport);
   return events.flatMap((event) => {
     if (event.kind !== "healed" || isBrokenAgain(disturbances, event, promises.heal)) return [];
-    const askers = groupBy(byTransport.get(event.transport) ?? [], ({ asked }) => asked.by);
-    return [...askers].flatMap(([by, own]) => checkRecovery(event, by, own, promises.heal));
+    const callers = groupBy(byTransport.get(event.transport) ?? [], ({ asked }) => asked.by);
+    return [...callers].flatMap(([by, own]) => checkRecovery(event, by, own, promises.heal));
   });
 }
 

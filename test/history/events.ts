@@ -1,12 +1,12 @@
 /** When and where something happened. */
 interface Happening {
-  /** Milliseconds of the machine's own clock, which all its processes share and nobody can set. See `now()`. */
+  /** Milliseconds of the machine's own clock, which all its processes share and none can set. See `now()`. */
   at: number;
   /** The process or thread that wrote it down. */
   by: string;
 }
 
-/** Somebody asks. `call` is a number used once, which goes with the input and comes back with the answer. */
+/** A caller starts a call. `call` is a number used once, which is sent with the input and returned with the output. */
 export interface Asked extends Happening {
   kind: "asked";
   call: string;
@@ -15,19 +15,19 @@ export interface Asked extends Happening {
   /** When it must have settled, by the same clock as `at`. Subscriptions may have none. */
   deadline?: number;
   isIdempotent?: boolean;
-  /** Nobody may start it for this asker. */
+  /** No worker may start it for this caller. */
   isDenied?: boolean;
   /** A subscription, and how many values it has. */
   values?: number;
 }
 
-/** The asker gives the call up. */
+/** The caller cancels the call. */
 export interface Aborted extends Happening {
   kind: "aborted";
   call: string;
 }
 
-/** The asker has heard how it ended: with an answer, with an error, with its last value, or because it left. */
+/** The caller was notified how the call ended: with a response, with an error, with its last value, or because it left. */
 export interface Settled extends Happening {
   kind: "settled";
   call: string;
@@ -88,7 +88,7 @@ export interface Killed extends Happening {
   who: string;
 }
 
-/** Somebody sent a request in the name of another. Nobody may start it. */
+/** A stranger sent a request in the name of another caller. No worker may start it. */
 export interface Forged extends Happening {
   kind: "forged";
   call: string;
@@ -115,7 +115,7 @@ export interface LoopHeldUp extends Happening {
   delay: number;
 }
 
-/** A rejection that nobody handled, or an error that nobody caught. */
+/** An unhandled rejection or an uncaught error. */
 export interface Rejected extends Happening {
   kind: "rejected";
   message: string;

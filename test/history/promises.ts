@@ -6,7 +6,7 @@ export interface Promises {
   start: number;
   /** A handler starts at most this long after its call was given up, where nothing was broken in between. */
   abort: number;
-  /** A handler hears within this time that nobody waits for it any more, where nothing was broken in between. */
+  /** A handler is notified within this time that no caller waits for it any more, where nothing was broken in between. */
   stop: number;
   /** A call settles at most this long after its worker was killed, where nothing else was broken. */
   loss: number;
@@ -20,7 +20,7 @@ export interface Promises {
   memory: number;
   /** The longest that an event loop may be held up. Absent where the machine is shared with others. */
   loop?: number;
-  /** What nobody may read in a history. */
+  /** Secrets that must not appear in a history. */
   secrets: readonly string[];
 }
 

@@ -12,8 +12,8 @@ function createFolder(): string {
 
 test("what several processes wrote becomes one history, in the order in which it happened", () => {
   const folder = createFolder();
-  const [asker, worker] = [join(folder, "asker"), join(folder, "worker")];
-  const first = createRecorder(asker, "asker");
+  const [caller, worker] = [join(folder, "caller"), join(folder, "worker")];
+  const first = createRecorder(caller, "caller");
   const second = createRecorder(worker, "worker");
 
   first.record({ kind: "aborted", call: "a" });
@@ -22,14 +22,14 @@ test("what several processes wrote becomes one history, in the order in which it
   first.close();
   second.close();
 
-  expect(readHistory([worker, asker])).toEqual([
-    { kind: "aborted", call: "a", at: expect.any(Number), by: "asker" },
+  expect(readHistory([worker, caller])).toEqual([
+    { kind: "aborted", call: "a", at: expect.any(Number), by: "caller" },
     { kind: "started", call: "a", left: 5, at: expect.any(Number), by: "worker" },
-    { kind: "settled", call: "a", outcome: "left", at: expect.any(Number), by: "asker" },
+    { kind: "settled", call: "a", outcome: "left", at: expect.any(Number), by: "caller" },
   ]);
 });
 
-test("the half line of a process that was killed is no event, and any other odd line is an error", () => {
+test("the partial line of a killed process is ignored, and any other malformed line is an error", () => {
   const file = join(createFolder(), "log");
   writeFileSync(file, '{"kind":"aborted","call":"a","at":1,"by":"x"}\n{"kind":"abo');
 

@@ -12,7 +12,7 @@ import { isBroker, isLocal, type TransportName } from "./transports.ts";
 
 /** The way from a caller to the serving side. */
 export interface Way {
-  /** A further caller, to be closed by whoever asked for it. */
+  /** A further caller, which the caller of this function closes. */
   connect(): Promise<PendingRequestMap>;
   /** Ends a serving side that runs in this process. Fails when it does not end by itself. */
   close(): Promise<void>;

@@ -13,7 +13,7 @@ watchPeak();
 const serving = await startServing(transport, port);
 
 if (isMainThread) {
-  const leave = () => process.exit(1); // nobody is there who could tell it to close
+  const leave = () => process.exit(1); // its parent is gone and cannot close it
   process.once("disconnect", leave);
   say({ kind: "ready", port: serving.port ?? port });
   await once(process, "message");

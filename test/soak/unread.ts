@@ -14,7 +14,7 @@ const atRest = 5;
 /** A client that allows the producer everything and reads nothing. */
 export const unread: Soak = {
   name: "unread",
-  about: "a client that does not read fills no memory and holds up nobody else",
+  about: "a client that does not read fills no memory and delays no other client",
   count,
   transports: ["websocket"],
   mayHold: defaultLimits.bufferedBytes + 50 * megabyte,

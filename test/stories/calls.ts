@@ -149,7 +149,7 @@ function createStoryRegistry(): OperationRegistry {
   return registry;
 }
 
-/** A caller over a network, connected as everybody who calls in the stories. */
+/** A caller over a network, connected with the identities of the stories. */
 async function createTravelling(
   network: TransportNetwork,
 ): Promise<Caller & { pending(): number; close(): Promise<void> }> {

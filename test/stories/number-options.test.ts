@@ -176,7 +176,7 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ["WebSocket client", "heartbeat", "duration or 0", webSocket((heartbeat) => ({ heartbeat }))],
   ["WebSocket client", "connectTimeout", "duration", webSocket((connectTimeout) => ({ connectTimeout }))],
   ["WebSocket client", "reconnect.first", "duration", webSocket((first) => ({ reconnect: { first } }))],
-  ["WebSocket client", "reconnect.longest", "duration", webSocket((longest) => ({ reconnect: { longest } }))],
+  ["WebSocket client", "reconnect.max", "duration", webSocket((max) => ({ reconnect: { max } }))],
   [
     "WebSocket server",
     "heartbeat",

@@ -77,7 +77,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     return map;
   }
 
-  /** Somebody on the bus who hears every request, and sends what it likes. */
+  /** A stranger on the bus that receives every request and sends anything. */
   async function startStranger() {
     const connection: NatsConnection = await connectNATS({ servers });
     open.push(connection);
@@ -98,7 +98,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
       },
     });
     await connection.flush();
-    // Each time from another address, and without the asker's clock: whatever a transport checks is not relied upon.
+    // Each time from another address, and without the caller's clock: whatever a transport checks is not relied upon.
     const send = async (frame: CallRequested) => {
       const name = randomBytes(16).toString("base64url");
       const text = JSON.stringify({ ...frame, sentAt: undefined });

@@ -1,4 +1,4 @@
-/** A worker of a pool: says who it is, to whoever has the scope, and counts. */
+/** A worker of a pool: returns its ids to callers with the scope, and counts. */
 import { threadId } from "node:worker_threads";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { operation, subscription } from "../../src/call/testing.ts";

@@ -15,14 +15,14 @@ import {
 } from "@alkdev/operations/from-mcp";
 import { onTestFinished } from "vitest";
 
-/** How one of the programs in `test/fixtures/mcp-servers` is started. */
-export function oddServer(file: string, ...args: string[]): MCPClientConfig {
+/** Returns how to start one of the programs in `test/fixtures/mcp-servers`. */
+export function fixtureServer(file: string, ...args: string[]): MCPClientConfig {
   const path = fileURLToPath(new URL(`../fixtures/mcp-servers/${file}.mjs`, import.meta.url));
   return { command: process.execPath, args: [path, ...args] };
 }
 
-/** An odd server whose tools are registered below `odd`. Closed when the test ends. */
-export interface OddServer {
+/** A server whose tools are registered in the namespace `fixture`. It is closed when the test ends. */
+export interface FixtureServer {
   client: MCPClientWrapper;
   registry: OperationRegistry;
   /** What was reported so far. */
@@ -30,10 +30,10 @@ export interface OddServer {
   call(tool: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
 }
 
-/** Imports an odd server as an application would. */
-export async function openOdd(config: MCPClientConfig): Promise<OddServer> {
+/** Imports a server as an application would. */
+export async function openFixture(config: MCPClientConfig): Promise<FixtureServer> {
   const reports: SourceReport[] = [];
-  const client = await createMCPClient("odd", { onReport: (report) => reports.push(report), ...config });
+  const client = await createMCPClient("fixture", { onReport: (report) => reports.push(report), ...config });
   onTestFinished(() => closeMCPClient(client));
   const registry = new OperationRegistry();
   registry.registerAll(client.tools);
@@ -41,7 +41,7 @@ export async function openOdd(config: MCPClientConfig): Promise<OddServer> {
     client,
     registry,
     reports,
-    call: (tool, input = {}, options) => registry.execute(`odd.${tool}`, input, options),
+    call: (tool, input = {}, options) => registry.execute(`fixture.${tool}`, input, options),
   };
 }
 

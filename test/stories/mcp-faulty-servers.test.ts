@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { OperationRegistry, Type } from "@alkdev/operations";
 import { MCPClientLoader } from "@alkdev/operations/from-mcp";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { failureOf, oddServer, openOdd } from "../support/odd-server.ts";
+import { failureOf, fixtureServer, openFixture } from "../support/fixture-server.ts";
 import { isAlive } from "../support/processes.ts";
 
 const impatient = { stop: 50, kill: 100 };
@@ -12,7 +12,7 @@ const text = (value: string) => [{ type: "text", text: value }];
 
 describe("a server that dies", () => {
   test.each(["exit", "SIGKILL", "SIGSEGV"])("by %s fails what is pending at once, and is there again", async (how) => {
-    const { call, client } = await openOdd(oddServer("crashes"));
+    const { call, client } = await openFixture(fixtureServer("crashes"));
     const pid = (await call("pid")).data;
 
     const pending = [call("hold"), call("hold"), call("crash", { how })].map(failureOf);
@@ -26,7 +26,7 @@ describe("a server that dies", () => {
   });
 
   test("too often is given up, with what it said last", async () => {
-    const { call, client } = await openOdd({ ...oddServer("crashes"), restart: { limit: 2, delay: 1 } });
+    const { call, client } = await openFixture({ ...fixtureServer("crashes"), restart: { limit: 2, delay: 1 } });
 
     for (let count = 0; count < 3; count++) await failureOf(call("crash"));
     const error = await failureOf(call("pid"));
@@ -37,7 +37,7 @@ describe("a server that dies", () => {
   });
 
   test("stays dead where no restart is wanted", async () => {
-    const { call, client } = await openOdd({ ...oddServer("crashes"), restart: false });
+    const { call, client } = await openFixture({ ...fixtureServer("crashes"), restart: false });
 
     await failureOf(call("crash"));
 
@@ -48,7 +48,7 @@ describe("a server that dies", () => {
 
 describe("a server that hangs", () => {
   test("is told to stop at the deadline, and answers the next call", async () => {
-    const { call } = await openOdd(oddServer("hangs"));
+    const { call } = await openFixture(fixtureServer("hangs"));
 
     const error = await failureOf(call("hang", {}, { deadline: Date.now() + 500 }));
 
@@ -57,7 +57,7 @@ describe("a server that hangs", () => {
   });
 
   test("is told to stop when the caller aborts; what it says then is dropped", async () => {
-    const { call } = await openOdd(oddServer("hangs"));
+    const { call } = await openFixture(fixtureServer("hangs"));
     const controller = new AbortController();
 
     const hanging = failureOf(call("late", {}, { signal: controller.signal }));
@@ -69,13 +69,13 @@ describe("a server that hangs", () => {
   });
 
   test("without a deadline ends by the configuration", async () => {
-    const { call } = await openOdd({ ...oddServer("hangs"), timeouts: { request: 300 } });
+    const { call } = await openFixture({ ...fixtureServer("hangs"), timeouts: { request: 300 } });
 
     expect(await failureOf(call("hang"))).toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
   });
 
   test("is never asked when the call is out of time already", async () => {
-    const { call } = await openOdd(oddServer("hangs"));
+    const { call } = await openFixture(fixtureServer("hangs"));
 
     expect(await failureOf(call("hang", {}, { deadline: Date.now() - 1 }))).toMatchObject({ mayHaveRun: false });
     expect((await call("cancelled")).data).toEqual({ count: 0 });
@@ -84,27 +84,27 @@ describe("a server that hangs", () => {
 
 describe("noise on stdout", () => {
   test("banners, broken JSON and JSON that is no message are skipped", async () => {
-    const { call } = await openOdd(oddServer("garbage"));
+    const { call } = await openFixture(fixtureServer("garbage"));
 
     expect((await call("echo", { message: "one" })).data).toEqual(text("one"));
     expect((await call("echo", { message: "two" })).data).toEqual(text("two"));
   });
 
   test("an answer is found behind a line that was not finished", async () => {
-    const { call } = await openOdd(oddServer("garbage"));
+    const { call } = await openFixture(fixtureServer("garbage"));
 
     expect((await call("unfinished")).data).toEqual(text("found"));
     expect((await call("echo", { message: "next" })).data).toEqual(text("next"));
   });
 
   test.each(["bytes", "crlf", "padded"])("answers cut and padded as %s arrive whole", async (tool) => {
-    const { call } = await openOdd(oddServer("odd-lines"));
+    const { call } = await openFixture(fixtureServer("unexpected-lines"));
 
     expect((await call(tool)).data).toEqual(text("größe 🚀 \u2028 end"));
   });
 
   test("answers that come together reach their callers", async () => {
-    const { call } = await openOdd(oddServer("odd-lines"));
+    const { call } = await openFixture(fixtureServer("unexpected-lines"));
 
     const answers = await Promise.all([call("together"), call("together"), call("together")]);
 
@@ -112,7 +112,7 @@ describe("noise on stdout", () => {
   });
 
   test("an answer just below the limit arrives, one above fails alone", async () => {
-    const { call, client } = await openOdd(oddServer("giant-line"));
+    const { call, client } = await openFixture(fixtureServer("giant-line"));
     const limit = 10 * 1024 * 1024;
 
     const fitting = await call("giant", { bytes: limit - 200 });
@@ -126,7 +126,7 @@ describe("noise on stdout", () => {
   });
 
   test("a line without end costs the server its life, not ours", async () => {
-    const { call, client } = await openOdd({ ...oddServer("giant-line"), timeouts: impatient });
+    const { call, client } = await openFixture({ ...fixtureServer("giant-line"), timeouts: impatient });
 
     const error = await failureOf(call("endless"));
 
@@ -138,7 +138,7 @@ describe("noise on stdout", () => {
 
 describe("what a server may not do", () => {
   test("its requests are refused, and no operation of ours runs", async () => {
-    const { call, registry } = await openOdd(oddServer("asks-client"));
+    const { call, registry } = await openFixture(fixtureServer("asks-client"));
     const secret = vi.fn(() => "secret");
     registry.register({
       namespace: "local",
@@ -164,28 +164,28 @@ describe("what a server may not do", () => {
     expect(secret).not.toHaveBeenCalled();
   });
 
-  test("it may ask the user where the configuration has somebody to answer", async () => {
+  test("it may ask the user when the configuration has a function that responds", async () => {
     const onElicit = vi.fn(() => ({ action: "accept" as const, content: { name: "Ada" } }));
-    const { call } = await openOdd({ ...oddServer("asks-client"), onElicit });
+    const { call } = await openFixture({ ...fixtureServer("asks-client"), onElicit });
 
     const { data } = await call("elicit");
 
     expect(data).toEqual({ answer: { action: "accept", content: { name: "Ada" } } });
     expect(onElicit).toHaveBeenCalledWith(
-      expect.objectContaining({ server: "odd", mode: "form", message: "Your name?" }),
+      expect.objectContaining({ server: "fixture", mode: "form", message: "Your name?" }),
       expect.anything(),
     );
   });
 
-  test("answers with ids that nobody has are dropped, and of several answers the first counts", async () => {
-    const { call } = await openOdd(oddServer("odd-ids"));
+  test("responses with unknown ids are dropped, and the first of several responses counts", async () => {
+    const { call } = await openFixture(fixtureServer("unexpected-ids"));
 
-    expect((await call("odd")).data).toEqual(text("first"));
-    expect((await call("odd")).data).toEqual(text("first"));
+    expect((await call("respond")).data).toEqual(text("first"));
+    expect((await call("respond")).data).toEqual(text("first"));
   });
 
   test("progress is passed on, and does not extend the deadline", async () => {
-    const { call } = await openOdd(oddServer("progress"));
+    const { call } = await openFixture(fixtureServer("progress"));
     const seen: unknown[] = [];
 
     const steps = call("steps", { count: 2 }, { onProgress: (progress) => seen.push(progress) });
@@ -205,11 +205,11 @@ describe("what a server may not do", () => {
 
 describe("starting", () => {
   test("arguments arrive byte for byte, without a shell", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "odd-"));
+    const folder = mkdtempSync(join(tmpdir(), "fixture-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, "touched");
     const args = [`; touch ${file}`, `$(touch ${file})`, `\`touch ${file}\``, "a\nb", "", "*", '"', "größe"];
-    const { call } = await openOdd({ ...oddServer("environment", ...args), cwd: folder });
+    const { call } = await openFixture({ ...fixtureServer("environment", ...args), cwd: folder });
 
     const { data } = await call("environment");
 
@@ -221,9 +221,9 @@ describe("starting", () => {
     vi.stubEnv("ODD_SECRET", "canary");
     vi.stubEnv("ODD_SHARED", "shared");
     onTestFinished(() => void vi.unstubAllEnvs());
-    const config = { ...oddServer("environment"), env: { OWN: "1" }, inheritEnv: ["ODD_SHARED"] };
+    const config = { ...fixtureServer("environment"), env: { OWN: "1" }, inheritEnv: ["ODD_SHARED"] };
 
-    const { call } = await openOdd(config);
+    const { call } = await openFixture(config);
     const { env } = (await call("environment")).data as { env: Record<string, string> };
 
     expect(env).toMatchObject({ OWN: "1", ODD_SHARED: "shared" });
@@ -235,9 +235,9 @@ describe("starting", () => {
       const loader = new MCPClientLoader();
       onTestFinished(() => loader.closeAll());
       const wrappers = await loader.load({
-        good: oddServer("environment"),
-        exits: { ...oddServer("exits-at-start"), restart: false },
-        silent: { ...oddServer("silent"), timeouts: { connect, ...impatient } },
+        good: fixtureServer("environment"),
+        exits: { ...fixtureServer("exits-at-start"), restart: false },
+        silent: { ...fixtureServer("silent"), timeouts: { connect, ...impatient } },
         missing: { command: "/no/such/program" },
         neither: {},
       });
@@ -267,7 +267,7 @@ describe("starting", () => {
   });
 
   test("a server that refuses the handshake is spoken to in the newer protocol", async () => {
-    const { call, client } = await openOdd(oddServer("modern-only"));
+    const { call, client } = await openFixture(fixtureServer("modern-only"));
 
     expect((await call("list")).data).toEqual([1, 2]);
     expect(client.state.protocol).toEqual({ era: "modern", version: "2026-07-28" });
@@ -277,7 +277,7 @@ describe("starting", () => {
 
   test("what a newer server asks its user is answered by the configuration", async () => {
     const onElicit = () => ({ action: "accept" as const, content: { name: "Ada" } });
-    const { call } = await openOdd({ ...oddServer("modern-only"), onElicit });
+    const { call } = await openFixture({ ...fixtureServer("modern-only"), onElicit });
 
     const inputResponses = { name: { action: "accept", content: { name: "Ada" } } };
     expect((await call("ask")).data).toEqual({ inputResponses, requestState: "s1" });
@@ -285,17 +285,17 @@ describe("starting", () => {
 });
 
 describe("closing", () => {
-  async function loadOne(config: ReturnType<typeof oddServer>) {
+  async function loadOne(config: ReturnType<typeof fixtureServer>) {
     const loader = new MCPClientLoader();
     const registry = new OperationRegistry();
-    await loader.load({ odd: { ...config, timeouts: impatient } });
+    await loader.load({ fixture: { ...config, timeouts: impatient } });
     registry.registerAll(loader.getAllOperations());
     return { loader, registry };
   }
 
   test("a program that ignores the end of its input and SIGTERM is gone", async () => {
-    const { loader, registry } = await loadOne(oddServer("stubborn"));
-    const { data } = await registry.execute("odd.pid", {});
+    const { loader, registry } = await loadOne(fixtureServer("stubborn"));
+    const { data } = await registry.execute("fixture.pid", {});
     const pid = Number((data as Array<{ text: string }>)[0]!.text);
 
     await loader.closeAll();
@@ -304,8 +304,8 @@ describe("closing", () => {
   });
 
   test.each([[[]], [["--stubborn"]]])("processes that a server started itself are gone (%j)", async (args) => {
-    const { loader, registry } = await loadOne(oddServer("grandchild", ...args));
-    const { data } = await registry.execute("odd.pids", {});
+    const { loader, registry } = await loadOne(fixtureServer("grandchild", ...args));
+    const { data } = await registry.execute("fixture.pids", {});
     const { server, grandchild } = data as { server: number; grandchild: number };
 
     await loader.closeAll();
@@ -314,14 +314,17 @@ describe("closing", () => {
   });
 
   test("pending calls end, later ones are refused", async () => {
-    const { loader, registry } = await loadOne(oddServer("hangs"));
+    const { loader, registry } = await loadOne(fixtureServer("hangs"));
 
-    const pending = failureOf(registry.execute("odd.hang", {}));
-    await registry.execute("odd.cancelled", {});
+    const pending = failureOf(registry.execute("fixture.hang", {}));
+    await registry.execute("fixture.cancelled", {});
     await loader.closeAll();
 
     expect(await pending).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-    expect(await failureOf(registry.execute("odd.hang", {}))).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+    expect(await failureOf(registry.execute("fixture.hang", {}))).toMatchObject({
+      code: "UNAVAILABLE",
+      mayHaveRun: false,
+    });
     await loader.closeAll();
   });
 });
