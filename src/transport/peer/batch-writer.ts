@@ -75,28 +75,26 @@ export abstract class BatchWriter {
   };
 }
 
-/** How a {@link ChannelWriter} behaves. */
-export interface ChannelWriterOptions {
-  /** Maximum number of bytes that may wait for the reader. Above twice as many the reader counts as stuck immediately. */
-  bufferedBytes: number;
-  /** The channel failed, or its reader made no progress for a second with a full backlog. */
-  onFailure(error: Error): void;
-}
-
 /** Writes to a channel in batches, and watches how much of it waits: memory stays bounded, and a burst breaks nothing. */
 export class ChannelWriter extends BatchWriter {
   readonly #channel: Channel;
-  readonly #options: ChannelWriterOptions;
+  readonly #maxBuffered: number;
+  readonly #onFailure: (error: Error) => void;
   #isClosed = false;
   /** Characters that were sent since a sender last waited. */
   #share = 0;
   #drained: Promise<void> | undefined;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(channel: Channel, options: ChannelWriterOptions) {
+  /**
+   * @param maxBuffered maximum number of bytes that wait for the reader; above twice as many it is stuck immediately
+   * @param onFailure called when the channel fails, or its reader makes no progress for a second with a full backlog
+   */
+  constructor(channel: Channel, maxBuffered: number, onFailure: (error: Error) => void) {
     super(maxChannelBatch);
     this.#channel = channel;
-    this.#options = options;
+    this.#maxBuffered = maxBuffered;
+    this.#onFailure = onFailure;
   }
 
   /** How many bytes, roughly, have not left yet. */
@@ -105,7 +103,7 @@ export class ChannelWriter extends BatchWriter {
   }
 
   get isFull(): boolean {
-    return this.batch.length + this.#channel.bufferedAmount > this.#options.bufferedBytes;
+    return this.batch.length + this.#channel.bufferedAmount > this.#maxBuffered;
   }
 
   override push(line: string): void {
@@ -144,15 +142,14 @@ export class ChannelWriter extends BatchWriter {
     try {
       this.#channel.send(message);
     } catch (error) {
-      this.#options.onFailure(error as Error);
+      this.#onFailure(error as Error);
     }
   }
 
   #checkProgress(): void {
-    const { bufferedBytes, onFailure } = this.#options;
-    const fail = () => onFailure(new Error("The peer reads too slowly"));
+    const fail = () => this.#onFailure(new Error("The peer reads too slowly"));
     const before = this.bufferedAmount;
-    if (before > 2 * bufferedBytes) return fail();
+    if (before > 2 * this.#maxBuffered) return fail();
     this.#stuckTimer ??= setTimeout(() => {
       this.#stuckTimer = undefined;
       if (!this.isFull) return;

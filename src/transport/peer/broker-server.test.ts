@@ -138,7 +138,7 @@ test("the next attempt of an idempotent call runs after its caller was asked, th
   await flush();
   const before = [...runs];
   const { question } = sent.find(({ type }) => type === "link.pinged")!;
-  server.noteClock(question as string, 1, [{ requestId: "withdrawn", attempt: 1 }]);
+  server.takeClock({ type: "link.ponged", question, clock: 1, withdrawn: [{ requestId: "withdrawn", attempt: 1 }] });
 
   expect(before).toEqual([]);
   expect(runs).toEqual(["a"]);
@@ -172,7 +172,7 @@ test("a request waits for its caller, though many others have called in the mean
   for (let n = 0; n <= 10_000; n++) server.take(request(`r-${n}`, "test.unknown"), `caller ${n}`);
   await flush();
   const { question } = sent.find(({ type }) => type === "link.pinged")!;
-  server.noteClock(question as string, 1, []);
+  server.takeClock({ type: "link.ponged", question, clock: 1 });
 
   expect(runs).toEqual(["first"]);
 });

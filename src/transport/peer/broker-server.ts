@@ -1,7 +1,7 @@
 import { BoundedMap, BoundedSet } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
-import type { WireFrame } from "../codec/index.ts";
+import type { OtherFrame, WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
   type FollowUp,
@@ -96,14 +96,13 @@ export class BrokerServer {
   constructor(adapter: BrokerAdapter, sender: FrameSender, limits: IncomingLimits & { readonly pendingCalls: number }) {
     this.#adapter = adapter;
     this.#sender = sender;
-    this.#sync = new ClockSync({
-      ask: ({ address }, question, held) => {
-        const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
+    this.#sync = new ClockSync(
+      ({ address }, question, calls) => {
         const message = sender.encode({ type: "link.pinged", address: adapter.address, question, calls });
         adapter.send(address, message, true);
       },
-      split: (held) => splitRefs(held, sender.maxMessage),
-    });
+      () => sender.maxMessage,
+    );
     this.#host = {
       adapter,
       sender,
@@ -166,9 +165,9 @@ export class BrokerServer {
     calls.run(call, frame, onRequest);
   }
 
-  /** A caller reports its clock, and which of its delayed requests it has withdrawn. */
-  noteClock(question: string, clock: number, withdrawn: readonly CallRef[]): void {
-    this.#sync.answer(question, clock, withdrawn);
+  /** A caller reports its clock, and which of its delayed requests it has withdrawn. Returns false when it is malformed. */
+  takeClock(frame: OtherFrame): boolean {
+    return this.#sync.takeReply(frame);
   }
 
   /** Accepts a later frame of a caller. */

@@ -204,8 +204,9 @@ export class BrokerTransport implements Transport, BrokerEvents {
       case "link.offered":
         return this.#takeSign(frame as OtherFrame, from);
       case "link.pinged":
+        return this.#reportClock(frame as OtherFrame);
       case "link.ponged":
-        return this.#takeClock(frame as OtherFrame);
+        return this.#server.takeClock(frame as OtherFrame) ? undefined : this.#drop();
       default:
         return this.#drop();
     }
@@ -221,13 +222,9 @@ export class BrokerTransport implements Transport, BrokerEvents {
     this.#drop();
   }
 
-  #takeClock({ type, address, question, clock, calls, withdrawn }: OtherFrame): void {
-    if (typeof question !== "string") return this.#drop();
-    if (type === "link.pinged" && typeof address === "string") {
-      return this.#caller.reportClock(address, question, readCallRefs(calls) ?? []);
-    }
-    if (!Number.isFinite(clock)) return this.#drop();
-    this.#server.noteClock(question, clock as number, readCallRefs(withdrawn) ?? []);
+  #reportClock({ address, question, calls }: OtherFrame): void {
+    if (typeof question !== "string" || typeof address !== "string") return this.#drop();
+    this.#caller.reportClock(address, question, readCallRefs(calls) ?? []);
   }
 
   #tick(isHeartbeat: boolean): void {

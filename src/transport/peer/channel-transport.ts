@@ -67,7 +67,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   attach(channel: Channel, options: ConnectionOptions): Connection {
     const connection = new Connection(this, channel, options);
     this.#connections.add(connection);
-    const { maxReceived: maxMessage } = options;
+    const { limits, maxReceived: maxMessage = limits.maxMessage } = options;
     connection.send({ type: "link.opened", version: wireVersion, peerId: this.#peerId, maxMessage });
     connection.ping();
     if (this.servers.size > 0) this.#send(connection, { type: "link.serves", operationIds: [...this.servers.keys()] });

@@ -5,13 +5,14 @@ afterEach(() => void vi.useRealTimers());
 
 function createSync() {
   const asked: Array<{ address: string; question: string; calls: unknown[] }> = [];
-  const sync = new ClockSync({
-    ask: ({ address }, question, held) => {
-      asked.push({ address, question, calls: held.map(({ requestId, attempt }) => [requestId, attempt]) });
-    },
-    split: (held) => [held],
-  });
-  return { sync, asked };
+  const sync = new ClockSync(
+    ({ address }, question, calls) => void asked.push({ address, question, calls: [...calls] }),
+    () => 1_000_000,
+  );
+  const answer = (number: number, withdrawn: object[] = []) => {
+    sync.takeReply({ type: "link.ponged", question: asked[number]!.question, clock: 1, withdrawn });
+  };
+  return { sync, asked, answer };
 }
 
 /** A request that notes in `ended` how it ended. */
@@ -28,13 +29,13 @@ function createRequest(ended: unknown[], requestId: string, more: Partial<HeldRe
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a request begins when its caller has confirmed it, and without that when its time is up", async () => {
-  const { sync, asked } = createSync();
+  const { sync, answer } = createSync();
   const ended: unknown[] = [];
 
   sync.hold(new PeerClock("first"), createRequest(ended, "first"));
   sync.hold(new PeerClock("silent"), createRequest(ended, "silent", { expiresAt: 0 }));
   await endOfTurn();
-  sync.answer(asked[0]!.question, 1, []);
+  answer(0);
   sync.beat();
 
   expect(ended).toEqual([
@@ -45,7 +46,7 @@ test("a request begins when its caller has confirmed it, and without that when i
 });
 
 test("a request that its caller has withdrawn is dropped, others of the same question begin", async () => {
-  const { sync, asked } = createSync();
+  const { sync, asked, answer } = createSync();
   const clock = new PeerClock("caller");
   const ended: unknown[] = [];
 
@@ -57,14 +58,10 @@ test("a request that its caller has withdrawn is dropped, others of the same que
     sync.hold(clock, createRequest(ended, requestId, { attempt }));
   }
   await endOfTurn();
-  sync.answer(asked[0]!.question, 1, [{ requestId: "a" }]);
+  answer(0, [{ requestId: "a" }]);
 
   expect(asked.map(({ calls }) => calls)).toEqual([
-    [
-      ["a", 0],
-      ["a", 1],
-      ["b", 0],
-    ],
+    [{ requestId: "a" }, { requestId: "a", attempt: 1 }, { requestId: "b" }],
   ]);
   expect(ended).toEqual([
     ["a", 0, "dropped"],
@@ -74,14 +71,14 @@ test("a request that its caller has withdrawn is dropped, others of the same que
 });
 
 test("a request is asked for again at each beat, because brokers lose messages", async () => {
-  const { sync, asked } = createSync();
+  const { sync, answer } = createSync();
   const ended: unknown[] = [];
   sync.hold(new PeerClock("caller"), createRequest(ended, "a"));
 
   await endOfTurn();
   sync.beat();
-  sync.answer(asked[1]!.question, 1, []);
-  sync.answer(asked[0]!.question, 1, []);
+  answer(1);
+  answer(0);
 
   expect(ended).toEqual([["a", 0, true]]);
 });

@@ -1,8 +1,9 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { randomRequestId } from "../../internal/request-id.ts";
+import type { OtherFrame } from "../codec/index.ts";
 import type { CallRequested } from "../transport.ts";
 import { defer } from "./batch-writer.ts";
-import { attemptOf, type CallRef } from "./outgoing-calls.ts";
+import { attemptOf, type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
 /** A request that was on its way for longer than this, in ms, may have been aborted in the meantime. */
 const maxUnconfirmedMs = 50;
@@ -86,13 +87,8 @@ interface Question {
   readonly onReply: (() => void) | undefined;
 }
 
-/** How a {@link ClockSync} asks remote peers. */
-export interface ClockSyncHost {
-  /** Sends a question for the peer's clock and for those requests that it no longer waits for. */
-  ask(clock: PeerClock, question: string, calls: readonly CallRef[]): void;
-  /** Splits a list of requests into parts that fit into one message. */
-  split(requests: readonly HeldRequest[]): Iterable<readonly HeldRequest[]>;
-}
+/** Sends a question for a peer's clock, and for those of some requests that it no longer waits for. */
+export type AskClock = (clock: PeerClock, question: string, calls: readonly CallRef[]) => void;
 
 /**
  * Determines how old requests are. A broker, a connection or a process can delay a request for any time. Requests carry
@@ -100,7 +96,8 @@ export interface ClockSyncHost {
  * caller is new, waits for the reply, which also names the requests that the caller has withdrawn.
  */
 export class ClockSync {
-  readonly #host: ClockSyncHost;
+  readonly #send: AskClock;
+  readonly #maxMessage: () => number;
   readonly #questions = new Map<string, Question>();
   /** The peers to ask at the end of this turn, and for which requests. */
   readonly #next = new Map<PeerClock, HeldRequest[]>();
@@ -108,8 +105,10 @@ export class ClockSync {
   readonly #waiting = new Set<PeerClock>();
   #settlers: Array<() => void> = [];
 
-  constructor(host: ClockSyncHost) {
-    this.#host = host;
+  /** @param maxMessage maximum size of a question, in bytes */
+  constructor(send: AskClock, maxMessage: () => number) {
+    this.#send = send;
+    this.#maxMessage = maxMessage;
   }
 
   /** How long a request has been on its way, in ms; `undefined` when its caller must confirm it first. */
@@ -137,14 +136,15 @@ export class ClockSync {
     else next.push(request);
   }
 
-  /** Accepts the reply to a question. A reply to an unknown question is ignored. */
-  answer(question: string, reported: number, withdrawn: readonly CallRef[]): void {
+  /** Accepts the reply to a question. Returns false when it is malformed; one to an unknown question is ignored. */
+  takeReply({ question, clock: reported, withdrawn }: OtherFrame): boolean {
+    if (typeof question !== "string" || !Number.isFinite(reported)) return false;
     const asked = this.#questions.get(question);
-    if (asked === undefined) return;
+    if (asked === undefined) return true;
     this.#questions.delete(question);
     const { clock, askedAt, held, onReply } = asked;
-    clock.set(askedAt, reported);
-    const isWithdrawn = new Set(withdrawn.map(toKey));
+    clock.set(askedAt, reported as number);
+    const isWithdrawn = new Set(readCallRefs(withdrawn)?.map(toKey));
     for (const request of held) {
       // Two questions may have been sent for it, of which the first is answered.
       if (!clock.held.delete(request)) continue;
@@ -153,6 +153,7 @@ export class ClockSync {
     }
     onReply?.();
     this.#noteSettled(clock);
+    return true;
   }
 
   /** Asks again for requests that still wait, because brokers lose messages, and begins those whose time is up. */
@@ -189,7 +190,7 @@ export class ClockSync {
   }
 
   #askAll(clock: PeerClock, held: readonly HeldRequest[]): void {
-    for (const part of this.#host.split(held)) this.#ask(clock, part);
+    for (const part of splitRefs(held, this.#maxMessage())) this.#ask(clock, part);
   }
 
   #ask(clock: PeerClock, held: readonly HeldRequest[], onReply?: () => void): void {
@@ -197,7 +198,8 @@ export class ClockSync {
     // Unguessable: only the peer that was asked can reply, and the reply need not name that peer.
     const question = randomRequestId();
     this.#questions.set(question, { clock, askedAt: monotonicNow(), held, onReply });
-    this.#host.ask(clock, question, held);
+    const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
+    this.#send(clock, question, calls);
   }
 
   readonly #askNext = (): void => {

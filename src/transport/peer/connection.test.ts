@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { resolveLimits } from "../../operation/index.ts";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
 import { ChannelTransport } from "./channel-transport.ts";
-import { type Channel, type ConnectionOptions, toConnectionLimits } from "./connection.ts";
+import type { Channel, ConnectionOptions } from "./connection.ts";
 
 const transports: ChannelTransport[] = [];
 afterEach(async () => {
@@ -29,7 +30,7 @@ function attachPeer(
     ...overrides,
   };
   const connection = transport.attach(channel, {
-    ...toConnectionLimits(undefined),
+    limits: resolveLimits({}),
     heartbeat: 0,
     acceptsOperations: true,
     passesIdentity: false,
@@ -142,7 +143,7 @@ describe("a connection that ends", () => {
     const transport = createTransport();
     const onLost = vi.spyOn(transport, "onLost");
     const channel = { bufferedAmount: 0 };
-    const { connection } = attachPeer(transport, { bufferedBytes: 1_000 }, channel);
+    const { connection } = attachPeer(transport, { limits: resolveLimits({ bufferedBytes: 1_000 }) }, channel);
     channel.bufferedAmount = 2_000;
 
     connection.close();
@@ -158,7 +159,7 @@ describe("a peer with more to read than may wait", () => {
   /** Attaches one that is given a request of the whole limit. */
   function attachReader() {
     vi.useFakeTimers();
-    const peer = attachPeer(createTransport(), { bufferedBytes: limit });
+    const peer = attachPeer(createTransport(), { limits: resolveLimits({ bufferedBytes: limit }) });
     const replies: ReplyFrame[] = [];
     peer.channel.send = (text) => {
       peer.channel.bufferedAmount += text.length;

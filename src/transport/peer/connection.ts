@@ -7,7 +7,6 @@ import {
   type Limits,
   limitExceeded,
   type OperationSpec,
-  resolveLimits,
 } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
@@ -24,7 +23,7 @@ import { ClockSync, PeerClock, stamp } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
 import { IncomingCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
-import { OutgoingCall, OutgoingCalls, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { OutgoingCall, OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
 
 const log = logger("transport", "peer");
 
@@ -46,12 +45,10 @@ export interface Channel {
 }
 
 /** The limits of a connection and what the remote peer may do. */
-export interface ConnectionOptions extends FrameLimits {
-  /** Largest message that is accepted, in bytes; `maxMessage` is the largest that is sent. */
-  maxReceived: number;
-  callsPerConnection: number;
-  subscriptionsPerConnection: number;
-  bufferedBytes: number;
+export interface ConnectionOptions {
+  limits: Readonly<Required<Limits>>;
+  /** Largest message that is accepted, in bytes. @default `maxMessage` of the limits, which is the largest that is sent */
+  maxReceived?: number;
   /** Milliseconds between signs of life. 0 disables them. */
   heartbeat: number;
   /** Whom the channel has authenticated. */
@@ -62,16 +59,6 @@ export interface ConnectionOptions extends FrameLimits {
   passesIdentity: boolean;
   /** Whether an operation is announced to the remote peer. @default every operation is */
   shows?: (spec: OperationSpec) => boolean;
-}
-
-/** The limits of a connection as a user has set them, with defaults for the rest. */
-export function toConnectionLimits(
-  limits: Limits | undefined,
-): Omit<ConnectionOptions, "heartbeat" | "identity" | "acceptsOperations" | "passesIdentity" | "shows"> {
-  const { maxMessage, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes } =
-    resolveLimits(limits);
-  const maxReceived = maxMessage;
-  return { maxMessage, maxReceived, jsonDepth, callsPerConnection, subscriptionsPerConnection, bufferedBytes };
 }
 
 /** The transport that a connection belongs to. */
@@ -115,19 +102,16 @@ export class Connection implements RemotePeer, Pulse {
     this.#channel = channel;
     this.#options = options;
     this.identity = options.identity;
-    this.#sendLimits = options;
-    this.#receiveLimits = { maxMessage: options.maxReceived, jsonDepth: options.jsonDepth };
-    const { bufferedBytes } = options;
-    this.#writer = new ChannelWriter(channel, { bufferedBytes, onFailure: (error) => this.close(error) });
-    this.#outgoing = new OutgoingCalls(options.callsPerConnection);
-    this.#sync = new ClockSync({
-      ask: (_clock, question, held) => {
-        const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
-        this.send({ type: "link.pinged", question, calls });
-      },
-      split: (held) => splitRefs(held, this.#sendLimits.maxMessage),
-    });
-    this.#incoming = new IncomingCalls(this, this.#sync, options);
+    const { limits, maxReceived = limits.maxMessage } = options;
+    this.#sendLimits = limits;
+    this.#receiveLimits = { maxMessage: maxReceived, jsonDepth: limits.jsonDepth };
+    this.#writer = new ChannelWriter(channel, limits.bufferedBytes, (error) => this.close(error));
+    this.#outgoing = new OutgoingCalls(limits.callsPerConnection);
+    this.#sync = new ClockSync(
+      (_clock, question, calls) => this.send({ type: "link.pinged", question, calls }),
+      () => this.#sendLimits.maxMessage,
+    );
+    this.#incoming = new IncomingCalls(this, this.#sync, limits);
     this.watch(options.heartbeat);
   }
 
@@ -157,7 +141,7 @@ export class Connection implements RemotePeer, Pulse {
     const { requestId } = frame;
     if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
     if (this.#writer.isFull) {
-      const { bufferedBytes } = this.#options;
+      const { bufferedBytes } = this.#options.limits;
       throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
     }
     const line = encode(stamp(frame), this.#sendLimits);
@@ -299,7 +283,7 @@ export class Connection implements RemotePeer, Pulse {
       case "link.pinged":
         return this.#reportClock(frame as OtherFrame);
       case "link.ponged":
-        return this.#takeClock(frame as OtherFrame);
+        return void this.#sync.takeReply(frame as OtherFrame);
       case "link.closed":
         return this.close(new Error("The peer closed the connection"));
     }
@@ -309,11 +293,11 @@ export class Connection implements RemotePeer, Pulse {
     if (version !== wireVersion) {
       return this.close(new Error(`The peer uses another version of the wire format than ${wireVersion}`));
     }
-    if (typeof maxMessage === "number" && maxMessage < this.#options.maxMessage) {
+    if (typeof maxMessage === "number" && maxMessage < this.#sendLimits.maxMessage) {
       if (maxMessage < minMaxMessage) {
         return this.close(new Error(`The peer's maxMessage is below ${minMaxMessage} bytes`));
       }
-      this.#sendLimits = { ...this.#options, maxMessage };
+      this.#sendLimits = { maxMessage, jsonDepth: this.#sendLimits.jsonDepth };
     }
     this.peerId = typeof peerId === "string" ? peerId.slice(0, 256) : "";
   }
@@ -332,11 +316,6 @@ export class Connection implements RemotePeer, Pulse {
   #reportClock({ question, calls }: OtherFrame): void {
     const withdrawn = (readCallRefs(calls) ?? []).filter((ref) => !this.#outgoing.isWaitingFor(ref));
     this.send({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });
-  }
-
-  #takeClock({ question, clock, withdrawn }: OtherFrame): void {
-    if (typeof question !== "string" || !Number.isFinite(clock)) return;
-    this.#sync.answer(question, clock as number, readCallRefs(withdrawn) ?? []);
   }
 
   #serve(frame: CallRequested): void {

@@ -8,7 +8,15 @@ const request = (requestId: string) => ({ type: "call.requested", requestId, ope
 
 function createCalls(shared?: { pending: number; pendingCalls: number }): IncomingCalls {
   const peer = { clock: new PeerClock(), reply: () => {} };
-  return new IncomingCalls(peer, new ClockSync({ ask: () => {}, split: () => [] }), defaultLimits, shared);
+  return new IncomingCalls(
+    peer,
+    new ClockSync(
+      () => {},
+      () => 1_000,
+    ),
+    defaultLimits,
+    shared,
+  );
 }
 
 test("credit that arrives before the handler is delivered once, and an abort after it", () => {

@@ -2,5 +2,5 @@ export type { BrokerAdapter, BrokerEvents, PendingRequest } from "./broker-adapt
 export { cannotConnect, createSocketController, credentialsRefused } from "./broker-connection.ts";
 export { type BrokerOptions, BrokerTransport, resolveBrokerOptions } from "./broker-transport.ts";
 export { ChannelTransport } from "./channel-transport.ts";
-export { type Channel, type Connection, toConnectionLimits } from "./connection.ts";
+export type { Channel, Connection } from "./connection.ts";
 export { notConnected, workerGone } from "./errors.ts";

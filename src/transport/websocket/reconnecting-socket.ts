@@ -2,7 +2,7 @@ import { BackOff, type BackOffRange } from "../../internal/back-off.ts";
 import { logger } from "../../internal/log.ts";
 import { waitFor } from "../../internal/wait.ts";
 import { CallError, type Limits, resolveDuration } from "../../operation/index.ts";
-import { type ChannelTransport, toConnectionLimits } from "../peer/index.ts";
+import type { ChannelTransport } from "../peer/index.ts";
 import { notIntroduced, openSocket, toMaxPayload } from "./open-socket.ts";
 import {
   type ByteCounter,
@@ -39,7 +39,7 @@ export interface ResolvedClientOptions extends Pick<WebSocketTransportOptions, "
   readonly connectTimeout: number;
   /** `undefined` does not reconnect. */
   readonly reconnect: BackOffRange | undefined;
-  readonly limits: Limits;
+  readonly limits: Readonly<Required<Limits>>;
 }
 
 /** The socket of a client to one server, opened again whenever it is lost, until it is closed. */
@@ -86,7 +86,7 @@ export class ReconnectingSocket {
   async #connect(): Promise<void> {
     const { connectTimeout: timeout, limits, WebSocket } = this.#options;
     const token = await this.#readToken(timeout);
-    const maxPayload = toMaxPayload(toConnectionLimits(limits).maxMessage);
+    const maxPayload = toMaxPayload(limits.maxMessage);
     const { signal } = this.#closing;
     await openSocket(this.#url, { token, timeout, maxPayload, signal, WebSocket }, (socket, bytes) => {
       this.#socket = socket;
@@ -112,7 +112,7 @@ export class ReconnectingSocket {
   #attach(socket: WebSocketLike, bytes: ByteCounter | undefined, timeout: number): Promise<void> {
     const { heartbeat, limits, reconnect } = this.#options;
     const connection = this.#transport.attach(toChannel(socket, bytes), {
-      ...toConnectionLimits(limits),
+      limits,
       heartbeat,
       acceptsOperations: true,
       passesIdentity: false,

@@ -15,7 +15,7 @@ import {
   resolveLimits,
   toIdentity,
 } from "../../operation/index.ts";
-import { ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
+import { ChannelTransport, type Connection } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import {
   findRefusal,
@@ -188,11 +188,10 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
 
   #connect(socket: WebSocketLike, bytes: ByteCounter, identity: Identity | undefined): Connection {
     const { acceptOperations = false, announces = "callable" } = this.#options;
-    const limits = toConnectionLimits(this.#limits);
-    const { maxAnonymousMessage } = this.#limits;
+    const { maxMessage, maxAnonymousMessage, bufferedBytes } = this.#limits;
     const connection = this.attach(toChannel(socket, bytes), {
-      ...limits,
-      maxReceived: identity === undefined ? Math.min(limits.maxMessage, maxAnonymousMessage) : limits.maxMessage,
+      limits: this.#limits,
+      maxReceived: identity === undefined ? Math.min(maxMessage, maxAnonymousMessage) : maxMessage,
       heartbeat: this.#heartbeat,
       identity,
       acceptsOperations: acceptOperations,
@@ -206,7 +205,7 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
       log.warn("websocket: a connection failed: {message}", { message: event.message });
     });
     socket.addEventListener("close", (event: CloseEvent) => connection.close(toCloseError(event)));
-    closeWhenFloodedWithPings(socket, connection, limits.bufferedBytes);
+    closeWhenFloodedWithPings(socket, connection, bufferedBytes);
     return connection;
   }
 }

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
-import { type Channel, ChannelTransport, type Connection, toConnectionLimits } from "../peer/index.ts";
+import { type Channel, ChannelTransport, type Connection } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { openPipe, takeParentPipe } from "./pipe.ts";
 import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./port.ts";
@@ -36,9 +36,9 @@ export function attachPipe(
   limits: Limits | undefined,
   explain: (error: Error) => Promise<Error> = async (error) => error,
 ): Connection {
-  const { maxReceived } = toConnectionLimits(limits);
+  const { maxMessage } = resolveLimits(limits);
   return attach(transport, limits, ({ onMessage, onEnd }) =>
-    openPipe(pipe, maxReceived, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
+    openPipe(pipe, maxMessage, { onMessage, onEnd: (error) => void explain(error).then(onEnd) }),
   );
 }
 
@@ -56,7 +56,7 @@ function attach(
     onEnd: (error) => connection?.close(error),
   });
   connection = transport.attach(channel, {
-    ...toConnectionLimits(limits),
+    limits: resolveLimits(limits),
     // A worker that computes for long sends no sign of life, and the runtime reports when it has ended.
     heartbeat: 0,
     acceptsOperations: true,
