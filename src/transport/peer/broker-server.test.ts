@@ -101,7 +101,7 @@ test("a request is acknowledged after one heartbeat, and again at each one that 
   expect(sent).toEqual([taken, taken, taken]);
 });
 
-test("a caller that asks is told which calls run here, and that another worker may run an idempotent one", async () => {
+test("a caller that asks receives which calls run here, and that another worker may run an idempotent one", async () => {
   const { server, sent, flush } = setUp();
   await server.serve(["test.one", "test.again"], () => () => {});
   server.setIdempotent(["test.again"]);

@@ -79,7 +79,7 @@ describe("an attempt that takes too long", () => {
     await expect(dialled).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   });
 
-  test("is given up for good, also by a socket that cannot be cut", async () => {
+  test("is cancelled, also by a socket that cannot be terminated", async () => {
     const { url, taken } = await startMute();
 
     const dialled = createWebSocketTransport(url, { WebSocket: Uncut as never, connectTimeout: 500 });

@@ -28,7 +28,7 @@ async function ask(port: number, path: string, host = "localhost"): Promise<NetS
 }
 
 describe("refused handshakes", () => {
-  test("of clients that are gone before their answer harm nobody", async () => {
+  test("of clients that leave before the reply affect no other client", async () => {
     const server = await serve({ path: "/operations" });
     const uncaught = vi.fn();
     process.on("uncaughtException", uncaught);

@@ -20,7 +20,7 @@ async function serve(options?: WebSocketServerOptions): Promise<TestServer> {
 
 const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
 
-test("where nobody listens, the error says where and why, and holds no secret", async () => {
+test("without a server, the error contains address and reason, and no secret", async () => {
   const dialled = createWebSocketTransport("ws://127.0.0.1:1/operations?key=secret");
 
   await expect(dialled).rejects.toMatchObject({
@@ -133,7 +133,7 @@ class Touchy extends EventTarget {
   }
 }
 
-test("a class of sockets that fails at once, and again while it is closed, is heard and closed once", async () => {
+test("a socket class that fails immediately, and again while it is closed, is closed once", async () => {
   const dialled = createWebSocketTransport("ws://127.0.0.1:1", { WebSocket: Touchy as never });
 
   await expect(dialled).rejects.toMatchObject({

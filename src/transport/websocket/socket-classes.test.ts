@@ -6,7 +6,7 @@ import { createWebSocketTransport } from "./web-socket-client.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("Node uses ws where it is installed, which alone tells why a server refuses", async () => {
+test("Node uses ws where it is installed, because only ws reports why a server refuses", async () => {
   const server = await startServer({ authenticate: () => undefined });
   const other = vi.fn();
   vi.stubGlobal("WebSocket", other);
@@ -48,7 +48,7 @@ class Unanswered extends EventTarget {
   close(): void {}
 }
 
-test("a socket that cannot be cut and whose close nobody answers counts as closed", async () => {
+test("a socket that cannot be terminated counts as closed when its close has no reply", async () => {
   const server = await startServer();
   const transport = await createWebSocketTransport(server.url, { WebSocket: Unanswered as never, reconnect: false });
   const calls = new PendingRequestMap(transport);

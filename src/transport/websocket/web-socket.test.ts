@@ -55,7 +55,7 @@ async function knock(url: string, headers: Record<string, string> = {}, protocol
 }
 
 describe("calls", () => {
-  test("a call answers with the value as the handler gave it", async () => {
+  test("a call returns the value of the handler unchanged", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -69,7 +69,7 @@ describe("calls", () => {
     expect(meta).toMatchObject({ source: "local", operationId: "test.echo" });
   });
 
-  test("a thousand calls at once share one connection and get their own answers", async () => {
+  test("a thousand concurrent calls share one connection and receive their own responses", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -79,7 +79,7 @@ describe("calls", () => {
     expect(server.transport.connections).toBe(1);
   });
 
-  test("ten thousand pending calls all settle, and one more is refused at once", async () => {
+  test("ten thousand pending calls all settle, and one more is refused immediately", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -93,7 +93,7 @@ describe("calls", () => {
     expect(calls.pendingCount).toBe(0);
   });
 
-  test("a subscription gives its values in order and completes", async () => {
+  test("a subscription yields its values in order and completes", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -112,7 +112,7 @@ describe("calls", () => {
     await vi.waitFor(() => expect(server.seen.aborted).toBe(1));
   });
 
-  test("an unknown operation fails at once", async () => {
+  test("an unknown operation fails immediately", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -121,7 +121,7 @@ describe("calls", () => {
     }
   });
 
-  test("a client that may serve operations answers the server's calls, and is announced", async () => {
+  test("a client that may serve operations runs the server's calls, and is announced", async () => {
     const server = await serve({ acceptOperations: true });
     const client = await createWebSocketTransport(server.url);
     closing.push(() => client.close());
@@ -184,7 +184,7 @@ describe("who may connect", () => {
     expect(await untilHeard(socket, "forged")).toContain("ACCESS_DENIED");
   });
 
-  test("a wrong or missing token is refused before the connection is made", async () => {
+  test("an invalid or missing token is refused before the connection is made", async () => {
     const server = await serve({ authenticate });
 
     expect(await knock(server.url)).toBe(401);
@@ -262,7 +262,7 @@ describe("hostile clients", () => {
     expect((await calls.call("test.echo", 1)).data).toBe(1);
   });
 
-  test("unknown frames, odd fields and answers to nobody are ignored", async () => {
+  test("unknown frames, unexpected fields and replies to unknown calls are ignored", async () => {
     const server = await serve();
     const socket = (await knock(server.url)) as RawSocket;
 
@@ -317,7 +317,7 @@ describe("hostile clients", () => {
     expect((await calls.call("test.echo", 1)).data).toBe(1);
   });
 
-  test("a connection that is no WebSocket, or breaks off in the handshake, harms nobody", async () => {
+  test("a connection that is not a WebSocket, or ends in the handshake, affects no other client", async () => {
     const server = await serve();
     const calls = await dial(server.url);
     const raw = connect(server.port, "127.0.0.1");
@@ -335,7 +335,7 @@ describe("hostile clients", () => {
     broken.destroy();
   });
 
-  test("a message over the limit is PAYLOAD_TOO_LARGE at once, and the connection lives on", async () => {
+  test("a message over the limit is PAYLOAD_TOO_LARGE immediately, and the connection stays open", async () => {
     const server = await serve();
     const calls = await dial(server.url);
 
@@ -346,7 +346,7 @@ describe("hostile clients", () => {
     expect((await calls.call<string>("test.echo", "x".repeat(1024 * 1000))).data).toHaveLength(1024 * 1000);
   });
 
-  test("an answer over the limit is PAYLOAD_TOO_LARGE for the caller", async () => {
+  test("a response over the limit is PAYLOAD_TOO_LARGE for the caller", async () => {
     const server = await serve({ limits: { maxMessage: 2_000 } });
     const calls = await dial(server.url, { limits: { maxMessage: 2_000 } });
 

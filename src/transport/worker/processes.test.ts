@@ -75,7 +75,7 @@ describe("a pool of processes", () => {
     await expect(refused).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE", mayHaveRun: false });
   });
 
-  test("a process gets the environment and the arguments that were given, and no others", async () => {
+  test("a process receives the environment and the arguments of the options, and no others", async () => {
     const { calls } = await startPool({
       process: { env: { PATH: process.env["PATH"], GIVEN: "yes" }, args: ["one", "two words"] },
     });
@@ -87,7 +87,7 @@ describe("a pool of processes", () => {
     expect((await calls.call("test.arguments", {})).data).toEqual(["one", "two words"]);
   });
 
-  test("a process that is killed fails its calls at once and is started again", async () => {
+  test("a process that is killed fails its calls immediately and is started again", async () => {
     const { pool, calls } = await startPool();
     const pid = await pidOf(calls);
     const pending = Array.from({ length: 100 }, () => calls.call("test.hang", {}).catch((error) => error));
@@ -112,7 +112,7 @@ describe("a pool of processes", () => {
     });
   });
 
-  test("a process that stands still keeps its calls until their deadline, and the others work", async () => {
+  test("a process that is paused keeps its calls until their deadline, and the others work", async () => {
     const { calls } = await startPool({ size: 2 });
     const stopped = await pidOf(calls);
     await stop(stopped);
@@ -132,7 +132,7 @@ describe("a pool of processes", () => {
     });
   });
 
-  test("a process that reads nothing is given up when too much waits for it", async () => {
+  test("a process that reads nothing is ended when too much waits for it", async () => {
     const { calls } = await startPool({ limits: { bufferedBytes: 1024 * 1024 } });
     const stopped = await pidOf(calls);
     await stop(stopped);
@@ -146,7 +146,7 @@ describe("a pool of processes", () => {
     await untilGone(stopped);
   });
 
-  test("close ends the processes, also one that does not hear SIGTERM and one that stands still", async () => {
+  test("close ends the processes, also one that ignores SIGTERM and one that is paused", async () => {
     const { pool, calls } = await startPool({ size: 2 });
     const [stubborn, stopped] = await Promise.all([pidOf(calls), pidOf(calls)]);
     await calls.call("test.stay", {});
@@ -160,7 +160,7 @@ describe("a pool of processes", () => {
     expect(pool.size).toBe(0);
   });
 
-  test("what is no frame ends that process only, and the pool goes on with a new one", async () => {
+  test("a malformed frame ends that process only, and the pool starts a new one", async () => {
     const { pool, calls } = await startPool({ size: 2 });
 
     const garbage = calls.call("test.write", "\u0000garbage}\n").catch((error) => error);
@@ -182,7 +182,7 @@ describe("a pool of processes", () => {
     });
   });
 
-  test("the module may be named by the text of its URL", async () => {
+  test("the module may be named by the string of its URL", async () => {
     const pool = await createWorkerPool(worker.url.href, { kind: "process", size: 1, process: { execArgv } });
     closing.push(() => pool.close());
 

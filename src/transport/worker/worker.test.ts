@@ -52,7 +52,7 @@ describe("one worker", () => {
     await expect(calls.call("test.other", 1)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND", mayHaveRun: false });
   });
 
-  test("a worker that dies settles its pending calls at once", async () => {
+  test("a worker that dies settles its pending calls immediately", async () => {
     const { calls } = startWorker();
     const pending = Array.from({ length: 100 }, () => calls.call("test.hang", {}).catch((error) => error));
     await calls.call("test.echo", 1);
@@ -98,7 +98,7 @@ describe("two ends of a MessageChannel", () => {
     return { left, right, port1, port2 };
   }
 
-  test("each side may serve the other, and hears what it announces", async () => {
+  test("each peer may serve the other, and receives its announcements", async () => {
     const { left, right } = createPair();
     const events: unknown[] = [];
     right.watchPeers((event) => events.push(event));
@@ -144,7 +144,7 @@ describe("two ends of a MessageChannel", () => {
     expect((await new PendingRequestMap(right).call("left.echo", 5)).data).toBe(1);
   });
 
-  test("what is no frame ends the link", async () => {
+  test("a malformed frame ends the connection", async () => {
     const { right, port1 } = createPair();
     const calls = new PendingRequestMap(right);
     const pending = calls.call("left.any", {}).catch((error) => error);
@@ -154,7 +154,7 @@ describe("two ends of a MessageChannel", () => {
     expect(await pending).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("it is not JSON") });
   });
 
-  test("createWorkerTransport without a port says so outside of a worker", () => {
+  test("createWorkerTransport without a port throws outside of a worker", () => {
     expect(() => createWorkerTransport()).toThrow("This is not a worker");
   });
 });
@@ -225,7 +225,7 @@ describe("a pool", () => {
     await vi.waitFor(async () => expect(await whoAnswers(calls)).not.toBe(before), 40_000);
   });
 
-  test("when more threads die at once than may in a row, all are started again", async () => {
+  test("when more threads die together than may in a row, all are started again", async () => {
     const { pool, calls } = await startPool({ size: 7 });
 
     await Promise.all(Array.from({ length: 7 }, () => calls.call("test.die", {}).catch(() => {})));
@@ -257,7 +257,7 @@ describe("a pool", () => {
     expect(events).toEqual([...Array(4).fill("peer.announced"), ...Array(2).fill("peer.left")]);
   });
 
-  test("a thread that says what it serves and is gone with the same message is started again", async () => {
+  test("a thread that dies with its announcement is started again", async () => {
     const frames = [
       { type: "link.opened", version: 1, peerId: "brief", maxMessage: 1_000_000 },
       { type: "peer.announced", peerId: "brief", specs: [{ namespace: "test", name: "echo" }] },
@@ -324,7 +324,7 @@ describe("a pool", () => {
     });
   });
 
-  test("threads that fail while the pool gives up do not end this process", async () => {
+  test("threads that fail while the pool is closed do not end this process", async () => {
     const uncaught: unknown[] = [];
     const note = (error: unknown) => uncaught.push(error);
     process.on("uncaughtException", note);
@@ -350,7 +350,7 @@ describe("a pool", () => {
     expect(uncaught).toEqual([]);
   });
 
-  test("the module may be named by the text of its URL", async () => {
+  test("the module may be named by the string of its URL", async () => {
     const pool = await createWorkerPool(worker.url.href, { size: 1 });
     closing.push(() => pool.close());
 
