@@ -6,11 +6,11 @@ import type { BrokerAdapter } from "./broker-adapter.ts";
 import { stamp } from "./clock-sync.ts";
 import { notConnected, workerGone } from "./errors.ts";
 import type { GossipPeerDirectory } from "./gossip-peer-directory.ts";
-import { attemptOf, type CallRef, OutgoingCall, OutgoingCalls, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { attemptOf, type CallRef, OutgoingCalls, SentCall, splitRefs, toCallRef } from "./outgoing-calls.ts";
 import { WorkerMonitor } from "./worker-monitor.ts";
 
 /** A call that a broker carries to one of several workers. */
-export class BrokerCall extends OutgoingCall {
+export class BrokerCall extends SentCall {
   /** The request as it was sent, to be sent to another worker. */
   readonly message: string;
   readonly isSubscription: boolean;

@@ -15,7 +15,7 @@ import type { BrokerAdapter } from "./broker-adapter.ts";
 import { ClockSync, PeerClock, type StampedRequest } from "./clock-sync.ts";
 import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
-import { IncomingCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
+import { AcceptedCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
 import { attemptOf, type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
 /** Maximum length of a message of several frames, in characters. */
@@ -68,7 +68,7 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
     this.#host.adapter.send(this.clock.address, message);
   }
 
-  reply(call: IncomingCall, frame: ReplyFrame): Promise<void> | undefined {
+  reply(call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
     this.send(withAttempt(call.attempt, frame));
     return this.#host.adapter.whenWritable();
   }
@@ -159,7 +159,7 @@ export class BrokerServer {
     if (attempt > 0 && !this.#idempotent.has(operationId)) return this.#refuse(frame, from, notMovable(operationId));
     if (earlier !== undefined) calls.abort(earlier, "it was sent again");
     const call = calls.accept(frame, this.#tick);
-    if (!(call instanceof IncomingCall)) return this.#refuse(frame, from, call);
+    if (!(call instanceof AcceptedCall)) return this.#refuse(frame, from, call);
     // The caller of a subscription needs the address to send credit to. It leaves with the first values.
     if (call.isSubscription) this.#callerAt(from).send(this.#toTaken([call]));
     calls.run(call, frame, onRequest);
@@ -291,7 +291,7 @@ export class BrokerServer {
   }
 
   /** Reports to callers which of their calls run here. @param from only to this caller */
-  #acknowledge(isDue: (call: IncomingCall) => boolean, from?: string): void {
+  #acknowledge(isDue: (call: AcceptedCall) => boolean, from?: string): void {
     for (const [address, { calls }] of this.#callers) {
       if (calls.size === 0 || (from !== undefined && from !== address)) continue;
       const due = calls.list().filter(isDue);
@@ -302,7 +302,7 @@ export class BrokerServer {
     }
   }
 
-  #toTaken(calls: readonly IncomingCall[]): WireFrame {
+  #toTaken(calls: readonly AcceptedCall[]): WireFrame {
     const refs = calls.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
     return { type: "link.taken", address: this.#adapter.address, calls: refs };
   }

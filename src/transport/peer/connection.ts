@@ -22,8 +22,8 @@ import { ChannelWriter, readLines } from "./batch-writer.ts";
 import { ClockSync, PeerClock, stamp } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
-import { IncomingCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
-import { OutgoingCall, OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
+import { AcceptedCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
+import { OutgoingCalls, readCallRefs, SentCall } from "./outgoing-calls.ts";
 
 const log = logger("transport", "peer");
 
@@ -145,7 +145,7 @@ export class Connection implements RemotePeer, Pulse {
       throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
     }
     const line = encode(stamp(frame), this.#sendLimits);
-    const call = new OutgoingCall(frame.operationId, onReply);
+    const call = new SentCall(frame.operationId, onReply);
     // Before it is sent, because sending may show that the connection is lost.
     this.#outgoing.add(requestId, call);
     this.#writer.push(line);
@@ -163,7 +163,7 @@ export class Connection implements RemotePeer, Pulse {
     if (!this.#isClosed) this.#writer.push(encode(frame, this.#sendLimits));
   }
 
-  reply(_call: IncomingCall, frame: ReplyFrame): Promise<void> | undefined {
+  reply(_call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
     this.send(frame);
     return this.#writer.whenWritable();
   }
@@ -327,7 +327,7 @@ export class Connection implements RemotePeer, Pulse {
     }
     if (!this.#options.passesIdentity) delete frame.identity;
     const call = this.#incoming.accept(frame);
-    if (call instanceof IncomingCall) this.#incoming.run(call, frame, onRequest);
+    if (call instanceof AcceptedCall) this.#incoming.run(call, frame, onRequest);
     else this.send(toFailedFrame(requestId, call));
   }
 

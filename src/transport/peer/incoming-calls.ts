@@ -19,7 +19,7 @@ export interface RemotePeer {
   /** Whom the channel has authenticated. */
   readonly identity?: Identity | undefined;
   /** Sends a reply to one of its calls. A promise means: wait for it before the next reply. Throws a `CallError`. */
-  reply(call: IncomingCall, frame: ReplyFrame): void | Promise<void>;
+  reply(call: AcceptedCall, frame: ReplyFrame): void | Promise<void>;
 }
 
 /** How many calls of one remote peer may run, and how old requests may be. */
@@ -39,7 +39,7 @@ export interface SharedCount {
 const maxHeldMs = 60_000;
 
 /** A call that runs here for a remote peer. */
-export class IncomingCall {
+export class AcceptedCall {
   readonly requestId: string;
   readonly operationId: string;
   readonly isSubscription: boolean;
@@ -84,7 +84,7 @@ export class IncomingCalls {
   readonly #sync: ClockSync;
   readonly #limits: IncomingLimits;
   readonly #shared: SharedCount | undefined;
-  readonly #calls = new TurnoverMap<string, IncomingCall>();
+  readonly #calls = new TurnoverMap<string, AcceptedCall>();
   #subscriptions = 0;
 
   /** @param shared present on brokers, where requests also have a maximum age */
@@ -99,12 +99,12 @@ export class IncomingCalls {
     return this.#calls.size;
   }
 
-  get(requestId: string): IncomingCall | undefined {
+  get(requestId: string): AcceptedCall | undefined {
     return this.#calls.get(requestId);
   }
 
   /** Accepts a request, which {@link run} starts, or returns the error of one that exceeds a limit. */
-  accept(frame: CallRequested, takenAt = 0): IncomingCall | CallError {
+  accept(frame: CallRequested, takenAt = 0): AcceptedCall | CallError {
     const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
     if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
       return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
@@ -116,7 +116,7 @@ export class IncomingCalls {
       const message = "Too many subscriptions are open for this peer";
       return limitExceeded(message, "subscriptionsPerConnection", subscriptionsPerConnection);
     }
-    const call = new IncomingCall(frame, takenAt);
+    const call = new AcceptedCall(frame, takenAt);
     this.#calls.set(call.requestId, call);
     if (call.isSubscription) this.#subscriptions++;
     if (this.#shared !== undefined) this.#shared.pending++;
@@ -127,7 +127,7 @@ export class IncomingCalls {
    * Starts the handler of an accepted request as soon as its age is known. A request that was delayed waits until the
    * caller has confirmed it, because the caller may have aborted it in the meantime.
    */
-  run(call: IncomingCall, frame: StampedRequest, onRequest: OnRequest): void {
+  run(call: AcceptedCall, frame: StampedRequest, onRequest: OnRequest): void {
     const { clock } = this.#peer;
     const now = monotonicNow();
     // Another worker may have started an earlier attempt, so its caller must always confirm it.
@@ -148,7 +148,7 @@ export class IncomingCalls {
   }
 
   /** Returns whether the call had not ended before. */
-  end(call: IncomingCall): boolean {
+  end(call: AcceptedCall): boolean {
     if (call.hasEnded) return false;
     call.hasEnded = true;
     this.#calls.delete(call.requestId);
@@ -158,12 +158,12 @@ export class IncomingCalls {
   }
 
   /** Ends a call and aborts its handler. */
-  abort(call: IncomingCall, reason: string): void {
+  abort(call: AcceptedCall, reason: string): void {
     if (this.end(call)) call.deliver({ type: "call.aborted", requestId: call.requestId, reason });
   }
 
   /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` when the frame cannot be sent. */
-  reply(call: IncomingCall, frame: ReplyFrame): void | Promise<void> {
+  reply(call: AcceptedCall, frame: ReplyFrame): void | Promise<void> {
     if (call.hasEnded) return;
     const writable = this.#peer.reply(call, frame);
     if (isLastReply(frame)) this.end(call);
@@ -171,12 +171,12 @@ export class IncomingCalls {
   }
 
   /** The calls as they are now: calls may end while the list is used. */
-  list(): IncomingCall[] {
+  list(): AcceptedCall[] {
     return this.#calls.entries().map(([, call]) => call);
   }
 
   /** @param age how long the request had been on its way at `now`, in ms */
-  #begin(call: IncomingCall, frame: CallRequested, onRequest: OnRequest, age: number, now: number): void {
+  #begin(call: AcceptedCall, frame: CallRequested, onRequest: OnRequest, age: number, now: number): void {
     if (call.hasEnded) return;
     const { timeout } = frame;
     const maxAge = timeout ?? (this.#shared === undefined ? Number.MAX_VALUE : maxHeldMs);

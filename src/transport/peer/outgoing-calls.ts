@@ -44,7 +44,7 @@ function isCallRef(value: unknown): value is CallRef {
 }
 
 /** A call that this peer has made and whose last reply has not arrived. */
-export class OutgoingCall {
+export class SentCall {
   readonly operationId: string;
   readonly onReply: (frame: ReplyFrame) => void;
   /** How often it was sent to another worker. */
@@ -57,7 +57,7 @@ export class OutgoingCall {
 }
 
 /** The calls that this peer has made over one connection or broker and waits for, by request id. */
-export class OutgoingCalls<Call extends OutgoingCall = OutgoingCall> {
+export class OutgoingCalls<Call extends SentCall = SentCall> {
   readonly #calls = new TurnoverMap<string, Call>();
   readonly #limit: number;
 
