@@ -25,7 +25,7 @@ console.log(added);
 const refused = await registry.execute("notes.share", { id: "note-9", address: "ada@example.com" });
 console.log(refused.data, refused.meta.source === "mcp" && refused.meta.isError);
 
-// A client has no envelope to show it in, so there it is thrown.
+// A client returns data without an envelope, so it throws.
 const share = registry.client().notes!.share!({ id: "note-9", address: "ada@example.com" });
 await share.catch((error: CallError) => console.log(error.code, error.message));
 // #endregion error

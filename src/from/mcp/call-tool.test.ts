@@ -51,7 +51,7 @@ describe("a call", () => {
     expect(sent).toEqual({ name: "echo", arguments: {} });
   });
 
-  test("refuses arguments of which JSON would lose the content", async () => {
+  test("refuses arguments with content that JSON would drop", async () => {
     const { connection, call } = await setUp();
     let calls = 0;
     connection.call = () => {
@@ -67,7 +67,7 @@ describe("a call", () => {
     expect(calls).toBe(0);
   });
 
-  test("passes on the signal, what is left of the time, and progress", async () => {
+  test("passes on the signal, the time left, and progress", async () => {
     const { connection, call } = await setUp();
     const { signal } = new AbortController();
     const heard: Progress[] = [];
@@ -88,7 +88,7 @@ describe("a call", () => {
     expect(heard).toEqual([{ progress: 1, total: 2, message: "half" }, { progress: 2 }]);
   });
 
-  test("makes no signal when nothing can abort it", async () => {
+  test("creates no signal when nothing can abort the call", async () => {
     const { connection, call } = await setUp();
     let options: MCPRequestOptions = {};
     connection.call = (_, given) => {
@@ -102,8 +102,8 @@ describe("a call", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("with the connection passes as it is", async () => {
+describe("a failure", () => {
+  test("of the connection is thrown unchanged", async () => {
     const { connection, call } = await setUp();
     const error = new CallError("UNAVAILABLE", "gone", undefined, { retryable: true });
     connection.call = failing(error);
@@ -111,7 +111,7 @@ describe("what goes wrong", () => {
     await expect(call({})).rejects.toBe(error);
   });
 
-  test("with arguments is VALIDATION_ERROR while the server has the tool", async () => {
+  test("for invalid arguments is VALIDATION_ERROR while the server has the tool", async () => {
     const { connection, call } = await setUp();
     const cause = sdkError(-32602, "text is missing", { path: "text" });
     connection.call = failing(cause);
@@ -128,7 +128,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  test("with a tool that is gone is OPERATION_NOT_FOUND, and the tool goes", async () => {
+  test("for a removed tool is OPERATION_NOT_FOUND, and the operation is removed", async () => {
     const { connection, call, wrapper } = await setUp();
     connection.call = failing(sdkError(-32602, "Unknown tool"));
     connection.tools = [];
@@ -144,7 +144,7 @@ describe("what goes wrong", () => {
     expect(changes).toEqual([{ added: [], changed: [], removed: ["fake.echo"] }]);
   });
 
-  test("is taken for the arguments when the list cannot be had", async () => {
+  test("counts as invalid arguments when the list cannot be read", async () => {
     const { connection, call } = await setUp();
     connection.call = failing(sdkError(-32602, "odd"));
     connection.tools = async () => {
@@ -176,14 +176,14 @@ describe("what goes wrong", () => {
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "input_required" }, { code: "INPUT_REQUIRED" }],
     ["INPUT_REQUIRED_ROUNDS_EXCEEDED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/again/) }],
     ["SOMETHING_ELSE", {}, { code: "EXECUTION_ERROR", message: "no" }],
-  ])("as the server says with %j %j", async (code, data, expected) => {
+  ])("with the server's code %j and data %j", async (code, data, expected) => {
     const { connection, call } = await setUp();
     connection.call = failing(sdkError(code, "no", data));
 
     await expect(call({})).rejects.toMatchObject(expected);
   });
 
-  test("never carries more foreign text than fits a log", async () => {
+  test("contains a bounded part of the server's message", async () => {
     const { connection, call } = await setUp();
     connection.call = failing(sdkError(-32603, "x".repeat(100_000), { much: "y".repeat(100_000) }));
 

@@ -4,7 +4,7 @@ import { MCPContentBlockSchema } from "../../operation/index.ts";
 import { collectErrors } from "../../schema/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 
-test("every kind of block is mapped field by field", () => {
+test("every type of block is converted field by field", () => {
   const annotations = { audience: ["user", "assistant"], priority: 0.5, lastModified: "2026-01-01T00:00:00Z" };
   const blocks = [
     { type: "text", text: "hello", annotations },
@@ -20,7 +20,7 @@ test("every kind of block is mapped field by field", () => {
   expect(mapMCPContentBlocks(blocks)).toEqual(blocks);
 });
 
-test("what our blocks do not know is left out", () => {
+test("unknown fields are dropped", () => {
   const blocks = [
     { type: "text", text: "a", extra: 1, _meta: { b: 2 } },
     { type: "resource_link", uri: "x:1", name: "n", size: 3, title: "N" },
@@ -54,7 +54,7 @@ test.each([
   expect(mapMCPContentBlocks([block])).toEqual([{ type: "text", text: JSON.stringify(block) }]);
 });
 
-test("blocks that no wire could carry are kept as far as text can hold them", () => {
+test("blocks that JSON cannot represent become text as far as possible", () => {
   const cyclic: Record<string, unknown> = { type: "odd" };
   cyclic["self"] = cyclic;
   const throwing = {
@@ -87,7 +87,7 @@ test.each([[undefined], [null], ["text"], [{ 0: { type: "text", text: "a" }, len
   },
 );
 
-test("whatever comes, the result fits the schema of our blocks", () => {
+test("every result matches the schema of content blocks", () => {
   const kind = fc.constantFrom("text", "image", "audio", "resource", "resource_link", "other");
   const part = fc.oneof(fc.string(), fc.jsonValue());
   const resource = fc.record({ uri: part, text: part, blob: part, mimeType: part }, { requiredKeys: [] });

@@ -17,7 +17,7 @@ test.each([
     "several",
     input({ region, dry: { type: "boolean", "x-mcp-header": "Dry" }, n: { type: "integer", "x-mcp-header": "N" } }),
   ],
-])("%s is right", (_, schema) => {
+])("%s is valid", (_, schema) => {
   expect(headerProblem(schema)).toBe(undefined);
 });
 
@@ -38,6 +38,6 @@ test.each([
     input({ region, other: { type: "string", "x-mcp-header": "REGION" } }),
     "x-mcp-header names one header twice.",
   ],
-])("a header on %s is wrong", (_, schema, problem) => {
+])("a header on %s is invalid", (_, schema, problem) => {
   expect(headerProblem(schema)).toBe(problem);
 });

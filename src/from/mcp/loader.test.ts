@@ -68,7 +68,7 @@ describe("load", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("gives what worked, in order, and tells what did not", async () => {
+  test("returns the connected servers in order, and reports the others", async () => {
     const wrappers = await loader.load({ a: server(["one"]).config, b: broken, c: server(["two", "three"]).config });
 
     expect(wrappers.map(({ name }) => name)).toEqual(["a", "c"]);
@@ -98,7 +98,7 @@ describe("load", () => {
     expect((await loading).map(({ name }) => name)).toEqual(["s0", "s1", "s2", "s3"]);
   });
 
-  test("keeps the last lines that a program wrote before it failed", async () => {
+  test("reports the last lines of a program that failed", async () => {
     const args = ["-e", "console.error('no licence'); process.exit(1)"];
 
     await loader.load({ a: { command: process.execPath, args, restart: false } });
@@ -106,14 +106,14 @@ describe("load", () => {
     expect(loader.getStates()).toMatchObject({ a: { status: "failed", stderr: ["no licence"] } });
   });
 
-  test("tries a server again that failed before", async () => {
+  test("connects to a server again that failed before", async () => {
     await loader.load({ a: broken });
     await loader.load({ a: server(["one"]).config });
 
     expect(loader.getStates()).toMatchObject({ a: { status: "ready" } });
   });
 
-  test("takes a server again that was closed by itself", async () => {
+  test("connects to a server again whose wrapper was closed", async () => {
     const [first] = await loader.load({ a: server(["one"]).config });
     await first!.close();
     expect(loader.getStates()).toMatchObject({ a: { status: "closed" } });
@@ -124,7 +124,7 @@ describe("load", () => {
     expect(loader.getAllOperations().map(({ name }) => name)).toEqual(["two"]);
   });
 
-  test("refuses a second server of a namespace, and keeps the first", async () => {
+  test("refuses a second server with the same namespace", async () => {
     const wrappers = await loader.load({ "a.b": server(["one"]).config, a_b: server(["two"]).config });
     const again = await loader.load({ "a.b": server(["three"]).config });
 
@@ -166,7 +166,7 @@ describe("registerAll", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  test("leaves a registry alone that was closed", async () => {
+  test("ignores a registry that was closed", async () => {
     const registry = new OperationRegistry();
     await loader.registerAll(registry);
     await registry.close();
@@ -177,7 +177,7 @@ describe("registerAll", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  test("and approve offer what a pinned server changed", async () => {
+  test("applies the changes of a pinned server after approve", async () => {
     const registry = new OperationRegistry();
     const { config, add } = server(["one"]);
     await loader.load({ a: { ...config, pinned: true } });
@@ -194,7 +194,7 @@ describe("registerAll", () => {
 });
 
 describe("closeAll", () => {
-  test("closes what is connected and what is being connected", async () => {
+  test("closes servers that are connected and those that are being connected", async () => {
     const gate = deferred();
     const [ready, slow] = [server(["one"]), server(["two"], { before: gate.promise })];
     await loader.load({ a: ready.config });

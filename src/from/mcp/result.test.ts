@@ -21,18 +21,18 @@ describe("structured content", () => {
     });
   });
 
-  test("loses its wrapper where the server wraps, and stays raw in the meta", () => {
+  test("is unwrapped where the server wraps it, and unchanged in meta", () => {
     expect(read({ content: [], structuredContent: { result: [1] } }, { isWrapped: true })).toEqual({
       data: [1],
       meta: { source: "mcp", isError: false, content: [], structuredContent: { result: [1] } },
     });
   });
 
-  test.each([[{ other: 1 }], [[1]], [null]])("%j stays where the wrapper is missing", (structuredContent) => {
+  test.each([[{ other: 1 }], [[1]], [null]])("%j is unchanged without a wrapper", (structuredContent) => {
     expect(read({ content: [], structuredContent }, { isWrapped: true }).data).toEqual(structuredContent);
   });
 
-  test("is what it is when the answer has no blocks at all", () => {
+  test("is the data of a result without blocks", () => {
     expect(read({ structuredContent: 7 })).toEqual({
       data: 7,
       meta: { source: "mcp", isError: false, content: [], structuredContent: 7 },
@@ -48,7 +48,7 @@ describe("an error that the tool reports", () => {
     expect(data).toBe((meta as { content: unknown }).content);
   });
 
-  test.each([{ result: 1 }, null])("keeps structured content as it came: %j", (structuredContent) => {
+  test.each([{ result: 1 }, null])("does not unwrap structured content: %j", (structuredContent) => {
     expect(read({ content: [], structuredContent, isError: true }, { isWrapped: true })).toEqual({
       data: structuredContent,
       meta: { source: "mcp", isError: true, content: [], structuredContent },
@@ -57,7 +57,7 @@ describe("an error that the tool reports", () => {
 });
 
 describe("without structured content", () => {
-  test("the data is the very list of blocks that the meta has", () => {
+  test("the data is the same array of blocks as in meta", () => {
     const { data, meta } = read({ content: [text("a"), text("b")] });
 
     expect(data).toEqual([text("a"), text("b")]);
@@ -71,12 +71,12 @@ describe("without structured content", () => {
     });
   });
 
-  test("falsy JSON counts too", () => {
+  test("falsy JSON is data too", () => {
     expect(read({ content: [text("null")] }, { outputSchema: Type.Null() }).data).toBe(null);
     expect(read({ content: [text("0")] }, { outputSchema: Type.Number() }).data).toBe(0);
   });
 
-  test.each(['{"result":{"count":3}}', '{"count":3}'])("a wrapped schema takes %s", (json) => {
+  test.each(['{"result":{"count":3}}', '{"count":3}'])("a wrapped schema accepts %s", (json) => {
     expect(read({ content: [text(json)] }, { outputSchema: count, isWrapped: true }).data).toEqual({ count: 3 });
   });
 
@@ -85,14 +85,14 @@ describe("without structured content", () => {
     ["is not JSON", [text("three")]],
     ["is one of several", [text('{"count":3}'), text("more")]],
     ["is in an image", [{ type: "image", data: '{"count":3}', mimeType: "application/json" }]],
-  ])("JSON that %s stays a block", (_, content) => {
+  ])("JSON that %s is not the data", (_, content) => {
     const { data, meta } = read({ content }, { outputSchema: count });
 
     expect(data).toEqual(content);
     expect(data).toBe((meta as { content: unknown }).content);
   });
 
-  test("a schema that says nothing makes no JSON of texts", () => {
+  test("an empty schema does not parse text as JSON", () => {
     expect(read({ content: [text("1")] }, { outputSchema: Type.Unknown() }).data).toEqual([text("1")]);
   });
 });
@@ -107,15 +107,15 @@ test("_meta is kept when it is an object", () => {
   expect(read({ content: [], _meta: "odd" }).meta).toEqual({ source: "mcp", isError: false, content: [] });
 });
 
-test("only true is an error", () => {
+test("isError is true only for true", () => {
   expect(read({ content: [], isError: "yes" }).meta).toMatchObject({ isError: false });
 });
 
-test.each([[undefined], [null], ["text"], [[]]])("%j is no result", (result) => {
+test.each([[undefined], [null], ["text"], [[]]])("%j is not a result", (result) => {
   expect(() => read(result as unknown as MCPToolResult)).toThrow(expect.objectContaining({ code: "BAD_RESPONSE" }));
 });
 
-test("a question that nobody answers is INPUT_REQUIRED", () => {
+test("a request for input without onElicit is INPUT_REQUIRED", () => {
   expect(() => read({ resultType: "input_required", inputRequests: {} })).toThrow(
     expect.objectContaining({ code: "INPUT_REQUIRED", details: { operationId: "test.tool" } }),
   );

@@ -11,7 +11,7 @@ async function importTools(tools: Array<Record<string, unknown>>, config = {}, c
 }
 
 describe("a tool", () => {
-  test("becomes a mutation with everything that the server says about it", async () => {
+  test("becomes a mutation with everything that the server describes", async () => {
     const { operation } = await importTools([
       {
         name: "add.numbers v2",
@@ -70,7 +70,7 @@ describe("a tool", () => {
     expect(compileSchema(operation.inputSchema).check([])).toBe(false);
   });
 
-  test("that says little still is an operation", async () => {
+  test("with few properties is an operation", async () => {
     const connection = new FakeConnection();
     connection.state = { status: "ready", stderr: [], restarts: 0 };
     const { operation } = await importTools([{ name: "bare", inputSchema: {} }], {}, connection);
@@ -81,7 +81,7 @@ describe("a tool", () => {
     expect(compileSchema(operation.inputSchema).check("text")).toBe(false);
   });
 
-  test("takes its title from the annotations when it has none", async () => {
+  test("takes its title from the annotations without a title of its own", async () => {
     const { operation } = await importTools([mcpTool({ annotations: { title: "Echo" }, description: undefined })]);
 
     expect(operation).toMatchObject({ title: "Echo", description: "Echo" });
@@ -104,7 +104,7 @@ describe("a tool", () => {
     ]);
   });
 
-  test("gets access rules and policy from the configuration only", async () => {
+  test("has access rules and policy of the configuration only", async () => {
     const { operation } = await importTools([mcpTool({ accessControl: { requiredScopes: ["evil"] } })], {
       accessControl: { requiredScopes: ["tools"] },
       outputPolicy: "strict",
@@ -114,7 +114,7 @@ describe("a tool", () => {
   });
 });
 
-describe("a tool that cannot be used is left out, and the others stay", () => {
+describe("a tool that cannot be used is skipped, and the others are imported", () => {
   const cyclic: Record<string, unknown> = { type: "object" };
   cyclic["properties"] = { self: cyclic };
   let deep: unknown = {};
@@ -122,8 +122,8 @@ describe("a tool that cannot be used is left out, and the others stay", () => {
 
   test.each([
     ["no input schema", mcpTool({ inputSchema: null }), "it has no input schema."],
-    ["input that is no object", mcpTool({ inputSchema: { type: "array" } }), "its input is not an object."],
-    ["a schema that is none", mcpTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
+    ["input that is not an object", mcpTool({ inputSchema: { type: "array" } }), "its input is not an object."],
+    ["an invalid schema", mcpTool({ inputSchema: { type: "object", properties: 1 } }), /properties/],
     ["a cyclic schema", mcpTool({ inputSchema: cyclic }), "it is nested too deeply, or has a cycle."],
     ["a schema that is too deep", mcpTool({ inputSchema: deep }), /limits\.schemaDepth/],
     [
@@ -162,14 +162,14 @@ describe("a tool that cannot be used is left out, and the others stay", () => {
     expect(report.skipped).toEqual([{ where: "tool 0", reason: "it has no name." }]);
   });
 
-  test("the second of a name", async () => {
+  test("the second tool with the same name", async () => {
     const { operations, report } = await importTools([mcpTool(), mcpTool({ description: "Another" })]);
 
     expect(operations.map(({ description }) => description)).toEqual(["Repeats it"]);
     expect(report.skipped).toEqual([{ where: 'tool "echo"', reason: "an earlier tool has the same name." }]);
   });
 
-  test("what the configuration does not want", async () => {
+  test("a tool that the configuration excludes", async () => {
     const names = ["read_file", "read_dir", "write_file", "stat"];
     const { operations, report } = await importTools(
       names.map((name) => mcpTool({ name })),
@@ -202,7 +202,7 @@ describe("an output schema", () => {
     ["malformed", { type: "object", required: 1 }],
     ["of the network", { $ref: "https://example.com/schema.json" }],
     ["no schema", "text"],
-  ])("that is %s makes the output unknown, with a warning", async (_, outputSchema) => {
+  ])("that is %s leaves the output unknown, with a warning", async (_, outputSchema) => {
     const { operation, report } = await importTools([mcpTool({ outputSchema })]);
 
     expect(operation.outputSchema).toEqual(Type.Unknown());
@@ -215,7 +215,7 @@ describe("an output schema", () => {
 
   const wrapped = { type: "object", properties: { result: { type: "number" } }, required: ["result"] };
 
-  test("loses its wrapper on a legacy server", async () => {
+  test("is unwrapped on a legacy server", async () => {
     const connection = new FakeConnection();
     connection.state = { ...connection.state, protocol: { era: "legacy", version: "2025-11-25" } };
 
@@ -226,7 +226,7 @@ describe("an output schema", () => {
     expect(kept.operation.outputSchema).toEqual(wrapped);
   });
 
-  test("was meant so on a modern server", async () => {
+  test("is not unwrapped on a modern server", async () => {
     const { operation } = await importTools([mcpTool({ outputSchema: wrapped })]);
 
     expect(operation.outputSchema).toEqual(wrapped);

@@ -6,7 +6,7 @@ function wrap(result: unknown, extra: object = {}) {
   return { type: "object", properties: { result }, required: ["result"], ...extra };
 }
 
-test("what a server wrapped for older clients comes out", () => {
+test("a schema that a server wrapped for older clients is unwrapped", () => {
   expect(unwrapSchema(wrap({ type: "array", items: { type: "number" } }))).toEqual({
     type: "array",
     items: { type: "number" },
@@ -17,7 +17,7 @@ test("what a server wrapped for older clients comes out", () => {
   });
 });
 
-test("what FastMCP says that it wrapped comes out, with what it refers to", () => {
+test("a schema that FastMCP marks as wrapped is unwrapped, with its definitions", () => {
   const schema = unwrapSchema(
     wrap(
       { type: "array", items: { $ref: "#/$defs/Item" }, title: "Result" },
@@ -31,7 +31,7 @@ test("what FastMCP says that it wrapped comes out, with what it refers to", () =
   expect(compiled.check({ result: ["a"] })).toBe(false);
 });
 
-test("references through the wrapper still lead where they led", () => {
+test("references through the wrapper still resolve", () => {
   const schema = unwrapSchema(
     wrap({
       anyOf: [{ type: "string" }, { type: "array", items: { $ref: "#/properties/result" } }],
@@ -54,6 +54,6 @@ test.each([
   ["another name", { type: "object", properties: { value: { type: "number" } }, required: ["value"] }],
   ["no object", { type: "number" }],
   ["no schema", undefined],
-])("a schema with %s was meant so", (_, schema) => {
+])("a schema with %s is not unwrapped", (_, schema) => {
   expect(unwrapSchema(schema)).toBe(undefined);
 });

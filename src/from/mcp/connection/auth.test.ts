@@ -79,7 +79,7 @@ class MemoryProvider implements OAuthClientProvider {
   }
 }
 
-test("a login in a browser is started, finished, and its tokens are used and refreshed", async () => {
+test("a login in a browser is started and completed, and its tokens are used and refreshed", async () => {
   const { url, grants, revoke } = await serveLocked();
   const provider = new MemoryProvider();
   const config = { url, auth: { type: "provider" as const, provider } };
@@ -108,7 +108,7 @@ test.each([["javascript:alert(1)"], ["file:///etc/passwd"], ["http://evil.exampl
   },
 );
 
-test("a login that cannot be finished is UPSTREAM_DENIED, and needs a provider", async () => {
+test("a login that cannot be completed is UPSTREAM_DENIED, and requires a provider", async () => {
   const { url } = await serveLocked();
   const provider = new MemoryProvider();
   const refused = new URLSearchParams({ error: "access_denied", error_description: "<script>" });

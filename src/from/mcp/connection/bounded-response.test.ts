@@ -17,7 +17,7 @@ async function pass(chunks: string[], limit: number): Promise<{ text: string; to
   return { text, tooLarge };
 }
 
-test.each([["\n\n"], ["\r\n\r\n"]])("many events of the limit pass, whatever ends their lines (%j)", async (end) => {
+test.each([["\n\n"], ["\r\n\r\n"]])("many events of the maximum size pass, with line end %j", async (end) => {
   const event = `data: 1234${end}`;
   const chunks = Array.from({ length: 50 }, () => [event, "data: 12", `34${end}`]).flat();
 
@@ -28,7 +28,7 @@ test.each([
   ["in one piece", ["data: a\n\n", `data: ${"x".repeat(20)}`]],
   ["in many", ["data: a\n\n", "data: ", ..."x".repeat(20)]],
   ["of comments", [": a\n", ...": b\n".repeat(10).split(/(?<=\n)/)]],
-])("an event over the limit ends the stream, %s", async (_, chunks) => {
+])("an event over the limit ends the stream: %s", async (_, chunks) => {
   const { text, tooLarge } = await pass(chunks, 15);
 
   expect(tooLarge).toBe(true);

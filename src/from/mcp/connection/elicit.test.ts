@@ -8,7 +8,7 @@ test.each([
   [
     "legacy",
     `calls.ask = (args, { id }) => {
-      handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.result)) });
+      handlers.response = (response) => send({ id, result: text(JSON.stringify(response.result)) });
       send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
     };`,
   ],
@@ -19,7 +19,7 @@ test.each([
           params: { message: "Who?", mode: "form", requestedSchema: ${JSON.stringify(form)} } } } }
       : complete(text(JSON.stringify(params.inputResponses.q)));`,
   ],
-])("a %s server that asks the user gets the answer of the handler", async (_, source) => {
+])("a %s server that requests input receives the result of onElicit", async (_, source) => {
   const asked: MCPElicitRequest[] = [];
   const connection = await connect({
     ...program(source),
@@ -29,9 +29,9 @@ test.each([
     },
   });
 
-  const answer = JSON.parse(await call(connection, "ask"));
+  const result = JSON.parse(await call(connection, "ask"));
 
-  expect(answer).toEqual({ action: "accept", content: { name: "Ada" } });
+  expect(result).toEqual({ action: "accept", content: { name: "Ada" } });
   expect(asked).toMatchObject([{ server: "tiny", message: "Who?", mode: "form", requestedSchema: form }]);
 });
 
@@ -42,20 +42,20 @@ test.each([
       throw new Error("s3cr3t: /home/ada/.token");
     },
   ],
-  ["answers with nothing", () => undefined as never],
-])("what a handler that %s failed with is not shown to the server", async (_, onElicit) => {
+  ["results with nothing", () => undefined as never],
+])("the error of an onElicit that %s is not sent to the server", async (_, onElicit) => {
   const source = `calls.ask = (args, { id }) => {
-    handlers.answer = (answer) => send({ id, result: text(JSON.stringify(answer.error)) });
+    handlers.response = (response) => send({ id, result: text(JSON.stringify(response.error)) });
     send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } });
   };`;
   const connection = await connect({ ...program(source), onElicit });
 
-  const answer = JSON.parse(await call(connection, "ask"));
+  const result = JSON.parse(await call(connection, "ask"));
 
-  expect(answer).toEqual({ code: -32603, message: "The request for input failed." });
+  expect(result).toEqual({ code: -32603, message: "The request for input failed." });
 });
 
-test("a question without a handler is told as what it is", async () => {
+test("a request for input without onElicit is reported as such", async () => {
   const source = `${modern} handlers["tools/call"] = () => ({ resultType: "input_required", requestState: "s",
     inputRequests: { q: { method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(form)} } } } });`;
   const connection = await connect(program(source));

@@ -12,12 +12,12 @@ test.each([
   ["node_modules/.bin:./x:../y:/bin", "/bin"],
   [".", undefined],
   ["", undefined],
-])("of the PATH %s stays %s", (path, expected) => {
+])("the PATH %s becomes %s", (path, expected) => {
   expect(createEnvironment({ PATH: path }, undefined, undefined, false)["PATH"]).toBe(expected);
   expect(createEnvironment({}, undefined, { PATH: path }, false)["PATH"]).toBe(expected);
 });
 
-test("on Windows, too, only absolute entries stay, whatever the case of the name", () => {
+test("on Windows relative entries of PATH are removed too, in any case of the name", () => {
   const path = String.raw`.;C:\Windows;bin;"D:\Program Files\x";\\server\share;C:relative;;c:/ok`;
 
   expect(createEnvironment({}, [], { Path: path }, true)).toEqual({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { call, connect, isRunning, pidOf, program } from "./testing.ts";
 
-test("calls are refused while a program leaves too much of its input unread, and work again when it reads", async () => {
+test("calls are refused while a program leaves too much input unread, and succeed when it reads again", async () => {
   const source = `
     calls.stall = () => { process.stdin.pause(); return text("stalled"); };
     process.on("SIGUSR2", () => process.stdin.resume());
@@ -58,7 +58,7 @@ test("many calls that wait for a program to read print no warning about listener
 test.each([
   ["without JSON", "x"],
   ["that only look like messages", '{"jsonrpc":'],
-])("endless lines %s end the program, which is started again", async (_, line) => {
+])("endless lines %s end the program, which is restarted", async (_, line) => {
   const source = `calls.chatter = () => {
     const lines = (${JSON.stringify(line)} + "\\n").repeat(5_000);
     const go = () => process.stdout.write(lines, go);
@@ -73,7 +73,7 @@ test.each([
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a program may print more than the limit as long as it answers in between", async () => {
+test("a program may print more than the limit if it responds in between", async () => {
   const source = `
     const chatter = "a line of a log\\n".repeat(5_000);
     calls.work = (args, { id }) => void process.stdout.write(chatter, () => send({ id, result: text("done") }));

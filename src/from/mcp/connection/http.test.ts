@@ -60,7 +60,7 @@ test.each([
   ["auto" as const, "modern", "2026-07-28"],
   ["2026-07-28" as const, "modern", "2026-07-28"],
   ["legacy" as const, "legacy", "2025-11-25"],
-])("with protocol %s a server of both generations is spoken to as %s", async (protocol, era, version) => {
+])("with protocol %s a server of both generations uses %s", async (protocol, era, version) => {
   const handler = createMcpHandler(() => buildServer());
   const { url } = await serveWeb((request) => handler.fetch(request));
 
@@ -76,7 +76,7 @@ test.each([
   await expect(call(connection, "nothing")).rejects.toMatchObject({ name: "ProtocolError", code: -32602 });
 });
 
-test("headers and tokens are asked for at every request and never shown", async () => {
+test("functions for headers and tokens are called for every request, and their values do not appear in errors", async () => {
   const handler = createMcpHandler(() => buildServer());
   const seen: unknown[] = [];
   let refuse = false;
@@ -130,7 +130,7 @@ test("a refused token is UPSTREAM_DENIED", async () => {
   });
 });
 
-test("a token function is asked again after a refusal", async () => {
+test("a token function is called again after a refusal", async () => {
   const handler = createMcpHandler(() => buildServer());
   const { url } = await serveWeb(async (request) =>
     request.headers.get("authorization") === "Bearer fresh"
@@ -144,7 +144,7 @@ test("a token function is asked again after a refusal", async () => {
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("client credentials are exchanged for a token, kept and used", async () => {
+test("client credentials are exchanged for a token, which is reused", async () => {
   const handler = createMcpHandler(() => buildServer());
   const asked: string[] = [];
   const { url } = await serveWeb(async (request) => {
@@ -184,7 +184,7 @@ test("client credentials are exchanged for a token, kept and used", async () => 
   expect(asked).toEqual([`Basic ${btoa("machine:hush")} null`]);
 });
 
-test("a forgotten session is made anew, and the call is made in it", async () => {
+test("an expired session is replaced, and the call runs in the new one", async () => {
   const { handle, known } = sessions();
   const { url } = await serveWeb(handle);
   const connection = await connect({ url, protocol: "legacy" });
@@ -192,9 +192,9 @@ test("a forgotten session is made anew, and the call is made in it", async () =>
   const changed = new Promise<void>((resolve) => void connection.onToolsChanged(resolve));
 
   known.clear();
-  const answers = await Promise.all([1, 2, 3].map((n) => call(connection, "echo", { n })));
+  const results = await Promise.all([1, 2, 3].map((n) => call(connection, "echo", { n })));
 
-  expect(answers).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
+  expect(results).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
   await changed;
   expect(connection.state).toMatchObject({ status: "ready", restarts: 1 });
   expect(known.size).toBe(1);
@@ -202,7 +202,7 @@ test("a forgotten session is made anew, and the call is made in it", async () =>
   expect(known.size).toBe(0);
 });
 
-test("a server that answers 404 to everything in a session does not make sessions without end", async () => {
+test("a server that returns 404 to everything in a session does not cause endless sessions", async () => {
   let sessionsMade = 0;
   const { url } = await serveHTTP((request, response, body) => {
     if (request.method !== "POST" || request.headers["mcp-session-id"] !== undefined) {
@@ -239,7 +239,7 @@ test("a redirect within the origin is followed", async () => {
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a server that cannot be reached is UNAVAILABLE, and works when it is back", async () => {
+test("a server that cannot be reached is UNAVAILABLE until it is back", async () => {
   const { handle } = sessions();
   const first = await serveWeb(handle);
   const connection = await connect({ url: first.url, protocol: "legacy" });
@@ -257,7 +257,7 @@ test("a server that cannot be reached is UNAVAILABLE, and works when it is back"
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a server that is not there at all is UNAVAILABLE", async () => {
+test("a server that does not exist is UNAVAILABLE", async () => {
   const { url, server } = await serveHTTP(() => {});
   await stopHTTP(server);
 
@@ -287,7 +287,7 @@ test("an aborted call is ABORTED and reaches the server", async () => {
 });
 
 test.each([["auto" as const], ["legacy" as const]])(
-  "with protocol %s changes of the tools are told",
+  "with protocol %s changes of the tools are reported",
   async (protocol) => {
     const names = ["echo"];
     const { handle, known } = sessions();
@@ -295,20 +295,20 @@ test.each([["auto" as const], ["legacy" as const]])(
     onTestFinished(() => modern.close());
     const { url } = await serveWeb((request) => (protocol === "auto" ? modern.fetch(request) : handle(request)));
     const connection = await connect({ url, protocol });
-    let told = 0;
-    connection.onToolsChanged(() => void told++);
+    let received = 0;
+    connection.onToolsChanged(() => void received++);
 
     await expect
       .poll(async () => {
         modern.notify.toolsChanged();
         for (const { server } of known.values()) await server.sendToolListChanged();
-        return told;
+        return received;
       })
       .toBeGreaterThan(0);
   },
 );
 
-test("a stream of changes that ended is opened again, and what may have changed meanwhile is told", async () => {
+test("a stream of changes that ended is opened again and reports a possible change", async () => {
   let modern = createMcpHandler(() => buildServer());
   const { url } = await serveWeb((request) => modern.fetch(request));
   const connection = await connect({ url });
@@ -323,7 +323,7 @@ test("a stream of changes that ended is opened again, and what may have changed 
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a server that asks for its stream to be opened again without a pause is not flooded", async () => {
+test("a server that requests a reconnect without delay is not flooded", async () => {
   const { handle } = sessions();
   const times: number[] = [];
   const { url } = await serveWeb(async (request) => {

@@ -96,7 +96,7 @@ function interactive(stored: {
 }
 
 describe("client credentials", () => {
-  test("go to no authorization server of another origin, which is not even asked", async () => {
+  test("are not sent to an authorization server of another origin, which receives no request", async () => {
     const foreign = await serveIssuer();
     const { url } = await serveResource(foreign);
 
@@ -112,7 +112,7 @@ describe("client credentials", () => {
     expect(foreign.seen).toEqual([]);
   });
 
-  test("go to the expected issuer", async () => {
+  test("are sent to the expected issuer", async () => {
     const foreign = await serveIssuer({ path: "/tenant" });
     const { url } = await serveResource(foreign);
 
@@ -122,7 +122,7 @@ describe("client credentials", () => {
     expect(foreign.seen.at(-1)).toMatchObject({ path: "/token", authorization: basic });
   });
 
-  test("go to the token endpoint that the expected issuer names", async () => {
+  test("are sent to the token endpoint that the expected issuer names", async () => {
     const endpoint = await serveIssuer();
     const foreign = await serveIssuer({ tokenEndpoint: `${endpoint.origin}/token` });
     const { url } = await serveResource(foreign);
@@ -133,7 +133,7 @@ describe("client credentials", () => {
     expect(endpoint.seen).toMatchObject([{ path: "/token", authorization: basic }]);
   });
 
-  test("go to any issuer of the server's own origin", async () => {
+  test("are sent to any issuer of the server's own origin", async () => {
     const { url, secrets } = await serveResource({ ownPath: "/tenant" });
 
     const connection = await connect({ url, auth: machine });
@@ -142,7 +142,7 @@ describe("client credentials", () => {
     expect(secrets).toEqual([basic]);
   });
 
-  test("go to no token endpoint of another origin that the server itself names", async () => {
+  test("are not sent to a token endpoint of another origin that the server itself names", async () => {
     const foreign = await serveIssuer();
     const { url } = await serveResource({ tokenEndpoint: `${foreign.origin}/token` });
 
@@ -152,7 +152,7 @@ describe("client credentials", () => {
     expect(foreign.seen).toEqual([]);
   });
 
-  test("go nowhere when another issuer than the expected one is named", async () => {
+  test("are not sent when another issuer than the expected one is named", async () => {
     const foreign = await serveIssuer();
     const { url } = await serveResource(foreign);
 
@@ -206,7 +206,7 @@ describe("a provider", () => {
     expect(foreign.seen.at(-1)!.body).toContain("client_assertion=");
   });
 
-  test("with a refresh token that names no issuer lets its user log in again, and keeps the token", async () => {
+  test("with a refresh token that names no issuer starts a new login, and keeps the token", async () => {
     const foreign = await serveIssuer();
     const { url } = await serveResource(foreign);
     const tokens = { access_token: "old", token_type: "Bearer", refresh_token: "r3fr3sh" };
@@ -274,6 +274,6 @@ test.each([
     'Bearer resource_me tadata="https://b.example/x"',
   ],
   ["Basic, Bearer resource_metadata=https://a.example@b.example/", "Basic, Bearer  "],
-])("%s is read as %s", (challenge, expected) => {
+])("the challenge %s becomes %s", (challenge, expected) => {
   expect(dropForeignMetadata(challenge, new URL("https://a.example/mcp"))).toBe(expected);
 });

@@ -14,7 +14,7 @@ const stubborn = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6); c
 const parent = `${family} start(${JSON.stringify(stubborn)}, false).then((pids) => console.log(JSON.stringify(pids)));
   setInterval(() => {}, 1e6);`;
 
-test("what the program detached ends with it, with what that started, also what ignores SIGTERM", async () => {
+test("detached descendants end with the program, also those that ignore SIGTERM", async () => {
   const source = `${family} calls.family = (args, { id }) =>
     void start(${JSON.stringify(parent)}, true).then((pids) => send({ id, result: text(JSON.stringify(pids)) }));`;
   const connection = await connect({ ...program(source), timeouts: { stop: 500, kill: 100 } });
@@ -26,14 +26,14 @@ test("what the program detached ends with it, with what that started, also what 
   expect(await Promise.all(pids.map(isRunning))).toEqual([false, false, false]);
 });
 
-test("descendants are found in any order, and each once", () => {
+test("descendants are found once, in any order", () => {
   const entry = (pid: number, parent: number) => ({ pid, parent, group: pid, start: "1", isZombie: false });
   const all = [entry(4, 3), entry(3, 2), entry(2, 1), entry(9, 8), entry(1, 1)];
 
   expect(findDescendants([1, 3], all).map(({ pid }) => pid)).toEqual([2, 4]);
 });
 
-test("a process is another one when its number was given to it later", () => {
+test("a process with a reused pid is another process", () => {
   const own = listProcesses().find(({ pid }) => pid === process.pid)!;
 
   expect(isStillRunning(own)).toBe(true);

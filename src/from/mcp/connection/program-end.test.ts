@@ -19,7 +19,7 @@ test.each([
   [["Traceback (most recent call last):", "ValueError: bad"], "ValueError: bad"],
   [["something else", "Node.js v20.20.2"], "Node.js v20.20.2"],
   [[], undefined],
-])("of %j the line to show is %j", (lines, expected) => {
+])("the error line of %j is %j", (lines, expected) => {
   expect(findErrorLine(lines)).toBe(expected);
 });
 
@@ -39,7 +39,7 @@ test("an error in response to tools/list is a CallError with the name of the ser
 });
 
 test.each([[true], [false]])(
-  "how a program ended before it listed its tools is told, with restart: %s",
+  "the end of a program before it listed its tools is reported, with restart: %s",
   async (restart) => {
     const loader = new MCPClientLoader();
     onTestFinished(() => loader.closeAll());
@@ -58,7 +58,7 @@ test.each([[true], [false]])(
   },
 );
 
-test("a program that failed is started again by a call after its window", async () => {
+test("a call after the window restarts a failed program", async () => {
   const folder = await mkdtemp(join(tmpdir(), "operations-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const broken = join(folder, "broken");
@@ -86,7 +86,7 @@ test("a program that failed is started again by a call after its window", async 
   expect(connection.state.status).toBe("ready");
 });
 
-test("a program that is not restarted says how to start it again, and is not worth trying again", async () => {
+test("the error of a program that is not restarted explains how to start it, and is not retryable", async () => {
   const connection = await connect({ ...program("calls.die = () => process.exit(3)"), restart: false });
   const failed = reaches(connection, "failed");
   await expect(call(connection, "die")).rejects.toMatchObject({

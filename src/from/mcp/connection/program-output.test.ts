@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StderrLines } from "./program-output.ts";
 
-test("of a flood of lines only those that are kept are cleaned", () => {
+test("only the lines that are kept are cleaned", () => {
   let cleaned = 0;
   const secrets = {
     *[Symbol.iterator]() {
@@ -17,7 +17,7 @@ test("of a flood of lines only those that are kept are cleaned", () => {
   expect(lines.lines).toEqual(Array(50).fill("a line with [redacted]"));
 });
 
-test("lines are put together from any pieces, and empty ones are left out", () => {
+test("lines are joined from any chunks, and empty ones are skipped", () => {
   const lines = new StderrLines([]);
 
   for (const piece of ["on", "e\r\n", "\n\n tw", "o \nthr", "ee"]) lines.push(piece);

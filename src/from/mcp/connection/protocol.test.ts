@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { openConnection } from "./index.ts";
 import { call, connect, modern, program, serveHTTP } from "./testing.ts";
 
-test("a program that refuses the handshake is asked for 2026-07-28, at restarts at once", async () => {
+test("2026-07-28 is used for a program that refuses the handshake, at restarts immediately", async () => {
   const connection = await connect(program(`${modern} calls.die = () => process.exit(1);`));
   const { state } = connection;
 
@@ -21,7 +21,7 @@ test("a program that refuses the handshake is asked for 2026-07-28, at restarts 
   expect(connection.state.protocol).toEqual({ era: "modern", version: "2026-07-28" });
 });
 
-test("a program that refuses the handshake is left where only the handshake is wanted", async () => {
+test("a program that refuses the handshake fails with protocol legacy", async () => {
   const opening = openConnection("new", { ...program(modern), protocol: "legacy" });
 
   await expect(opening).rejects.toMatchObject({
@@ -30,7 +30,7 @@ test("a program that refuses the handshake is left where only the handshake is w
   });
 });
 
-test("a program that refuses the handshake for a reason of its own is heard, without our secrets", async () => {
+test("the error of a program that refuses the handshake is reported without secrets", async () => {
   const refusing = `
     const refuse = { code: -32000, message: "wrong key " + process.env.API_KEY };
     process.stdin.removeAllListeners("data").on("data", (chunk) => {
@@ -45,7 +45,7 @@ test("a program that refuses the handshake for a reason of its own is heard, wit
   });
 });
 
-test("a program of before 2026-07-28 is refused where that is wanted", async () => {
+test("an older program fails with protocol 2026-07-28", async () => {
   const opening = openConnection("old", { ...program(), protocol: "2026-07-28" });
 
   await expect(opening).rejects.toMatchObject({ code: "BAD_RESPONSE", mayHaveRun: false });
@@ -54,7 +54,7 @@ test("a program of before 2026-07-28 is refused where that is wanted", async () 
 test.each([
   ["legacy", ""],
   ["modern", modern],
-])("odd tools and results of a %s server come as they are", async (_, source) => {
+])("malformed tools and results of a %s server are returned unchanged", async (_, source) => {
   const tools = [
     { name: "no schema" },
     { name: "wrong", inputSchema: { type: "array" }, annotations: { readOnlyHint: "yes" } },
@@ -70,14 +70,14 @@ test.each([
   const connection = await connect(
     program(`
       handlers["tools/list"] = () => ({ tools: ${JSON.stringify(tools)} });
-      calls.odd = () => (${JSON.stringify(result)});
+      calls.malformed = () => (${JSON.stringify(result)});
       calls.bare = () => ({});
       ${source}
     `),
   );
 
   expect(await connection.listTools()).toEqual([tools[0], tools[1], {}, {}, tools[4]]);
-  expect(await connection.callTool({ name: "odd" }, { tool: {} })).toMatchObject(result);
+  expect(await connection.callTool({ name: "malformed" }, { tool: {} })).toMatchObject(result);
   expect(Object.keys(await connection.callTool({ name: "bare" }, { tool: {} }))).not.toContain("content");
 });
 
@@ -110,13 +110,13 @@ test.each([
   await expect(connection.listTools()).rejects.toMatchObject({ code: "LIMIT_EXCEEDED", message, details: { limit } });
 });
 
-test("a list that is none is BAD_RESPONSE", async () => {
+test("a list that is not an array is BAD_RESPONSE", async () => {
   const connection = await connect(program('handlers["tools/list"] = () => ({ tools: "many" });'));
 
   await expect(connection.listTools()).rejects.toMatchObject({ code: "BAD_RESPONSE" });
 });
 
-test("a server without tools has none", async () => {
+test("a server without tools has an empty list", async () => {
   const source = `
     const greet = handlers.initialize;
     handlers.initialize = (message) => ({ ...greet(message), capabilities: {} });
@@ -126,21 +126,21 @@ test("a server without tools has none", async () => {
   expect(await connection.listTools()).toEqual([]);
 });
 
-test("other requests give their results as they came", async () => {
+test("other requests return their results unchanged", async () => {
   const connection = await connect(program('handlers["resources/list"] = () => ({ resources: [{ odd: 1 }] });'));
 
   expect(await connection.request("resources/list")).toEqual({ resources: [{ odd: 1 }] });
   await expect(connection.request("prompts/list")).rejects.toMatchObject({ name: "ProtocolError", code: -32601 });
 });
 
-test("what a server asks of us is refused, and runs nothing", async () => {
+test("requests of a server are refused", async () => {
   const source = `
     const methods = ["sampling/createMessage", "roots/list", "elicitation/create", "tools/call", "nonsense"];
-    const answers = {};
+    const results = {};
     calls.ask = (args, { id }) => {
-      handlers.answer = (answer) => {
-        answers[answer.id] = answer.error?.code ?? answer.result;
-        if (Object.keys(answers).length === methods.length) send({ id, result: text(JSON.stringify(answers)) });
+      handlers.response = (response) => {
+        results[response.id] = response.error?.code ?? response.result;
+        if (Object.keys(results).length === methods.length) send({ id, result: text(JSON.stringify(results)) });
       };
       for (const method of methods) send({ id: method, method, params: { name: "echo", messages: [], message: "?" } });
     };
@@ -156,7 +156,7 @@ test("what a server asks of us is refused, and runs nothing", async () => {
   });
 });
 
-test("progress is told and does not extend the time", async () => {
+test("progress is reported and does not extend the timeout", async () => {
   const source = `
     calls.work = (args, { params }) => {
       const { progressToken } = params._meta;
@@ -165,22 +165,22 @@ test("progress is told and does not extend the time", async () => {
     };
   `;
   const connection = await connect(program(source));
-  const told: number[] = [];
+  const received: number[] = [];
 
   const work = (timeout: number) => {
-    told.length = 0;
-    const onprogress = ({ progress }: { progress: number }) => void told.push(progress);
+    received.length = 0;
+    const onprogress = ({ progress }: { progress: number }) => void received.push(progress);
     return connection.callTool({ name: "work" }, { tool: {}, timeout, onprogress });
   };
 
-  // On a busy machine, little may come in that time.
-  for (let timeout = 300; told.length < 2; timeout *= 2) {
+  // On a busy machine, little may arrive in that time.
+  for (let timeout = 300; received.length < 2; timeout *= 2) {
     await expect(work(timeout)).rejects.toMatchObject({ code: "TIMEOUT", mayHaveRun: true });
   }
-  expect(told.slice(0, 2)).toEqual([1, 2]);
+  expect(received.slice(0, 2)).toEqual([1, 2]);
 });
 
-test("an aborted call is cancelled at the server, and its late answer is ignored", async () => {
+test("an aborted call is cancelled at the server, and its late response is ignored", async () => {
   const source = `
     let open, cancelled = [];
     calls.hang = (args, message) => { open = message.id; send({ method: "notifications/tools/list_changed" }); };
@@ -203,16 +203,16 @@ test("an aborted call is cancelled at the server, and its late answer is ignored
   expect(await call(connection, "cancelled")).toBe("[true]");
 });
 
-test("changes that come together are told as one", async () => {
+test("several changes in a row are reported as one", async () => {
   const source = `calls.change = () => {
     for (let i = 0; i < 100; i++) send({ method: "notifications/tools/list_changed" });
     return text("done");
   }`;
   const connection = await connect(program(source));
-  let told = 0;
+  let received = 0;
   const changed = new Promise<void>((resolve) => {
     connection.onToolsChanged(() => {
-      told++;
+      received++;
       resolve();
     });
   });
@@ -220,10 +220,10 @@ test("changes that come together are told as one", async () => {
   await call(connection, "change");
   await changed;
 
-  expect(told).toBe(1);
+  expect(received).toBe(1);
 });
 
-/** An HTTP+SSE server of 2024-11-05, as the SDK of then made it. */
+/** An HTTP+SSE server of 2024-11-05, created by the SDK of that time. */
 async function serveSSE() {
   const open = new Map<string, SSEServerTransport>();
   const served = await serveHTTP(async (request, response, body) => {
@@ -244,7 +244,7 @@ async function serveSSE() {
   return { ...served, open };
 }
 
-test("an HTTP+SSE server is found, and reached again when its stream breaks off", async () => {
+test("an HTTP+SSE server is detected, and reconnected when its stream breaks off", async () => {
   const { url, open } = await serveSSE();
   const connection = await connect({ url });
   expect(await call(connection, "echo", { a: 1 })).toBe('{"a":1}');
@@ -257,7 +257,7 @@ test("an HTTP+SSE server is found, and reached again when its stream breaks off"
   expect(await call(connection, "echo", { b: 2 })).toBe('{"b":2}');
 });
 
-test("an HTTP+SSE server can be named as such", async () => {
+test("an HTTP+SSE server can be configured as such", async () => {
   const { url } = await serveSSE();
 
   const connection = await connect({ url, transport: "sse" });
@@ -265,7 +265,7 @@ test("an HTTP+SSE server can be named as such", async () => {
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a transport of one's own is used, and made anew at a reconnect", async () => {
+test("a custom transport is used, and created again for a reconnect", async () => {
   let made = 0;
   const connection = await connect({
     async transport() {
@@ -292,10 +292,10 @@ test.each([
   ["a file", { url: "file:///etc/passwd" }, '"url" must be http or https'],
   ["credentials in the URL", { url: "https://u:s3cr3t@a.example.com" }, '"url" must not contain credentials'],
 ])("%s is refused before anything is started", async (_, config, problem) => {
-  const error = await openConnection("odd", config).catch((reason) => reason);
+  const error = await openConnection("malformed", config).catch((reason) => reason);
 
   expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
-  expect(error.message).toContain(`MCP server "odd": ${problem}`);
+  expect(error.message).toContain(`MCP server "malformed": ${problem}`);
   expect(error.message).not.toContain("s3cr3t");
 });
 

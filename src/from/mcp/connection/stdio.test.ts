@@ -5,12 +5,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { openConnection } from "./index.ts";
 import { call, connect, isRunning, pidOf, program, reaches } from "./testing.ts";
 
-test("a program is started, described, asked and ended", async () => {
+test("a program is started, called and ended", async () => {
   const connection = await connect(program());
   const pid = await pidOf(connection);
 
   const tools = await connection.listTools();
-  const answer = await connection.callTool({ name: "echo", arguments: { a: 1 } }, { tool: tools[0]! });
+  const result = await connection.callTool({ name: "echo", arguments: { a: 1 } }, { tool: tools[0]! });
   const { state } = connection;
   await connection.close();
 
@@ -18,7 +18,7 @@ test("a program is started, described, asked and ended", async () => {
     { name: "echo", inputSchema: { type: "object" } },
     { name: "pid", inputSchema: { type: "object" } },
   ]);
-  expect(answer).toEqual({ content: [{ type: "text", text: '{"a":1}' }] });
+  expect(result).toEqual({ content: [{ type: "text", text: '{"a":1}' }] });
   expect(state).toEqual({
     status: "ready",
     error: undefined,
@@ -37,16 +37,25 @@ test("arguments reach the program byte for byte, and no shell sees them", async 
   const folder = await mkdtemp(join(tmpdir(), "operations-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "made-by-a-shell");
-  const odd = [`; touch ${file}`, `$(touch ${file})`, `\`touch ${file}\``, "two\nlines", "", "ünï", "'\"\\", "%PATH%"];
+  const special = [
+    `; touch ${file}`,
+    `$(touch ${file})`,
+    `\`touch ${file}\``,
+    "two\nlines",
+    "",
+    "ünï",
+    "'\"\\",
+    "%PATH%",
+  ];
   const { command, args } = program("calls.argv = () => text(JSON.stringify(process.argv.slice(1)))");
 
-  const connection = await connect({ command, args: [...args!, "--", ...odd] });
+  const connection = await connect({ command, args: [...args!, "--", ...special] });
 
-  expect(JSON.parse(await call(connection, "argv"))).toEqual(odd);
+  expect(JSON.parse(await call(connection, "argv"))).toEqual(special);
   await expect(stat(file)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("the program sees what it is given and what is allowed, not the rest of our environment", async () => {
+test("the program receives the configured and the allowed variables only", async () => {
   process.env["OPERATIONS_TEST_SECRET"] = "canary";
   process.env["OPERATIONS_TEST_ALLOWED"] = "yes";
   onTestFinished(() => {
@@ -90,7 +99,7 @@ test("the last lines of stderr are kept, without escapes and secrets", async () 
   expect(stderr.slice(-4)).toEqual(["line 199", "red token is [redacted]", "x".repeat(500), "unfinished"]);
 });
 
-test("a missing program is UNAVAILABLE and says what to check", async () => {
+test("a missing program is UNAVAILABLE with a hint what to check", async () => {
   const opening = openConnection("absent", { command: "no-such-program-here", args: ["--token", "s3cr3t"] });
 
   await expect(opening).rejects.toMatchObject({
@@ -102,7 +111,7 @@ test("a missing program is UNAVAILABLE and says what to check", async () => {
   });
 });
 
-test("a missing folder is named", async () => {
+test("a missing working directory is named", async () => {
   const opening = openConnection("absent", { ...program(), cwd: "/no/such/folder" });
 
   await expect(opening).rejects.toMatchObject({
@@ -111,15 +120,15 @@ test("a missing folder is named", async () => {
   });
 });
 
-test("an argument that no program can get is refused without showing it", async () => {
-  const opening = openConnection("odd", { command: process.execPath, args: ["s3cr3t\0"] });
+test("an argument with a NUL character is refused and not shown", async () => {
+  const opening = openConnection("special", { command: process.execPath, args: ["s3cr3t\0"] });
 
   const error = await opening.catch((reason) => reason);
   expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
   expect(`${error.message}${JSON.stringify(error)}${error.cause}`).not.toContain("s3cr3t");
 });
 
-test("a program that ends at once is UNAVAILABLE, with its code and its last words", async () => {
+test("a program that ends immediately is UNAVAILABLE, with its code and its last output", async () => {
   const opening = openConnection("broken", {
     command: process.execPath,
     args: ["-e", 'console.error("cannot open the database"); process.exit(3)'],
@@ -138,7 +147,7 @@ test("a silent program is a TIMEOUT, and is ended", async () => {
   const args = ["-e", "console.error(process.pid); process.stdin.resume(); setInterval(() => {}, 1e6)"];
   let error: { details: { stderr: string[] } };
   let time = 500;
-  // On a busy machine, a program takes long to say its first word.
+  // On a busy machine, a program takes long to write its first line.
   do {
     time *= 2;
     const config = { command: process.execPath, args, timeouts: { connect: time, stop: 50 } };
@@ -168,7 +177,7 @@ test("noise on stdout is skipped", async () => {
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("several answers may come in one line", async () => {
+test("several responses may arrive in one line", async () => {
   const source = `
     const waiting = [];
     calls.both = ({ n }, { id }) => {
@@ -181,7 +190,7 @@ test("several answers may come in one line", async () => {
   expect(await Promise.all([1, 2].map((n) => call(connection, "both", { n })))).toEqual(["1", "2"]);
 });
 
-test("progress that comes in one piece with the answer is told before it", async () => {
+test("progress in the same chunk as the response is reported before it", async () => {
   const source = `calls.work = (args, { id, params }) => {
     const { progressToken } = params._meta;
     const progress = [1, 2].map((progress) => ({ method: "notifications/progress", params: { progressToken, progress } }));
@@ -189,17 +198,17 @@ test("progress that comes in one piece with the answer is told before it", async
     process.stdout.write(messages.map((message) => JSON.stringify(message) + "\\n").join(""));
   }`;
   const connection = await connect(program(source));
-  const told: unknown[] = [];
+  const received: unknown[] = [];
 
-  const answer = await connection.callTool(
+  const result = await connection.callTool(
     { name: "work" },
-    { tool: {}, onprogress: ({ progress }) => void told.push(progress) },
+    { tool: {}, onprogress: ({ progress }) => void received.push(progress) },
   );
 
-  expect([...told, answer]).toEqual([1, 2, { content: [{ type: "text", text: "done" }] }]);
+  expect([...received, result]).toEqual([1, 2, { content: [{ type: "text", text: "done" }] }]);
 });
 
-test("a message is put together from any pieces", async () => {
+test("a message is joined from any chunks", async () => {
   const source = `
     calls.slow = (args, { id }) => {
       const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, result: text("größe 🎉") }) + "\\n");
@@ -229,7 +238,7 @@ test("a message over the limit fails its own call only", async () => {
   expect(await pidOf(connection)).toBe(pid);
 });
 
-test("a message over the limit that answers nothing is left out", async () => {
+test("a message over the limit that is not a response is dropped", async () => {
   const source = `calls.shout = () => {
     send({ method: "notifications/message", params: { data: "x".repeat(200_000) } });
     send({ id: 0, method: "sampling/createMessage", params: { data: "x".repeat(200_000) } });
@@ -241,7 +250,7 @@ test("a message over the limit that answers nothing is left out", async () => {
   expect(connection.state.restarts).toBe(0);
 });
 
-test("a line that never ends is ended with its program", async () => {
+test("an endless line ends its program", async () => {
   const source = 'calls.endless = () => { const go = () => process.stdout.write("x".repeat(65536), go); go(); }';
   const connection = await connect({ ...program(source), limits: { lineBytes: 100_000 } });
   const pid = await pidOf(connection);
@@ -252,7 +261,7 @@ test("a line that never ends is ended with its program", async () => {
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("pending calls settle when the program dies, and it is started again", async () => {
+test("pending calls fail when the program ends, and it is restarted", async () => {
   const source = "calls.hang = () => undefined; calls.die = ({ how }) => process.kill(process.pid, how)";
   const connection = await connect(program(source));
   const pid = await pidOf(connection);
@@ -272,7 +281,7 @@ test("pending calls settle when the program dies, and it is started again", asyn
   expect(states).toEqual(["restarting", "ready"]);
 });
 
-test.each([["exit"], ["SIGSEGV"]])("a program that ends by %s is started again", async (how) => {
+test.each([["exit"], ["SIGSEGV"]])("a program that ends by %s is restarted", async (how) => {
   const source = `calls.die = ({ how }) => how === "exit" ? process.exit(7) : process.kill(process.pid, how)`;
   const connection = await connect(program(source));
 
@@ -281,14 +290,14 @@ test.each([["exit"], ["SIGSEGV"]])("a program that ends by %s is started again",
   expect(await call(connection, "echo", { again: true })).toBe('{"again":true}');
 });
 
-test("an answer that was written right before the end arrives", async () => {
+test("a response that was written right before the end arrives", async () => {
   const source = 'calls.last = (args, { id }) => { send({ id, result: text("bye") }); process.exit(0); }';
   const connection = await connect(program(source));
 
   expect(await call(connection, "last")).toBe("bye");
 });
 
-test("a program that keeps dying is given up, with its last words", async () => {
+test("a program that keeps ending has failed, with its last output", async () => {
   const folder = await mkdtemp(join(tmpdir(), "operations-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const source = `
@@ -316,7 +325,7 @@ test("a program that keeps dying is given up, with its last words", async () => 
   expect(await call(connection, "echo", {})).toBe("{}");
 });
 
-test("a program is left alone where restarts are switched off", async () => {
+test("a program is not restarted with restart: false", async () => {
   const connection = await connect({ ...program("calls.die = () => process.exit(1)"), restart: false });
   const failed = reaches(connection, "failed");
 
@@ -326,7 +335,7 @@ test("a program is left alone where restarts are switched off", async () => {
   expect(connection.state).toMatchObject({ status: "failed", restarts: 0 });
 });
 
-test("a program that ignores its end is killed", async () => {
+test("a program that ignores SIGTERM is killed", async () => {
   const source = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6);';
   const connection = await connect({ ...program(source), timeouts: { stop: 50, kill: 50 } });
   const pid = await pidOf(connection);
@@ -336,7 +345,7 @@ test("a program that ignores its end is killed", async () => {
   expect(await isRunning(pid)).toBe(false);
 });
 
-test("what the program started ends with it, also what ignores SIGTERM", async () => {
+test("descendants end with the program, also those that ignore SIGTERM", async () => {
   const source = `
     const { spawn } = require("node:child_process");
     const grandchildren = ["", 'process.on("SIGTERM", () => {});'].map((code) =>
@@ -351,7 +360,7 @@ test("what the program started ends with it, also what ignores SIGTERM", async (
   expect(await Promise.all(family.map(isRunning))).toEqual([false, false, false]);
 });
 
-test("what a wrapper started ends when the wrapper dies", async () => {
+test("descendants of a wrapper end when the wrapper ends", async () => {
   const { command, args } = program();
   const connection = await connect({ command: "sh", args: ["-c", '"$0" "$@"; exit 0', command!, ...args!] });
   const pid = await pidOf(connection);
@@ -361,7 +370,7 @@ test("what a wrapper started ends when the wrapper dies", async () => {
   expect(await isRunning(pid)).toBe(false);
 });
 
-test("closing while it starts leaves nothing, and closing twice is fine", async () => {
+test("closing while it starts leaves no process, and closing twice is allowed", async () => {
   const connection = await connect(program("calls.hang = () => undefined"));
   const pending = call(connection, "hang");
   const reconnecting = connection.reconnect();

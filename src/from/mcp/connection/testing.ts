@@ -5,8 +5,8 @@ import type { MCPClientConfig } from "../config.ts";
 import { type MCPConnection, openConnection } from "./index.ts";
 
 /**
- * A stdio server in a few lines of plain JavaScript, without an SDK in the way. `send(message)` writes one message,
- * `handlers[method](message)` gives a result or, to give none, `undefined`.
+ * A stdio server in a few lines of JavaScript, without an SDK. `send(message)` writes a message;
+ * `handlers[method](message)` returns a result, or `undefined` to send no response.
  */
 const prelude = `
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
@@ -31,7 +31,7 @@ process.stdin.setEncoding("utf8").on("data", (chunk) => {
 const receive = (message) => {
   const handler = handlers[message.method];
   if (message.id === undefined) return void handler?.(message);
-  if (message.method === undefined) return void handlers.answer?.(message);
+  if (message.method === undefined) return void handlers.response?.(message);
   if (handler === undefined) return send({ id: message.id, error: { code: -32601, message: "Method not found" } });
   const result = handler(message);
   if (result !== undefined) send({ id: message.id, result });
@@ -65,7 +65,7 @@ export async function connect(config: MCPClientConfig, name = "tiny"): Promise<M
   return connection;
 }
 
-/** Calls a tool and gives the text of its answer. */
+/** Calls a tool and returns the text of its result. */
 export async function call(connection: MCPConnection, name: string, args?: Record<string, unknown>): Promise<string> {
   const { content } = await connection.callTool({ name, arguments: args }, { tool: { name } });
   return (content as Array<{ text: string }>)[0]!.text;
@@ -76,7 +76,7 @@ export async function pidOf(connection: MCPConnection): Promise<number> {
   return Number(await call(connection, "pid"));
 }
 
-/** Whether a process is there. One that is dead but not collected is not. */
+/** Whether a process is running. A zombie is not. */
 export async function isRunning(pid: number): Promise<boolean> {
   const { readFile } = await import("node:fs/promises");
   try {
@@ -100,7 +100,7 @@ export function reaches(connection: MCPConnection, status: string): Promise<void
   });
 }
 
-/** An HTTP server on a free port that ends with the test. Gives its URL. */
+/** An HTTP server on a free port that ends with the test. Returns its URL. */
 export async function serveHTTP(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void | Promise<void>,
 ): Promise<{ url: string; server: Server }> {
@@ -122,7 +122,7 @@ export async function stopHTTP(server: Server): Promise<void> {
   await closed;
 }
 
-/** Serves a web-standard handler over a socket. An answer that nobody waits for any more aborts its request. */
+/** Serves a web-standard handler over a socket. A client that disconnects aborts its request. */
 export function serveWeb(
   handle: (request: Request) => Promise<Response>,
   see: (request: IncomingMessage, body: string) => void = () => {},

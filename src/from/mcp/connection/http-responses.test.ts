@@ -3,13 +3,13 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { call, connect, serveHTTP } from "./testing.ts";
 
-/** Speaks the handshake of before 2026-07-28 without sessions; `answer` is for everything else. */
-function handshake(answer: (message: { id: number; method: string }, response: ServerResponse) => void) {
+/** Speaks the handshake of before 2026-07-28 without sessions; `respond` handles everything else. */
+function handshake(respond: (message: { id: number; method: string }, response: ServerResponse) => void) {
   return serveHTTP((request, response, body) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
     const message = JSON.parse(body);
     if (message.id === undefined) return void response.writeHead(202).end();
-    if (message.method !== "initialize") return answer(message, response);
+    if (message.method !== "initialize") return respond(message, response);
     const result = {
       protocolVersion: message.params.protocolVersion,
       capabilities: { tools: {} },
@@ -20,7 +20,7 @@ function handshake(answer: (message: { id: number; method: string }, response: S
   });
 }
 
-test("an answer that breaks off fails at once", async () => {
+test("an incomplete response fails immediately", async () => {
   const { url } = await handshake((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
@@ -34,7 +34,7 @@ test("an answer that breaks off fails at once", async () => {
   });
 });
 
-test("an answer whose connection is cut fails at once", async () => {
+test("a response whose connection is lost fails immediately", async () => {
   const { url } = await handshake((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write('data: {"jsonrpc":"2.0",');
@@ -46,9 +46,9 @@ test("an answer whose connection is cut fails at once", async () => {
 });
 
 test.each([
-  ["a JSON answer", "application/json", (text: string) => text],
+  ["a JSON response", "application/json", (text: string) => text],
   ["an event", "text/event-stream", (text: string) => `data: ${text}\n\n`],
-])("%s over the limit is PAYLOAD_TOO_LARGE, also when it came compressed", async (_, type, wrap) => {
+])("%s over the limit is PAYLOAD_TOO_LARGE, also when compressed", async (_, type, wrap) => {
   const { url } = await handshake(({ id }, response) => {
     const result = { content: [{ type: "text", text: "x".repeat(20_000_000) }] };
     response.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
@@ -62,7 +62,7 @@ test.each([
   });
 });
 
-test("an answer that is nested too deeply is BAD_RESPONSE", async () => {
+test("a response that is nested too deeply is BAD_RESPONSE", async () => {
   const { url } = await handshake(({ id }, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(`{"jsonrpc":"2.0","id":${id},"result":{"content":${"[".repeat(5_000)}${"]".repeat(5_000)}}}`);
@@ -80,14 +80,14 @@ test.each([
   ["too many requests", 429, {}, "later", "UNAVAILABLE", false],
   ["a refusal", 403, {}, "no", "UPSTREAM_DENIED", false],
   ["a redirect elsewhere", 307, { location: "http://127.0.0.1:1/mcp" }, "", "BAD_RESPONSE", false],
-])("%s in the place of an answer is told apart", async (_, status, headers, body, code, mayHaveRun) => {
+])("%s instead of a response has its own error", async (_, status, headers, body, code, mayHaveRun) => {
   const { url } = await handshake((_message, response) => void response.writeHead(status, headers).end(body));
   const connection = await connect({ url, protocol: "legacy" });
 
   await expect(call(connection, "echo")).rejects.toMatchObject({ name: "CallError", code, mayHaveRun });
 });
 
-test("a call without an answer is a TIMEOUT", async () => {
+test("a call without a response is a TIMEOUT", async () => {
   const { url } = await handshake(() => {});
   const connection = await connect({ url, protocol: "legacy" });
 
@@ -100,14 +100,14 @@ test("a call without an answer is a TIMEOUT", async () => {
   });
 });
 
-test("arguments go into headers as the server says, also when it changed its mind", async () => {
+test("arguments are sent as the headers that the server lists, also after a change", async () => {
   const seen: unknown[] = [];
   const { url } = await serveHTTP((request, response, body) => {
     const { id, method } = JSON.parse(body);
     const complete = (result: object) => ({ jsonrpc: "2.0", id, result: { resultType: "complete", ...result } });
     const property = { type: "string", "x-mcp-header": "Region" };
     const inputSchema = { type: "object", properties: { region: property } };
-    const answers: Record<string, () => object> = {
+    const results: Record<string, () => object> = {
       "server/discover": () =>
         complete({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ttlMs: 0, cacheScope: "private" }),
       "tools/list": () => complete({ tools: [{ name: "go", inputSchema }], ttlMs: 0, cacheScope: "private" }),
@@ -118,9 +118,9 @@ test("arguments go into headers as the server says, also when it changed its min
           : complete({ content: [{ type: "text", text: "gone" }] });
       },
     };
-    const answer = answers[method]!();
-    response.writeHead("error" in answer ? 400 : 200, { "content-type": "application/json" });
-    response.end(JSON.stringify(answer));
+    const result = results[method]!();
+    response.writeHead("error" in result ? 400 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(result));
   });
   const connection = await connect({ url });
   const old = { name: "go", inputSchema: { type: "object" } };
