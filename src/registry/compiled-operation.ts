@@ -15,6 +15,8 @@ import {
   createDefaultFiller,
   createInstanceReader,
   type InstanceReader,
+  looksClassless,
+  type QuickCheck,
   type StandardValidate,
 } from "../schema/index.ts";
 import { markPipelineError, toFailure } from "./failures.ts";
@@ -67,12 +69,13 @@ export class CompiledOperation {
   validateSync(value: unknown): unknown {
     // Where the call is forwarded, the filled copy is only read here, whatever the other registry fills.
     this.#input ??= inputStep(this.entry, true);
-    const { quickCheck, fill, reader } = this.#input;
+    const { isValid, isUnchanged, fill, reader } = this.#input;
     const input = fill === undefined ? value : fill(value);
     try {
-      if (quickCheck(input)) return input;
+      const isAccepted = looksClassless(input) && isValid(input) && (isUnchanged === undefined || isUnchanged(input));
+      if (isAccepted) return input;
     } catch {
-      // Nested too deeply, or it throws when it is read: the slow path finds out which.
+      // Nested too deeply, or a getter throws: the slow path finds out which.
     }
     return this.#validateSlowly(this.#input, reader.readInput(value));
   }
@@ -109,9 +112,8 @@ function use<T>({ id, spec }: OperationEntry, which: "inputSchema" | "outputSche
 }
 
 /** What validates the input of one operation. */
-interface InputStep {
+interface InputStep extends QuickCheck {
   readonly compiled: CompiledSchema;
-  readonly quickCheck: InstanceReader["quickCheck"];
   readonly fill: ((value: unknown) => unknown) | undefined;
   readonly reader: InstanceReader;
 }
@@ -119,10 +121,12 @@ interface InputStep {
 function inputStep(entry: OperationEntry, fillsDefaults: boolean): InputStep {
   const compiled = compileSchema(use(entry, "inputSchema", (schema) => schema));
   const reader = use(entry, "inputSchema", createInstanceReader);
+  const { isValid, isUnchanged } = use(entry, "inputSchema", () => reader.quickCheck);
   return {
     compiled,
     reader,
-    quickCheck: use(entry, "inputSchema", () => reader.quickCheck),
+    isValid,
+    isUnchanged,
     fill: fillsDefaults ? use(entry, "inputSchema", createDefaultFiller) : undefined,
   };
 }

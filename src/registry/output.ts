@@ -15,7 +15,9 @@ import {
   compileSchema,
   createInstanceReader,
   createNormaliser,
+  looksClassless,
   type Normalised,
+  type QuickCheck,
   restoreDigits,
 } from "../schema/index.ts";
 import { markPipelineError } from "./failures.ts";
@@ -24,7 +26,7 @@ import { reportDrift } from "./reports.ts";
 
 /** The step of an operation of whose data nothing is said. */
 export const anything: OutputStep = {
-  quickCheck: (value) => !isIterator(value),
+  quickCheck: { isValid: (value) => !isIterator(value), isUnchanged: undefined },
   repair: (data) => ({ data }),
   restore: (data, digits) => restoreDigits({}, data, digits),
   keepsData: false,
@@ -54,14 +56,15 @@ export function createEnveloper(
   step: OutputStep,
 ): (value: unknown) => ResponseEnvelope {
   const { id } = entry;
-  const { quickCheck, repair } = step;
+  const { repair } = step;
+  const { isValid, isUnchanged } = step.quickCheck;
   // An error that a tool reports has no schema. Under `strict` only the result of a tool counts as one.
   const passesErrors = isTool || step.isStrict !== true;
   const isClean = (value: unknown) => {
     try {
-      return quickCheck(value);
+      return looksClassless(value) && isValid(value) && (isUnchanged === undefined || isUnchanged(value));
     } catch {
-      return false; // nested too deeply, or it throws when it is read: looking closer tells which
+      return false; // nested too deeply, or a getter throws: repairing finds out which
     }
   };
   const finish = (envelope: ResponseEnvelope): ResponseEnvelope => {
@@ -93,8 +96,8 @@ export function createEnveloper(
 
 /** What a policy does with data: `repair` is called for data that does not pass `quickCheck`. */
 export interface OutputStep {
-  /** Whether data is valid and needs no change. May throw. */
-  readonly quickCheck: (value: unknown) => boolean;
+  /** For data that is valid and needs no change. */
+  readonly quickCheck: QuickCheck;
   readonly repair: (value: unknown) => Normalised;
   /** The exact digits of numbers that a double cannot hold, where the schema takes them; the rest is reported. */
   readonly restore: (value: unknown, digits: string | undefined) => Normalised;

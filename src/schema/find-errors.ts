@@ -143,13 +143,13 @@ function* partsOf(
     if (items === undefined || !isIndependent(schema, "items")) return;
     for (let index = 0; index < value.length; index++) yield [String(index), items, true];
   } else if (isObject(value) && !ArrayBuffer.isView(value)) {
-    const known = isObject(properties) ? properties : {};
+    const declared = isObject(properties) ? properties : {};
     const others = isIndependent(schema, "additionalProperties") ? additionalProperties : undefined;
-    for (const key of Object.keys(others === undefined ? known : value)) {
+    for (const key of Object.keys(others === undefined ? declared : value)) {
       if (!Object.hasOwn(value, key)) continue;
-      if (!Object.hasOwn(known, key)) yield [key, others, true];
+      if (!Object.hasOwn(declared, key)) yield [key, others, true];
       else if (value[key] !== undefined || (Array.isArray(required) && required.includes(key))) {
-        yield [key, known[key], false];
+        yield [key, declared[key], false];
       }
     }
   }

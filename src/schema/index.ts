@@ -13,7 +13,9 @@ export {
   createInstanceReader,
   createNormaliser,
   type InstanceReader,
+  looksClassless,
   type Normalised,
+  type QuickCheck,
   restoreDigits,
   toCallerView,
 } from "./normalise/index.ts";

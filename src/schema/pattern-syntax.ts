@@ -49,17 +49,17 @@ export function toRE2Syntax(pattern: string): string {
   let result = "";
   let inClass = false;
   for (let at = 0; at < pattern.length; ) {
-    const [text, length] = inClass ? translateInClass(pattern, at) : translate(pattern, at);
-    if (pattern[at] === "[" && text.startsWith("[") && !text.endsWith("]")) inClass = true;
+    const [replacement, length] = inClass ? translateInClass(pattern, at) : translate(pattern, at);
+    if (pattern[at] === "[" && replacement.startsWith("[") && !replacement.endsWith("]")) inClass = true;
     else if (pattern[at] === "]" && inClass) inClass = false;
-    result += text;
+    result += replacement;
     at += length;
   }
   return result;
 }
 
 /** The replacement of one element of the pattern, and the length of that element. */
-type Translation = [text: string, length: number];
+type Translation = [replacement: string, length: number];
 
 function translate(pattern: string, at: number): Translation {
   const rest = pattern.slice(at, at + 4);

@@ -4,13 +4,13 @@ import { UnsupportedPattern } from "./pattern-syntax.ts";
 export interface Term {
   kind: "start" | "end" | "look" | "group" | "atom";
   /** The source without the quantifier. */
-  text: string;
+  source: string;
   /** Empty for a term without a quantifier. */
   quantifier: string;
   /** The alternatives inside a group or lookaround. */
   body: Term[][];
   /** Present for a lookaround. */
-  look?: { ahead: boolean; negative: boolean; text: string };
+  look?: { ahead: boolean; negative: boolean; source: string };
   /** The number of characters it matches; `undefined` when that depends on the string. */
   length: number | undefined;
   /** The approximate number of instructions it compiles to. */
@@ -64,12 +64,12 @@ class PatternParser {
     const term = character === "(" ? this.#group(depth) : this.#atom(character);
     const quantifier = this.#match(/(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})\??/y);
     if (quantifier === null) return term;
-    const [text, min, comma, max] = quantifier;
+    const [source, min, comma, max] = quantifier;
     const isExact = min !== undefined && comma === undefined;
     const count = min === undefined ? 1 : Number(max || min);
     return {
       ...term,
-      quantifier: text,
+      quantifier: source,
       length: isExact && term.length !== undefined ? term.length * count : undefined,
       size: isExact ? term.size * count + 1 : (term.size + 1) * Math.max(count, 1),
     };
@@ -82,12 +82,12 @@ class PatternParser {
     const body = this.parse(depth + 1);
     const held = this.#pattern.slice(inside, this.#at);
     this.#at += 1;
-    const text = this.#pattern.slice(start, this.#at);
+    const source = this.#pattern.slice(start, this.#at);
     const size = sizeOf(body);
     const sign = /^\(\?(<?)([=!])$/.exec(opening);
-    if (sign === null) return { kind: "group", text, quantifier: "", body, length: lengthOf(body), size };
-    const look = { ahead: sign[1] === "", negative: sign[2] === "!", text: held };
-    return { kind: "look", text, quantifier: "", body, look, length: 0, size };
+    if (sign === null) return { kind: "group", source, quantifier: "", body, length: lengthOf(body), size };
+    const look = { ahead: sign[1] === "", negative: sign[2] === "!", source: held };
+    return { kind: "look", source, quantifier: "", body, look, length: 0, size };
   }
 
   #atom(character: string): Term {
@@ -95,15 +95,15 @@ class PatternParser {
     if (character !== "\\") return this.#simple("atom", this.#pattern.codePointAt(this.#at)! > 0xffff ? 2 : 1, 1);
     const pair = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/y;
     const other = /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|k<[^>]*>|[1-9]\d*|.)/suy;
-    const [text] = (this.#match(pair) ?? this.#match(other))!;
-    return this.#simple("atom", text.length, /^\\[bB]/.test(text) ? 0 : 1, true);
+    const [source] = (this.#match(pair) ?? this.#match(other))!;
+    return this.#simple("atom", source.length, /^\\[bB]/.test(source) ? 0 : 1, true);
   }
 
   /** @param isRead - whether the source was read already */
   #simple(kind: Term["kind"], characters: number, length: number, isRead = false): Term {
     if (!isRead) this.#at += characters;
-    const text = this.#pattern.slice(this.#at - characters, this.#at);
-    return { kind, text, quantifier: "", body: [], length, size: 1 };
+    const source = this.#pattern.slice(this.#at - characters, this.#at);
+    return { kind, source, quantifier: "", body: [], length, size: 1 };
   }
 
   #match(expression: RegExp): RegExpExecArray | null {
@@ -164,14 +164,14 @@ function toConjunction(given: Term[]): Conjunction {
       if (hasLookaround(term.body)) throw notExpressible();
       continue;
     }
-    const { ahead, negative, text } = term.look!;
+    const { ahead, negative, source } = term.look!;
     const before = terms.slice(0, index).filter(isConsuming);
     const after = terms.slice(index + 1).filter(isConsuming);
     if (term.quantifier !== "") throw notExpressible();
     if (ahead ? !isAnchored(before, after, "start") : !isAnchored(after.toReversed(), before.toReversed(), "end")) {
       throw notExpressible();
     }
-    conditions.push({ pattern: ahead ? `^${write(before)}(?:${text})` : `(?:${text})${write(after)}$`, negative });
+    conditions.push({ pattern: ahead ? `^${write(before)}(?:${source})` : `(?:${source})${write(after)}$`, negative });
   }
   return { pattern: write(terms.filter(isConsuming)), conditions };
 }
@@ -184,7 +184,7 @@ function isAnchored(between: Term[], beyond: Term[], anchor: "start" | "end"): b
 
 /** Makes a lookbehind at the start and a lookahead at the end part of the pattern: the matched string is not used. */
 function joinOuterLookarounds(terms: Term[]): Term[] {
-  const toGroup = (term: Term): Term => ({ ...term, kind: "group", text: `(?:${term.look!.text})` });
+  const toGroup = (term: Term): Term => ({ ...term, kind: "group", source: `(?:${term.look!.source})` });
   return terms.map((term, index) => {
     const isOuter = term.look?.ahead === true ? index === terms.length - 1 : index === 0;
     return isOuter && term.look?.negative === false && term.quantifier === "" ? toGroup(term) : term;
@@ -195,14 +195,14 @@ function joinOuterLookarounds(terms: Term[]): Term[] {
 function temper(term: Term, all: Term[], conditions: Conjunction["conditions"]): Term {
   const [look, next, ...others] = term.body.length === 1 ? term.body[0]! : [];
   if (term.kind !== "group" || look?.kind !== "look" || next === undefined || others.length > 0) return term;
-  const { ahead, negative, text } = look.look!;
+  const { ahead, negative, source } = look.look!;
   const isOnly = all.every((other) => other === term || (other.kind !== "group" && other.kind !== "atom"));
   const isWhole = all.find(isConsuming)?.kind === "start" && all.findLast(isConsuming)?.kind === "end";
   if (!ahead || !negative || !isOnly || !isWhole || next.length !== 1 || look.quantifier !== "") return term;
   // The lookahead does not run at the end of the string, so `A` must not match there.
-  if (/\\[bB]/.test(text) || new RegExp(text).test("")) return term;
-  conditions.push({ pattern: `(?:${text})`, negative: true });
-  return { ...term, text: `(?:${next.text}${next.quantifier})`, body: [[next]] };
+  if (/\\[bB]/.test(source) || new RegExp(source).test("")) return term;
+  conditions.push({ pattern: `(?:${source})`, negative: true });
+  return { ...term, source: `(?:${next.source}${next.quantifier})`, body: [[next]] };
 }
 
 function isConsuming({ kind }: Term): boolean {
@@ -210,7 +210,7 @@ function isConsuming({ kind }: Term): boolean {
 }
 
 function write(terms: Term[]): string {
-  return terms.map(({ text, quantifier }) => text + quantifier).join("");
+  return terms.map(({ source, quantifier }) => source + quantifier).join("");
 }
 
 function notExpressible(): UnsupportedPattern {

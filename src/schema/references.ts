@@ -223,12 +223,12 @@ export const publishedDocuments: RemoteDocuments = new RemoteDocuments(undefined
  * document of its dialect.
  */
 function metaSchemaOf(uri: string): { uri: string; schema: unknown } | undefined {
-  const known =
+  const match =
     /^https?:\/\/json-schema\.org\/(?:(draft-0[467])\/schema|draft\/(2019-09|2020-12)\/(?:schema|meta\/[a-z-]+))$/.exec(
       uri,
     );
-  if (known === null) return undefined;
-  const [, draft, year] = known;
+  if (match === null) return undefined;
+  const [, draft, year] = match;
   if (draft !== undefined) {
     return { uri, schema: Meta[`http://json-schema.org/${draft}/schema#` as keyof typeof Meta] };
   }

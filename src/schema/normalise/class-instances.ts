@@ -5,15 +5,12 @@ import { type CheckFunction, isStackOverflow } from "../check.ts";
 import { compileSchema } from "../compile.ts";
 import { isInheritedName, mapParts, PlanResults } from "./parts.ts";
 import { type Plan, Planner } from "./plan.ts";
-import { createUnchangedCheck, looksClassless } from "./unchanged-check.ts";
+import { createRootCheck, createUnchangedCheck, type QuickCheck } from "./unchanged-check.ts";
 
 /** Reads class instances as objects where a schema describes an object. */
 export interface InstanceReader {
-  /**
-   * Whether a value is valid and contains no instance to read. `false` means "perhaps". Throws for values that are
-   * nested too deeply or need too many steps. Compiled on the first read of the property.
-   */
-  readonly quickCheck: CheckFunction;
+  /** For values that are valid and contain no instance to read. Compiled on the first read of the property. */
+  readonly quickCheck: QuickCheck;
   /** Returns an input as a transport would carry it: the result of `toJSON`, else own enumerable properties. */
   readInput(value: unknown): unknown;
   /** Returns data with the declared properties of instances too, own or inherited. */
@@ -46,12 +43,9 @@ class SchemaInstanceReader implements InstanceReader {
     this.#isInstanceFree = plan && createUnchangedCheck(plan);
   }
 
-  get quickCheck(): CheckFunction {
-    const isValid = compileSchema(this.#schema).throwingCheck;
-    const isInstanceFree = this.#isInstanceFree;
-    if (isInstanceFree === undefined) return isValid;
-    if (isInstanceFree === looksClassless) return (value) => looksClassless(value) && isValid(value);
-    return (value) => looksClassless(value) && isInstanceFree(value) && isValid(value);
+  get quickCheck(): QuickCheck {
+    const { throwingCheck: isValid } = compileSchema(this.#schema);
+    return { isValid, isUnchanged: this.#plan && createRootCheck(this.#plan) };
   }
 
   readInput(value: unknown): unknown {

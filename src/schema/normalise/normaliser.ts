@@ -6,7 +6,7 @@ import { TooManySteps, withinBound } from "../step-meter.ts";
 import { createInstanceReader } from "./class-instances.ts";
 import { DriftLog } from "./drift-log.ts";
 import { Planner } from "./plan.ts";
-import { createRootCheck, looksClassless } from "./unchanged-check.ts";
+import { createRootCheck, looksClassless, type QuickCheck } from "./unchanged-check.ts";
 import { NoFixpointError, Walker } from "./walk.ts";
 
 /** Normalised data, and how the original differed from its schema. */
@@ -21,11 +21,8 @@ export interface Normalised {
 
 /** Brings data into the shape of a schema without losing, swapping or silently inventing a value. */
 export interface Normaliser {
-  /**
-   * Whether data is valid and needs no change. `false` means "perhaps". Throws for data that is nested too deeply or
-   * needs too many steps. Compiled on the first read of the property.
-   */
-  readonly quickCheck: CheckFunction;
+  /** For data that is valid and needs no change. Compiled on the first read of the property. */
+  readonly quickCheck: QuickCheck;
   /** Strips, fills and converts what can be repaired, and reports these changes and what stayed invalid. */
   normalise(value: unknown): Normalised;
   /** Reports what `normalise` would do and returns the data unchanged, but with class instances as objects. */
@@ -60,12 +57,9 @@ class SchemaNormaliser implements Normaliser {
     this.#compiled = compileSchema(schema);
   }
 
-  get quickCheck(): CheckFunction {
-    const { root } = this.#prepare();
-    const isValid = this.#compiled.throwingCheck;
-    const isUnchanged = this.#isUnchanged;
-    if (isUnchanged !== undefined) return (value) => looksClassless(value) && isValid(value) && isUnchanged(value);
-    return root.flat.describesObject ? (value) => looksClassless(value) && isValid(value) : isValid;
+  get quickCheck(): QuickCheck {
+    this.#prepare();
+    return { isValid: this.#compiled.throwingCheck, isUnchanged: this.#isUnchanged };
   }
 
   normalise(given: unknown): Normalised {

@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { createNormaliser, type Normalised, type Normaliser } from "./normaliser.ts";
+import { looksClassless } from "./unchanged-check.ts";
 
 /** Returns the normaliser of a schema that is written as JSON. */
 export function normaliserOf(schema: unknown): Normaliser {
@@ -8,8 +9,9 @@ export function normaliserOf(schema: unknown): Normaliser {
 
 /** The quick check as the registry uses it: one that throws counts as failed. */
 export function passesQuickCheck(schema: unknown, value: unknown): boolean {
+  const { isValid, isUnchanged } = normaliserOf(schema).quickCheck;
   try {
-    return normaliserOf(schema).quickCheck(value);
+    return looksClassless(value) && isValid(value) && (isUnchanged === undefined || isUnchanged(value));
   } catch {
     return false;
   }

@@ -19,6 +19,17 @@ export function looksClassless(value: unknown): boolean {
 }
 
 /**
+ * Finds out quickly whether a value stays as it is: if it passes {@link looksClassless} and then both checks. These throw
+ * for values that are nested too deeply or need too many steps. Call them right where they are needed: of a thousand
+ * operations, each would pay 15 ns for a function around them.
+ */
+export interface QuickCheck {
+  readonly isValid: CheckFunction;
+  /** Absent if all valid values stay as they are. `false` means "perhaps". */
+  readonly isUnchanged: CheckFunction | undefined;
+}
+
+/**
  * Returns the check whether a valid value stays as it is; for a flat plan, whether a value contains no class instance
  * where an object is described. Generated code, or interpreted where code generation is forbidden. Throws a stack
  * overflow for values that are nested too deeply.
