@@ -1,10 +1,27 @@
 import { logger } from "../internal/log.ts";
 import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
 import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
-import { type CallRequested, type FollowUp, type Reply, toRespondedFrame } from "../transport/transport.ts";
+import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { type IncomingHost, IncomingRequest, timeLeft } from "./incoming-request.ts";
 
 const log = logger("call");
+
+/** A response that is handed over by reference. Its id is that of its request, which may be generated when it is read. */
+class SharedResponse implements CallResponded {
+  declare readonly type: "call.responded";
+  declare readonly output: ResponseEnvelope;
+  declare private readonly request: CallRequested;
+
+  constructor(request: CallRequested, output: ResponseEnvelope) {
+    this.type = "call.responded";
+    this.output = output;
+    this.request = request;
+  }
+
+  get requestId(): string {
+    return this.request.requestId;
+  }
+}
 
 /** A query or mutation that runs for a caller elsewhere. Replies exactly once, unless the caller has left. */
 export class IncomingCall extends IncomingRequest implements IncomingExecution {
@@ -61,9 +78,13 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   onResult(output: ResponseEnvelope): void {
     if (!this.leave()) return this.#logLateResult();
     this.guard?.release();
-    const { reply, frame } = this;
+    const { reply, frame, host } = this;
     try {
-      const sent = reply(toRespondedFrame(frame, output));
+      const sent = reply(
+        host.isRemote
+          ? { type: "call.responded", requestId: frame.requestId, output }
+          : new SharedResponse(frame, output),
+      );
       if (sent !== undefined) sent.catch((error) => this.sendFailure(error));
     } catch (error) {
       this.sendFailure(error);

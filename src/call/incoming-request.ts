@@ -148,7 +148,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     if (!this.isOpen) return false;
     const { host, budget } = this;
     this.isOpen = false;
-    this.unlink();
+    host.open.delete(this);
     if (budget !== undefined) host.budgets.leave(budget);
     host.running -= 1;
     if (host.running === 0) host.onIdle();

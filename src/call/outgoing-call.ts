@@ -190,7 +190,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     if (!this.isOpen) return false;
     this.isOpen = false;
     this.host.size -= 1;
-    this.unlink();
+    this.host.open.delete(this);
     this.deadline?.unlink();
     this.signal?.unlink();
     return true;

@@ -43,7 +43,7 @@ export class LinkedSet<T extends Linked> {
   }
 
   add(member: T): void {
-    member.unlink();
+    if (member.owner !== undefined) member.unlink();
     member.owner = this as unknown as LinkedSet<Linked>;
     member.previous = this.#last;
     const last = this.#last;

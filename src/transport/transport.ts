@@ -1,6 +1,6 @@
 import { Linked } from "../internal/linked-set.ts";
-import { CallError, type Identity, type OperationSpec, type ResponseEnvelope } from "../operation/index.ts";
-import type { CallFailed, CallRequested, CallResponded, FollowUp, PeerEvent, ReplyFrame } from "./frames.ts";
+import { CallError, type Identity, type OperationSpec } from "../operation/index.ts";
+import type { CallFailed, CallRequested, FollowUp, PeerEvent, ReplyFrame } from "./frames.ts";
 
 export type {
   CallAborted,
@@ -18,23 +18,23 @@ export type {
   ReplyFrame,
 } from "./frames.ts";
 
-/** Takes the later frames of one call. Frames that come after its end are ignored. */
+/** Sends the later frames of one call. Frames after its end are ignored. */
 export type SendFollowUp = (frame: FollowUp) => void;
 
 /**
- * Sends a frame to the asker. A promise means: wait for it before the next frame. Throws or rejects with a `CallError`
- * (`PAYLOAD_TOO_LARGE`, `EXECUTION_ERROR`) when the frame cannot travel; nothing was sent then, and another may be.
+ * Sends a frame to the caller. If it returns a promise, wait for it before the next frame. Throws or rejects with a `CallError`
+ * (`PAYLOAD_TOO_LARGE`, `EXECUTION_ERROR`) when the frame cannot be sent; another frame may be sent instead.
  */
 export type Reply = (frame: ReplyFrame) => void | Promise<void>;
 
 /**
- * Runs one request. What it returns takes the later frames of that call; transports keep it until the call has ended,
- * for each asker apart, so that nobody can touch the calls of another. `asker` is whom the transport itself has
- * authenticated, never something out of a frame. Does not throw.
+ * Runs one request, and returns the function that receives the later frames of that call. Transports keep it until the call
+ * has ended, for each caller separately, so that no caller can affect the calls of another. `caller` is the identity that the
+ * transport itself has authenticated, never one from a frame. Does not throw.
  */
-export type OnRequest = (frame: CallRequested, reply: Reply, asker?: Identity) => SendFollowUp;
+export type OnRequest = (frame: CallRequested, reply: Reply, caller?: Identity) => SendFollowUp;
 
-/** Takes no further request, of these operations or of any. Resolves when none can come; replies still go out. */
+/** Stops receiving requests, of these operations or of all. Resolves when none can arrive; replies are still sent. */
 export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
 
 /** Ends a subscription to events. Calling it twice is fine. */
@@ -150,29 +150,6 @@ export function isLastReply(frame: ReplyFrame): boolean {
     case "call.progressed":
       return false;
   }
-}
-
-/** A response whose id is that of its request, generated when it is first read. */
-class SharedResponse implements CallResponded {
-  declare readonly type: "call.responded";
-  declare readonly output: ResponseEnvelope;
-  declare private readonly call: OpenCall;
-
-  constructor(call: OpenCall, output: ResponseEnvelope) {
-    this.type = "call.responded";
-    this.output = output;
-    this.call = call;
-  }
-
-  get requestId(): string {
-    return this.call.requestId;
-  }
-}
-
-/** The frame of the only response to a request. */
-export function toRespondedFrame(request: CallRequested, output: ResponseEnvelope): CallResponded {
-  if (request instanceof OpenCall) return new SharedResponse(request, output);
-  return { type: "call.responded", requestId: request.requestId, output };
 }
 
 /** The frame that reports an error. Details are passed as they are: the wire refuses what it cannot carry. */

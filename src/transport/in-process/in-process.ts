@@ -36,10 +36,8 @@ export class InProcessBus {
   readonly peers = new LocalPeerDirectory();
   #turn = 0;
 
-  /** Returns one of the servers of an operation, each in turn. @internal */
-  pick(operationId: string): Server | undefined {
-    const servers = this.servers.get(operationId) ?? this.unlisted;
-    if (servers.length <= 1) return servers[0];
+  /** Returns one of several servers, each in turn. @internal */
+  pick(servers: readonly Server[]): Server | undefined {
     this.#turn = (this.#turn + 1) % servers.length;
     return servers[this.#turn];
   }
@@ -71,9 +69,11 @@ class InProcessTransport implements Transport {
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (this.#isClosed) throw transportClosed(this.name, { mayHaveRun: false });
-    const server = this.#bus.pick(operationId);
+    const bus = this.#bus;
+    const servers = bus.servers.get(operationId) ?? bus.unlisted;
+    const server = servers.length > 1 ? bus.pick(servers) : servers[0];
     if (server === undefined) {
-      const hint = nearestOperation(operationId, this.#bus.peers.specs(), frame.identity);
+      const hint = nearestOperation(operationId, bus.peers.specs(), frame.identity);
       throw operationNotFound(operationId, hint);
     }
     if (!(frame instanceof OpenCall)) return this.#requestGuarded(server, frame, onReply);
