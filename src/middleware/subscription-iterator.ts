@@ -69,11 +69,15 @@ export class SubscriptionIterator implements AsyncIterableIterator<unknown>, Buf
     return done;
   }
 
+  /** Whether there is another source after a failure. */
   async #reopen(error: unknown): Promise<boolean> {
     const values = this.#hasValue || this.#hasLeft ? undefined : await this.#hooks.reopen?.(error);
-    if (isAsyncIterable(values)) this.#open(values);
-    else this.#hooks.onEnd?.(error);
-    return values !== undefined;
+    if (isAsyncIterable(values)) {
+      this.#open(values);
+      return true;
+    }
+    this.#hooks.onEnd?.(error);
+    return false;
   }
 
   #open(values: AsyncIterable<unknown>): void {

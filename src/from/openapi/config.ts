@@ -38,7 +38,7 @@ export interface HTTPReconnect {
   attempts?: number;
   /**
    * Delay before the first attempt, in ms, above 0. It doubles with each attempt and is reduced by up to half at random. The
-   * server's `retry` replaces it, but not below 500 ms or this, whichever is less. @default 1,000
+   * server's `retry` replaces it and is never reduced, but not below 500 ms or this, whichever is less. @default 1,000
    */
   delay?: number;
   /** Maximum delay, in ms, above 0. @default 30,000 */

@@ -254,8 +254,9 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
     const { retry } = this.#items;
-    const first = retry === undefined ? delay : Math.max(retry, Math.min(delay, minServerRetryMs));
-    const wait = backOffDelay(this.#items.failures, { first, max: maxDelay });
+    const serverDelay = retry === undefined ? undefined : Math.max(retry, Math.min(delay, minServerRetryMs));
+    const backOff = backOffDelay(this.#items.failures, { first: serverDelay ?? delay, max: maxDelay });
+    const wait = Math.min(maxDelay, Math.max(serverDelay ?? 0, backOff));
     this.#items.failures++;
     const scope = new CallScope(this.#plan.operationId, this.#context.signal, undefined, true);
     this.#scope = scope;
