@@ -21,8 +21,8 @@ export function toInputSchema(document: OpenAPIDocument, { parameters, body }: E
   const required: string[] = [];
   for (const parameter of parameters) {
     const { argument, schema, description, deprecated } = parameter;
-    const plain = schema === undefined ? {} : copy.copy(schema);
-    const value = parameter.allowEmptyValue ? { anyOf: [plain, { const: "" }] } : plain;
+    const declared = schema === undefined ? {} : copy.copy(schema);
+    const value = parameter.allowEmptyValue ? { anyOf: [declared, { const: "" }] } : declared;
     setOwn(
       properties,
       argument,
@@ -76,12 +76,12 @@ function toMediaSchema(copy: SchemaCopy, { mediaType, schema }: EndpointMedia, b
   const kind = mediaKind(mediaType);
   if (kind === "xml") return { type: "string", description: "XML, as text" };
   // Bytes have no JSON type, and neither has a stream of lines.
-  if (kind === "binary" && (schema === undefined || isBinary(schema.value) || isPlainText(schema.value))) return {};
+  if (kind === "binary" && (schema === undefined || isBinary(schema.value) || isStringSchema(schema.value))) return {};
   if (schema === undefined) return kind === "text" ? { type: "string" } : {};
   return copy.copy(schema, { binary });
 }
 
-function isPlainText(schema: unknown): boolean {
+function isStringSchema(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "string";
 }
 

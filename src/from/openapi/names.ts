@@ -9,11 +9,11 @@ export function pathName(method: string, path: string): string {
 
 /** Turns a string into a valid name: no control characters and lone surrogates, not too long. Two long strings that differ stay different. */
 export function fitName(text: string): string {
-  const plain = text.replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, "_");
-  if (plain.length <= maxNameLength) return plain;
+  const valid = text.replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, "_");
+  if (valid.length <= maxNameLength) return valid;
   // The cut may go through a surrogate pair.
-  const start = plain.slice(0, maxNameLength - 9).replace(/\p{Cs}$/u, "");
-  return `${start}_${hashText(plain)}`;
+  const start = valid.slice(0, maxNameLength - 9).replace(/\p{Cs}$/u, "");
+  return `${start}_${hashText(valid)}`;
 }
 
 /** Eight hex digits that distinguish strings. Not for secrets. */

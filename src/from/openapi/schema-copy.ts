@@ -89,7 +89,7 @@ export class SchemaCopy {
   /** Gives a schema its place in `$defs` and returns the reference to it. */
   #define(schema: unknown, name: string, place: Place): string {
     const at = { base: place.base, binary: place.binary };
-    return this.#reserve(schema, name, place.binary ? "binary" : "plain", (key) => {
+    return this.#reserve(schema, name, place.binary ? "binary" : "json", (key) => {
       setOwn(this.#definitions, key, this.#copy(schema, at));
     });
   }
@@ -122,12 +122,12 @@ export class SchemaCopy {
 
   // Names are kept to characters that need no escape in a pointer or URI fragment.
   #freeName(wanted: string): string {
-    const plain = wanted.replaceAll(/%[0-9A-Fa-f]{2}|~[01]|[^A-Za-z0-9._-]/g, "_").slice(0, 120);
-    let name = plain;
+    const base = wanted.replaceAll(/%[0-9A-Fa-f]{2}|~[01]|[^A-Za-z0-9._-]/g, "_").slice(0, 120);
+    let name = base;
     while (this.#taken.has(name)) {
-      const count = this.#counts.get(plain) ?? 2;
-      this.#counts.set(plain, count + 1);
-      name = `${plain}_${count}`;
+      const count = this.#counts.get(base) ?? 2;
+      this.#counts.set(base, count + 1);
+      name = `${base}_${count}`;
     }
     this.#taken.add(name);
     return name;

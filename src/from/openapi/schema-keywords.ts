@@ -57,10 +57,10 @@ export function isNullable(schema: JSONObject): boolean {
 export function allowNull(schema: unknown): unknown {
   if (!isObject(schema)) return schema === false ? { type: "null" } : schema;
   const { type } = schema;
-  const isPlain = !["$ref", "allOf", "anyOf", "oneOf", "not", "const"].some((keyword) =>
+  const hasNoComposition = !["$ref", "allOf", "anyOf", "oneOf", "not", "const"].some((keyword) =>
     Object.hasOwn(schema, keyword),
   );
-  if (isPlain && type !== undefined) {
+  if (hasNoComposition && type !== undefined) {
     const types = Array.isArray(type) ? type : [type];
     return {
       ...schema,
@@ -68,7 +68,7 @@ export function allowNull(schema: unknown): unknown {
       ...(Array.isArray(schema["enum"]) && !schema["enum"].includes(null) && { enum: [...schema["enum"], null] }),
     };
   }
-  if (isPlain && schema["enum"] === undefined) return schema;
+  if (hasNoComposition && schema["enum"] === undefined) return schema;
   const { title, description, default: fallback, deprecated, readOnly, writeOnly, ...rest } = schema;
   const outside = Object.fromEntries(
     Object.entries({ title, description, default: fallback, deprecated, readOnly, writeOnly }).filter(

@@ -64,13 +64,13 @@ function queryWriter({ name, style, explode, allowReserved, contentType }: Param
 
 // `form` joins exploded cookies with "&" in RFC 6570, which would make one cookie of them: every version gets "; " here.
 function cookieWriter({ name, style, explode, contentType }: ParameterPlan): ParameterWriter {
-  const plain = style === "cookie";
-  const encodeValue = plain ? cookieText : encode;
+  const isUnencoded = style === "cookie";
+  const encodeValue = isUnencoded ? cookieText : encode;
   if (contentType !== undefined) return (value) => `${name}=${encode(contentText(value, contentType))}`;
-  const rule = { style: "form", explode, encode: encodeValue, encodeDelimiter: !plain };
+  const rule = { style: "form", explode, encode: encodeValue, encodeDelimiter: !isUnencoded };
   return (value) =>
     toPairs(name, value, rule)
-      .map(([key, text]) => `${plain ? cookieName(key) : encode(key)}=${text}`)
+      .map(([key, text]) => `${isUnencoded ? cookieName(key) : encode(key)}=${text}`)
       .join("; ");
 }
 

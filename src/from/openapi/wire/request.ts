@@ -66,7 +66,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     const requested = readOverrides(metadata);
     const overrides = remote === true && requested !== undefined ? restrict(requested, remoteHeaders) : requested;
     if (hasPathAndQueryOnly && overrides === undefined && (credentials === undefined || isHeadersOnly(credentials))) {
-      return plainRequest(input, credentials);
+      return simpleRequest(input, credentials);
     }
     const parts = target.build(input);
     const headers: Record<string, string> = Object.assign(Object.create(null), { accept });
@@ -112,7 +112,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
   }
 
   /** Most requests: an address, `Accept` and a credential in a header. */
-  function plainRequest(input: Record<string, unknown>, credentials: Credentials | undefined): WireRequest {
+  function simpleRequest(input: Record<string, unknown>, credentials: Credentials | undefined): WireRequest {
     const url = target.finish(target.build(input));
     const headers: Record<string, string> = { accept };
     if (credentials !== undefined) for (const [name, value] of credentials.headers) headers[name] = value;

@@ -117,7 +117,7 @@ export function hasStyle(encoding: EncodingPlan | undefined): boolean {
   return encoding?.style !== undefined || encoding?.explode !== undefined || encoding?.allowReserved !== undefined;
 }
 
-/** Spreads one property over pairs of plain names and plain values, by its style. */
+/** Spreads one property over pairs of unencoded names and values, by its style. */
 export function toStyledPairs(name: string, value: unknown, encoding: EncodingPlan): Array<[string, string]> {
   const style = encoding.style ?? "form";
   const explode = encoding.explode ?? (style === "form" || style === "deepObject");
