@@ -97,10 +97,13 @@ test("a handler that never returns counts when the deadline of the call passes",
   const registry = new OperationRegistry();
   registry.register(operation({ handler: () => never }));
   registry.use(circuitBreaker({ failures: 1 }));
-  const call = () => registry.execute("test.echo", {}, { deadline: Date.now() + 20 });
+  const call = () => registry.execute("test.echo", {}, { deadline: Date.now() + 50 }).catch((error) => error.code);
 
-  await expect(call()).rejects.toMatchObject({ code: "TIMEOUT" });
-  await expect(call()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  // On a busy machine the deadline of a call may pass before its handler is called, which does not count.
+  const codes = new Set<string>();
+  while (!codes.has("UNAVAILABLE")) codes.add(await call());
+
+  expect([...codes]).toEqual(["TIMEOUT", "UNAVAILABLE"]);
 });
 
 test("a key of the user's own decides what is counted together", async () => {

@@ -24,7 +24,7 @@ export class ItemQueue {
   hasDelivered = false;
   /** Connections that failed since the last taken item. */
   failures = 0;
-  readonly #operationId: string;
+  readonly #plan: EndpointPlan;
   readonly #maxBytes: number;
   readonly #toData: (text: string, kind: StreamKind) => unknown;
   readonly #onStop: (problem: CallError | undefined) => void;
@@ -32,6 +32,8 @@ export class ItemQueue {
   #taken = 0;
   #kind: StreamKind = "sse";
   #facts: HTTPFacts | undefined;
+  /** The data of each event is a string as it was received. */
+  #keepsText = false;
   #event: EventFacts | undefined;
 
   /** @param onStop - Called when an item ends the stream, with a problem when the item is unusable. */
@@ -40,7 +42,7 @@ export class ItemQueue {
     limits: { eventBytes: number; jsonDepth: number },
     onStop: (problem: CallError | undefined) => void,
   ) {
-    this.#operationId = plan.operationId;
+    this.#plan = plan;
     this.#maxBytes = limits.eventBytes;
     this.#toData = compileItem(plan, limits.jsonDepth);
     this.#onStop = onStop;
@@ -50,6 +52,7 @@ export class ItemQueue {
   open(facts: HTTPFacts, kind: StreamKind): void {
     this.#facts = facts;
     this.#kind = kind;
+    this.#keepsText = kind === "sse" && parsingFor(this.#plan.outputSchema) === "never";
   }
 
   /** Adds an item or a reconnection time. Bound, so that it can be passed on as a function. */
@@ -76,18 +79,20 @@ export class ItemQueue {
 
   #toEnvelope({ data: text, event: type, id }: FramedItem): ResponseEnvelope | undefined {
     if (text.length * 3 > this.#maxBytes && encoder.encode(text).byteLength > this.#maxBytes) {
-      return this.#stop(tooLarge(this.#operationId, "an event", this.#maxBytes));
+      return this.#stop(tooLarge(this.#plan.operationId, "an event", this.#maxBytes));
     }
     if (id !== undefined) this.lastId = id;
     this.hasDelivered = true;
     this.failures = 0;
-    let data: unknown;
-    try {
-      data = this.#toData(text, this.#kind);
-    } catch (error) {
-      return this.#stop(mapError(error));
+    let data: unknown = text;
+    if (!this.#keepsText) {
+      try {
+        data = this.#toData(text, this.#kind);
+      } catch (error) {
+        return this.#stop(mapError(error));
+      }
+      if (data === endOfStream) return this.#stop(undefined);
     }
-    if (data === endOfStream) return this.#stop(undefined);
     const { statusCode, headers, contentType } = this.#facts!;
     const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
     // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.

@@ -101,7 +101,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   }
 
   [takeBuffered](): ResponseEnvelope | undefined {
-    return this.#waiting === 0 ? this.#take() : undefined;
+    if (this.#waiting !== 0) return undefined;
+    return this.#whole === undefined ? this.#items.take() : this.#take();
   }
 
   return(): Promise<Result> {
