@@ -108,7 +108,7 @@ class SessionOpener {
     const transport = createHTTPTransport(this.#settings, kind, () => session?.expire());
     // The stream of the older transport is the session: without it no response can arrive.
     if (kind === "sse") {
-      transport.wire.onerror = (error) => {
+      transport.sdkTransport.onerror = (error) => {
         if (error instanceof sdk.SseError) void session?.client.close();
       };
     }

@@ -90,13 +90,13 @@ export class MCPSession {
     client.onerror = (error) => log.debug("{name}: {error}", { name, error });
 
     // The SDK ignores the signal while it negotiates the version.
-    const stopListening = onAbort(options.signal, () => void transport.wire.close());
+    const stopListening = onAbort(options.signal, () => void transport.sdkTransport.close());
     try {
       options.signal.throwIfAborted();
-      await client.connect(transport.wire, options);
+      await client.connect(transport.sdkTransport, options);
       options.signal.throwIfAborted();
     } catch (error) {
-      await transport.wire.close().catch(ignore);
+      await transport.sdkTransport.close().catch(ignore);
       throw error;
     } finally {
       stopListening();
@@ -184,7 +184,7 @@ export class MCPSession {
     this.isEnded = true;
     if (!wasLost && !this.isExpired) await this.#transport.terminateSession?.();
     await this.client.close().catch(ignore);
-    await this.#transport.wire.close().catch(ignore);
+    await this.#transport.sdkTransport.close().catch(ignore);
   }
 }
 

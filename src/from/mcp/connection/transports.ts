@@ -12,7 +12,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 /** A transport of the SDK whose messages are filtered, with what a session needs to know about it. */
 export interface MCPTransport {
-  readonly wire: Transport;
+  readonly sdkTransport: Transport;
   readonly kind: "stdio" | "http" | "sse" | "custom";
   /** Notifies the server that the session is over, where it expects that. Never rejects. */
   terminateSession?(): Promise<unknown>;
@@ -23,7 +23,7 @@ export interface MCPTransport {
 /** Creates a transport to a program. The program is started when the transport is. */
 export function createStdioTransport(settings: ConnectionSettings): MCPTransport {
   const { config, stderr, timeouts, limits } = settings;
-  const wire = new StdioTransport({
+  const sdkTransport = new StdioTransport({
     command: config.command!,
     args: config.args ?? [],
     env: createEnvironment(process.env, config.inheritEnv, config.env),
@@ -33,8 +33,8 @@ export function createStdioTransport(settings: ConnectionSettings): MCPTransport
     maxQueuedBytes: limits.bufferedBytes,
     timeouts,
   });
-  filterMessages(settings, wire);
-  return { wire, kind: "stdio", programEnd: () => wire.programEnd };
+  filterMessages(settings, sdkTransport);
+  return { sdkTransport, kind: "stdio", programEnd: () => sdkTransport.programEnd };
 }
 
 /** Longest wait for the server to confirm that a session is over, in ms. */
@@ -68,11 +68,11 @@ export function createHTTPTransport(
     }),
   };
   if (kind === "sse") {
-    const wire = new sdk.SSEClientTransport(url, options);
-    filter = filterMessages(settings, wire);
-    return { wire, kind };
+    const sdkTransport = new sdk.SSEClientTransport(url, options);
+    filter = filterMessages(settings, sdkTransport);
+    return { sdkTransport, kind };
   }
-  const wire = new sdk.StreamableHTTPClientTransport(url, {
+  const sdkTransport = new sdk.StreamableHTTPClientTransport(url, {
     ...options,
     // The stream of notifications is opened again for as long as the connection lives.
     reconnectionOptions: {
@@ -83,12 +83,12 @@ export function createHTTPTransport(
     },
     reconnectionScheduler: scheduleReconnection,
   });
-  filter = filterMessages(settings, wire);
+  filter = filterMessages(settings, sdkTransport);
   return {
-    wire,
+    sdkTransport,
     kind,
     terminateSession: async () =>
-      wire.sessionId !== undefined && settlesWithin(terminateTimeoutMs, wire.terminateSession()),
+      sdkTransport.sessionId !== undefined && settlesWithin(terminateTimeoutMs, sdkTransport.terminateSession()),
   };
 }
 
@@ -103,13 +103,13 @@ function scheduleReconnection(reconnect: () => void, delay: number): () => void 
 export async function createCustomTransport(settings: ConnectionSettings): Promise<MCPTransport> {
   const { transport: create } = settings.config;
   if (typeof create !== "function") throw new CallError("VALIDATION_ERROR", "No transport is configured.");
-  const wire = await create();
-  filterMessages(settings, wire);
-  return { wire, kind: "custom" };
+  const sdkTransport = await create();
+  filterMessages(settings, sdkTransport);
+  return { sdkTransport, kind: "custom" };
 }
 
-function filterMessages(settings: ConnectionSettings, wire: Transport): MessageFilter {
-  return new MessageFilter(wire, settings.limits.jsonDepth, () => {
+function filterMessages(settings: ConnectionSettings, sdkTransport: Transport): MessageFilter {
+  return new MessageFilter(sdkTransport, settings.limits.jsonDepth, () => {
     settings.ignoredResponses++;
   });
 }
