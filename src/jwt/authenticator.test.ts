@@ -103,12 +103,12 @@ describe("tokens for an identity", () => {
     await expect(authenticate(token)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   });
 
-  const noJWT = /^the token is no signed JWT/;
-  const wrongKey = /^the token was not signed with a key that this side knows/;
-  const oddScopes = /^the scopes of the token are odd/;
-  const oddResources = /^the resources of the token are odd/;
-  const noExpiry = /^the token does not say when it expires/;
-  const nobody = /^the token names nobody/;
+  const noJWT = /^the token is not a signed JWT/;
+  const wrongKey = /^the token was not signed with a key that the server knows/;
+  const badScopes = /^the scopes of the token are malformed/;
+  const badResources = /^the resources of the token are malformed/;
+  const noExpiry = /^the token has no time of expiry/;
+  const nobody = /^the token has no subject/;
   const tooLong = /^the token is good for more than 86400 s/;
   const hostile: Record<string, [() => string | Promise<string>, RegExp]> = {
     "nothing at all": [() => "", noJWT],
@@ -151,21 +151,21 @@ describe("tokens for an identity", () => {
     "no sub": [() => forge({ ...good, sub: undefined }), nobody],
     "an empty sub": [() => forge({ ...good, sub: "" }), nobody],
     "sub as a number": [() => forge({ ...good, sub: 1 }), nobody],
-    "scopes as text": [() => forge({ ...good, scopes: "admin" }), oddScopes],
-    "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), oddScopes],
-    "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), oddScopes],
-    "scopes as null beside a scope": [() => forge({ ...good, scopes: null, scope: "admin" }), oddScopes],
-    "scope as a list": [() => forge({ ...good, scopes: undefined, scope: ["admin"] }), oddScopes],
-    "resources as a list": [() => forge({ ...good, resources: [["task:1"]] }), oddResources],
-    "resources as null": [() => forge({ ...good, resources: null }), oddResources],
-    "actions as text": [() => forge({ ...good, resources: { "task:1": "read" } }), oddResources],
+    "scopes as text": [() => forge({ ...good, scopes: "admin" }), badScopes],
+    "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), badScopes],
+    "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), badScopes],
+    "scopes as null beside a scope": [() => forge({ ...good, scopes: null, scope: "admin" }), badScopes],
+    "scope as a list": [() => forge({ ...good, scopes: undefined, scope: ["admin"] }), badScopes],
+    "resources as a list": [() => forge({ ...good, resources: [["task:1"]] }), badResources],
+    "resources as null": [() => forge({ ...good, resources: null }), badResources],
+    "actions as text": [() => forge({ ...good, resources: { "task:1": "read" } }), badResources],
     "a prototype as resources": [
       () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":{"task:1":["read"]}}}')),
-      oddResources,
+      badResources,
     ],
     "a list as __proto__ of resources": [
       () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":["read"]}}')),
-      oddResources,
+      badResources,
     ],
     "more than can be read": [() => forge({ ...good, note: "x".repeat(20_000) }), /more than 16384 characters/],
   };
@@ -243,7 +243,7 @@ describe("tokens for one call", () => {
 
     await expect(outcome).rejects.toMatchObject({
       code: "ACCESS_DENIED",
-      details: { reason: "the token was made for another call; sign every call by itself" },
+      details: { reason: "the token was made for another call; sign every call separately" },
     });
     expect(await authenticate(token, undefined, requested())).toEqual(proven(ada));
   });
@@ -259,11 +259,11 @@ describe("tokens for one call", () => {
     });
     await expect(authenticate(forCall)).rejects.toMatchObject({
       code: "ACCESS_DENIED",
-      details: { reason: expect.stringMatching(/open no connection/) },
+      details: { reason: expect.stringMatching(/do not open connections/) },
     });
   });
 
-  test("a token lives no longer than its call, and no longer than this side allows", async () => {
+  test("a token lives no longer than its call, and no longer than the authenticator allows", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { sign, authenticate } = await setUp({ clockTolerance: 0 });
     const short = requested({ timeout: 2_000, requestId: "short" });

@@ -9,20 +9,17 @@ import {
   resolveDuration,
 } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
-import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
-import { copyIdentity, maxTokenLength, toIdentity } from "./claims.ts";
-import { loadJose } from "./load-jose.ts";
+import { callTokenType, copyIdentity, type JWTBinding, maxTokenLength, toCallClaims, toIdentity } from "./claims.ts";
+import { createVerify, type KeySource, loadJose } from "./keys.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
-import { rememberCalls, type TakeOnce } from "./replays.ts";
-import { createVerify, type KeySource } from "./verifier.ts";
 
-/** Which tokens are believed. */
+/** Which tokens are accepted. */
 export interface JWTAuthenticatorOptions extends KeySource {
-  /** Who has to have signed. @default anybody with the key */
+  /** Who must have signed. @default any holder of the key */
   issuer?: string | string[];
-  /** For whom tokens have to be made: the name of this service. */
+  /** Whom tokens must be for: the name of this service. */
   audience: string | string[];
-  /** What a token has to be good for; see the signer. @default "call" */
+  /** What a token must be good for; see the signer. @default "call" */
   bind?: JWTBinding;
   /** How far clocks may be apart, in ms, 0 or above. @default 10,000 */
   clockTolerance?: number;
@@ -32,14 +29,14 @@ export interface JWTAuthenticatorOptions extends KeySource {
    */
   maxLifetime?: number;
   /**
-   * Sees to it that a token for a call is used once. Give one that all workers share, such as `SET … NX` of Redis, and
-   * no other worker takes it a second time either. @default this authenticator remembers what it has seen
+   * Makes sure that a token for a call is used once. Pass one that all workers share, such as `SET … NX` of Redis, so
+   * that no other worker accepts it a second time either. @default this authenticator remembers what it has seen
    */
   takeOnce?: TakeOnce;
 }
 
 /**
- * Tells for whom a call is made, by its token. Fits `authenticate` of `buildCallHandler`, and with `bind: "identity"`
+ * Returns the identity that a call is made for, by its token. Fits `authenticate` of `buildCallHandler`, and with `bind: "identity"`
  * that of the WebSocket server. The identity has the `exp` of the token as `expiresAt`: subscriptions and connections end
  * then.
  */
@@ -51,19 +48,20 @@ export type JWTAuthenticator = (
 
 /** How many checked tokens are kept, so that the next call needs no second check. */
 const maxKept = 1_000;
-/** And for how long, in ms: a key that is published no longer must not open anything for as long as its tokens last. */
-const longestKept = 600_000;
+/** And for how long, in ms: a key that was withdrawn must not be accepted for as long as its tokens last. */
+const maxKeptMs = 600_000;
 /** In ms: for how long a token for a call may be good, and one for a subscription or an identity. */
 const maxCallLifetime = 300_000;
 const maxIdentityLifetime = 86_400_000;
 
 /**
- * Makes what checks signed identities, with `jose`. A call without a token goes on without an identity; one whose token
- * is not to be believed is refused with `ACCESS_DENIED`. Throws when a key is unfit or missing.
+ * Creates the function that verifies signed identities, with `jose`. A call without a token has no identity; one whose
+ * token is refused fails with `ACCESS_DENIED`. Throws when a key is missing or cannot be used.
  */
 export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): Promise<JWTAuthenticator> {
   const { issuer, audience, bind = "call", takeOnce = rememberCalls() } = options;
-  if (audience === undefined || audience.length === 0) throw new TypeError("Say whom tokens have to be for: audience.");
+  if (audience === undefined || audience.length === 0)
+    throw new TypeError("The audience is missing. Set it to the name of this service.");
   const untimed = true;
   const clockTolerance = resolveDuration("clockTolerance", options.clockTolerance, 10_000, { zero: true, untimed });
   const givenLifetime = resolveDuration("maxLifetime", options.maxLifetime, undefined, { infinite: true, untimed });
@@ -87,15 +85,16 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   };
 
   const checkForCall = async (token: string, request: Readonly<CallRequested> | undefined) => {
-    if (request === undefined) throw new Refusal('tokens for one call open no connection; use bind: "identity" there');
+    if (request === undefined)
+      throw new Refusal('tokens for one call do not open connections; use bind: "identity" there');
     const maxLifetime = givenLifetime ?? (request.credit === undefined ? maxCallLifetime : maxIdentityLifetime);
     const { payload, identity, expiresAt, lasts } = await check(token, maxLifetime);
     const { jti, op, digest } = await toCallClaims(request);
     if (payload.jti !== jti || payload["op"] !== op || payload["digest"] !== digest) {
-      throw new Refusal("the token was made for another call; sign every call by itself");
+      throw new Refusal("the token was made for another call; sign every call separately");
     }
     if ((await takeOnce(jti, lasts)) !== true) {
-      throw new Refusal("the token was used before; sign every call by itself", { mayHaveRun: true });
+      throw new Refusal("the token was used before; sign every call separately", { mayHaveRun: true });
     }
     return withExpiry(identity, expiresAt, lasts);
   };
@@ -112,7 +111,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   };
 }
 
-/** Remembers whose tokens were checked, for a while. */
+/** Remembers the identities of verified tokens for a while. */
 function keepIdentities(
   check: (token: string) => Promise<{ identity: Identity; expiresAt: number; lasts: number }>,
 ): (token: string) => Promise<AuthenticatedIdentity> {
@@ -124,30 +123,30 @@ function keepIdentities(
     }
     kept.delete(token);
     const { identity, expiresAt, lasts } = await check(token);
-    kept.set(token, { identity, expiresAt, lasts, until: Math.min(lasts, Date.now() + longestKept) });
+    kept.set(token, { identity, expiresAt, lasts, until: Math.min(lasts, Date.now() + maxKeptMs) });
     return withExpiry(copyIdentity(identity), expiresAt, lasts);
   };
 }
 
-/** A token that is taken after its `exp`, because clocks differ, is good as long as it is taken. */
+/** A token that is accepted after its `exp`, because clocks differ, is good for as long as it is accepted. */
 function withExpiry(identity: Identity, expiresAt: number, lasts: number): AuthenticatedIdentity {
   return { ...identity, expiresAt: Date.now() < expiresAt ? expiresAt : lasts };
 }
 
-/** A token for one call, which others have read on the bus, must not pass for one that opens everything. */
+/** A token for one call, which other peers can read on the bus, must not pass for one that allows every call. */
 function assertType({ typ }: JWTVerifyResult["protectedHeader"], bind: JWTBinding): void {
   const isForCall = typeof typ === "string" && typ.toLowerCase().replace(/^application\//, "") === callTokenType;
   if (isForCall === (bind === "call")) return;
   throw new Refusal(
     isForCall
-      ? 'the token is for one call, and this side takes those for an identity; set bind to "identity" at the signer'
-      : 'the token is not bound to this call; make it with createJWTSigner, or set bind to "identity" at both sides',
+      ? 'the token is for one call, and the server accepts those for an identity; set bind to "identity" at the signer'
+      : 'the token is not bound to this call; create it with createJWTSigner, or set bind to "identity" at both peers',
   );
 }
 
 function tooLongLived(maxLifetime: number): Refusal {
   return new Refusal(
-    `the token is good for more than ${maxLifetime / 1_000} s; make it with a shorter lifetime, or raise maxLifetime`,
+    `the token is good for more than ${maxLifetime / 1_000} s; create it with a shorter lifetime, or raise maxLifetime`,
   );
 }
 
@@ -158,6 +157,52 @@ function toDenial(error: unknown, operationId = "this service"): unknown {
     return new CallError(code, message, details, { mayHaveRun: refusal.mayHaveRun });
   }
   if (isCallError(error)) return error;
-  const message = "The token could not be checked. The keys could not be had, or what remembers used tokens failed.";
+  const message = "The token could not be verified: its keys could not be fetched, or takeOnce failed.";
   return new CallError("UNAVAILABLE", message, undefined, { cause: error, retryable: true, mayHaveRun: false });
+}
+
+/**
+ * Returns `true` for the first use of a request id before `expiresAt`, in ms since the epoch; after that the token has
+ * expired.
+ */
+export type TakeOnce = (requestId: string, expiresAt: number) => boolean | Promise<boolean>;
+
+const slotMs = 8_000;
+/** At most about 100 MB. Only a holder of the key can fill it. */
+const maxRemembered = 1_000_000;
+
+/** Remembers the calls of tokens that were used, each until its token has expired. */
+export function rememberCalls(limit = maxRemembered): TakeOnce {
+  // By when they expire: a signed time, so the same token always uses the same slot.
+  const slots = new Map<number, Set<string>>();
+  let size = 0;
+  let lastSwept = 0;
+
+  const sweep = (now: number) => {
+    lastSwept = now;
+    for (const [slot, ids] of slots) {
+      if (slot >= now) continue;
+      slots.delete(slot);
+      size -= ids.size;
+    }
+  };
+
+  return (requestId, expiresAt) => {
+    const now = Math.floor(Date.now() / slotMs);
+    if (now !== lastSwept) sweep(now);
+    if (size >= limit) {
+      // Forgetting some would accept old tokens again.
+      throw new Refusal("the server remembers as many calls as it can; create tokens with a shorter lifetime");
+    }
+    const slot = Math.floor(expiresAt / slotMs);
+    let ids = slots.get(slot);
+    if (ids === undefined) {
+      ids = new Set();
+      slots.set(slot, ids);
+    }
+    if (ids.has(requestId)) return false;
+    ids.add(requestId);
+    size += 1;
+    return true;
+  };
 }

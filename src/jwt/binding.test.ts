@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { decode, encode } from "../transport/codec/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
-import { toCallClaims } from "./binding.ts";
+import { toCallClaims } from "./claims.ts";
 import { requested } from "./testing.ts";
 
 const limits = { maxMessage: 1_000_000, jsonDepth: 200 };

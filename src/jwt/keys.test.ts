@@ -63,7 +63,7 @@ describe("keys of every kind, in every form", () => {
   });
 });
 
-describe("what is no key", () => {
+describe("what is not a key", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const pem = publicKey.export({ type: "spki", format: "pem" }) as string;
   const privatePem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
@@ -75,22 +75,22 @@ describe("what is no key", () => {
     "empty text": ["", /The key is missing/],
     "no bytes": [new Uint8Array(), /The secret has 0 bytes; HS256 needs at least 32/],
     "31 bytes": [new Uint8Array(31), /The secret has 31 bytes/],
-    "a password": ["correct horse battery staple", /Give a secret as bytes/],
-    "a number": [5, /The key is none/],
-    "an object": [{}, /The key is none/],
-    "a PEM as bytes": [bytes(pem), /a written key, not a secret/],
-    "a PEM as a Buffer with a blank line before": [Buffer.from(`\n${pem}`), /a written key, not a secret/],
-    "a JWK as bytes": [bytes(JSON.stringify(publicKey.export({ format: "jwk" }))), /a written key, not a secret/],
-    "Ed25519 in DER": [publicKey.export({ type: "spki", format: "der" }), /a written key, not a secret/],
-    "RSA in DER": [rsaKey.export({ type: "spki", format: "der" }), /a written key, not a secret/],
-    "a key of SSH": [bytes(`ssh-ed25519 ${"A".repeat(60)}`), /a written key, not a secret/],
+    "a password": ["correct horse battery staple", /Pass a secret as bytes/],
+    "a number": [5, /Unsupported key/],
+    "an object": [{}, /Unsupported key/],
+    "a PEM as bytes": [bytes(pem), /a serialised key, not a secret/],
+    "a PEM as a Buffer with a blank line before": [Buffer.from(`\n${pem}`), /a serialised key, not a secret/],
+    "a JWK as bytes": [bytes(JSON.stringify(publicKey.export({ format: "jwk" }))), /a serialised key, not a secret/],
+    "Ed25519 in DER": [publicKey.export({ type: "spki", format: "der" }), /a serialised key, not a secret/],
+    "RSA in DER": [rsaKey.export({ type: "spki", format: "der" }), /a serialised key, not a secret/],
+    "a key of SSH": [bytes(`ssh-ed25519 ${"A".repeat(60)}`), /a serialised key, not a secret/],
     "a JWK with an empty secret": [{ kty: "oct", k: "" }, /The secret has 0 bytes/],
     "a JWK without its secret": [{ kty: "oct" }, /The secret has 0 bytes/],
     "a JWK of an unknown curve": [{ kty: "OKP", crv: "X25519", x: "AA" }, /unknown kind/],
     "a certificate": ["-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----", /the PEM of a CERTIFICATE/],
-    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /holds no key/],
-    "a private PEM": [privatePem, /PEM of a PRIVATE KEY. To verify, give that of a PUBLIC KEY/],
-    "a private JWK": [privateKey.export({ format: "jwk" }), /Give the public half/],
+    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /holds no usable key/],
+    "a private PEM": [privatePem, /PEM of a PRIVATE KEY. To verify, pass that of a PUBLIC KEY/],
+    "a private JWK": [privateKey.export({ format: "jwk" }), /Pass the public half/],
   };
 
   test.each(Object.entries(wrong))("%s", async (_name, [key, message]) => {
@@ -109,7 +109,7 @@ describe("what is no key", () => {
     await expect(createJWTAuthenticator({ key: short, audience })).rejects.toThrow(/16 bytes/);
     await expect(createJWTAuthenticator({ key: pair.privateKey, audience })).rejects.toThrow(/public half/);
     await expect(createJWTSigner({ key: pair.publicKey, audience })).rejects.toThrow(/private half/);
-    await expect(createJWTSigner({ key: pem, audience })).rejects.toThrow(/To sign, give that of a PRIVATE KEY/);
+    await expect(createJWTSigner({ key: pem, audience })).rejects.toThrow(/To sign, pass that of a PRIVATE KEY/);
     await expect(createJWTSigner({ key: new Uint8Array(32), alg: "HS512", audience })).rejects.toThrow(/32 bytes/);
   });
 });

@@ -1,6 +1,6 @@
-/** Why a token is not believed, and what to do about it. Never contains the token or a part of it. */
+/** Why a token is refused, and what to do about it. Never contains the token or a part of it. */
 export class Refusal extends Error {
-  /** Whether the call may have run when its token came before. */
+  /** Whether the call may have run when its token was used before. */
   readonly mayHaveRun: boolean;
 
   constructor(reason: string, { mayHaveRun = false } = {}) {
@@ -9,36 +9,38 @@ export class Refusal extends Error {
   }
 }
 
-const notSigned = "the token is no signed JWT; make it with createJWTSigner, or get one where you log in";
-const wrongKey = "the token was not signed with a key that this side knows; check the keys of both sides";
+const notSigned = "the token is not a signed JWT; create it with createJWTSigner, or get one where you log in";
+const wrongKey = "the token was not signed with a key that the server knows; check the keys of both peers";
 const wrongClock = "check that the clocks of both machines agree";
 
 /** By the code of what jose throws. */
 const reasons: Readonly<Record<string, string>> = {
   ERR_JWS_INVALID: notSigned,
   ERR_JWT_INVALID: notSigned,
-  ERR_JOSE_NOT_SUPPORTED: "the token demands what this side does not know; make it without extensions",
+  ERR_JOSE_NOT_SUPPORTED: "the token requires an extension that is not supported; create it without extensions",
   ERR_JOSE_ALG_NOT_ALLOWED: wrongKey,
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: wrongKey,
   ERR_JWKS_NO_MATCHING_KEY: wrongKey,
-  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "the token does not say which of several keys it was signed with; give it a kid",
-  ERR_JWT_EXPIRED: `the token has expired; make a new one, and ${wrongClock}`,
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "the token does not name which of several keys it was signed with; set kid",
+  ERR_JWT_EXPIRED: `the token has expired; create a new one, and ${wrongClock}`,
 };
 
 const claimReasons: Readonly<Record<string, string>> = {
-  aud: "the token is for another audience; check the audience of both sides",
-  iss: "the token comes from another issuer; check the issuer of both sides",
-  exp: "the token does not say when it expires; give it an exp",
+  aud: "the token is for another audience; check the audience of both peers",
+  iss: "the token comes from another issuer; check the issuer of both peers",
+  exp: "the token has no time of expiry; set exp",
   nbf: `the token is not valid yet; ${wrongClock}`,
-  sub: "the token names nobody; give it a sub",
+  sub: "the token has no subject; set sub",
 };
 
-/** What a failed check says about the token; `undefined` when it says nothing, as when keys could not be fetched. */
+/** Why a failed check refuses the token; `undefined` when the token is not the cause, as when keys could not be fetched. */
 export function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const { code, claim } = error as { code?: unknown; claim?: unknown };
   if (code === "ERR_JWT_CLAIM_VALIDATION_FAILED") {
-    return new Refusal(claimReasons[String(claim)] ?? "a claim of the token is odd; make it with createJWTSigner");
+    return new Refusal(
+      claimReasons[String(claim)] ?? "a claim of the token is invalid; create it with createJWTSigner",
+    );
   }
   const reason = Object.hasOwn(reasons, String(code)) ? reasons[String(code)] : undefined;
   return reason === undefined ? undefined : new Refusal(reason);

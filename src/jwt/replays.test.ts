@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { rememberCalls } from "./replays.ts";
+import { rememberCalls } from "./authenticator.ts";
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,32 +1,30 @@
 import { BoundedMap } from "../internal/bounded.ts";
 import { CallError, type Identity, resolveDuration } from "../operation/index.ts";
 import type { CallRequested } from "../transport/transport.ts";
-import { callTokenType, type JWTBinding, toCallClaims } from "./binding.ts";
-import { fromIdentity, maxTokenLength } from "./claims.ts";
-import { importKeys, type JWTKey } from "./keys.ts";
-import { loadJose } from "./load-jose.ts";
+import { callTokenType, fromIdentity, type JWTBinding, maxTokenLength, toCallClaims } from "./claims.ts";
+import { importKeys, type JWTKey, loadJose } from "./keys.ts";
 
-/** How tokens are made. */
+/** How tokens are created. */
 export interface JWTSignerOptions {
-  /** A private key, or a secret of at least 32 bytes that both sides share. */
+  /** A private key, or a secret of at least 32 bytes that both peers share. */
   key: JWTKey;
   /** Needed where the key leaves a choice: RSA keys (`RS256`), secrets (`HS256`). @default by the key */
   alg?: string;
   /** Who signs. */
   issuer?: string;
-  /** Who the tokens are for; the authenticator there has to name the same. */
+  /** Who the tokens are for; the authenticator there must name the same. */
   audience: string;
-  /** What a token is good for; the authenticator has to say the same. @default "call" */
+  /** What a token is good for; the authenticator must have the same. @default "call" */
   bind?: JWTBinding;
   /**
-   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Has to cover the
+   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Must cover the
    * time that a request may wait for a worker. Subscriptions end when their token expires.
    * @default a minute for a call, an hour for a subscription, five minutes with `bind: "identity"`
    */
   lifetime?: number;
 }
 
-/** Makes a token for an identity, for the `sign` of a `PendingRequestMap`. */
+/** Creates a token for an identity, for the `sign` of a `PendingRequestMap`. */
 export type JWTSigner = (identity: Identity, request?: Readonly<CallRequested>) => string | Promise<string>;
 
 /** In ms: how long tokens are good by default. */
@@ -34,16 +32,18 @@ const callLifetime = 60_000;
 const subscriptionLifetime = 3_600_000;
 const identityLifetime = 300_000;
 
-/** How many tokens are kept to be used again. */
+/** How many tokens are kept for reuse. */
 const maxKept = 1_000;
 
 /**
- * Makes what signs identities, with `jose`. By default each token is good for one call only; with `bind: "identity"`
- * it is good for all, made once per identity and used again for half its life. Throws when the key is unfit.
+ * Creates the function that signs identities, with `jose`. By default each token is good for one call only; with
+ * `bind: "identity"` it is good for all, created once per identity and reused for half its life. Throws when the key
+ * cannot be used.
  */
 export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
   const { key, alg, issuer, audience, bind = "call" } = options;
-  if (typeof audience !== "string" || audience === "") throw new TypeError("Say whom tokens are for: audience.");
+  if (typeof audience !== "string" || audience === "")
+    throw new TypeError("The audience is missing. Set it to the service that the tokens are for.");
   const given = resolveDuration("lifetime", options.lifetime, undefined, { untimed: true });
   const jose = await loadJose();
   const [usable] = await importKeys(jose, key, "sign", alg === undefined ? undefined : [alg]);
@@ -65,15 +65,15 @@ export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSig
     return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
   }
   return async (identity, request) => {
-    if (request === undefined) throw new TypeError('A token for no call needs a signer with bind: "identity".');
+    if (request === undefined) throw new TypeError('A token without a call needs a signer with bind: "identity".');
     const claims = fromIdentity(identity);
     const lifetime = given ?? (request.credit === undefined ? callLifetime : subscriptionLifetime);
     return make(claims, Math.min(lifetime, request.timeout ?? lifetime), await toCallClaims(request));
   };
 }
 
-/** Makes a token once for all who are equal, and anew after some milliseconds. */
-function keepTokens(make: (identity: Identity) => Promise<string>, milliseconds: number): JWTSigner {
+/** Creates a token once per identity, and again after some time. */
+function keepTokens(make: (identity: Identity) => Promise<string>, keptMs: number): JWTSigner {
   const kept = new BoundedMap<string, { token: string; until: number }>(maxKept);
   return (identity) => {
     const { id, scopes, resources } = identity;
@@ -82,13 +82,13 @@ function keepTokens(make: (identity: Identity) => Promise<string>, milliseconds:
     const now = Date.now();
     if (known !== undefined && now < known.until) return known.token;
     return make(identity).then((token) => {
-      kept.set(key, { token, until: now + milliseconds });
+      kept.set(key, { token, until: now + keptMs });
       return token;
     });
   };
 }
 
 function tooLong(): CallError {
-  const message = `The token would have more than ${maxTokenLength} characters. Give the identity fewer scopes or resources.`;
+  const message = `The token would have more than ${maxTokenLength} characters. Pass an identity with fewer scopes or resources.`;
   return new CallError("PAYLOAD_TOO_LARGE", message, undefined, { mayHaveRun: false });
 }

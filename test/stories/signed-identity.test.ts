@@ -166,10 +166,10 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     }
 
     const denied = "call.error ACCESS_DENIED:";
-    const anotherCall = `${denied} the token was made for another call; sign every call by itself`;
-    const anotherKey = `${denied} the token was not signed with a key that this side knows; check the keys of both sides`;
+    const anotherCall = `${denied} the token was made for another call; sign every call separately`;
+    const anotherKey = `${denied} the token was not signed with a key that the server knows; check the keys of both peers`;
     expect(reasons).toEqual([
-      `${denied} the token was used before; sign every call by itself`,
+      `${denied} the token was used before; sign every call separately`,
       anotherCall,
       anotherCall,
       anotherCall,
