@@ -16,7 +16,7 @@ function setUp(definitions: IOperationDefinition[], options: Partial<CallHandler
   registry.registerAll(definitions);
   const callMap = new PendingRequestMap(new EventTarget());
   const handler = buildCallHandler({ registry, callMap, ...options });
-  const ask = (fields: Partial<CallRequested> & Record<string, unknown>, asker?: typeof admin) => {
+  const ask = (fields: Partial<CallRequested> & Record<string, unknown>, caller?: typeof admin) => {
     const frame = {
       type: "call.requested",
       requestId: "r",
@@ -32,7 +32,7 @@ function setUp(definitions: IOperationDefinition[], options: Partial<CallHandler
         replies.push(reply);
         if (reply.type !== "call.progressed" && !("seq" in reply)) ended.resolve(reply);
       },
-      asker,
+      caller,
     );
     return { follow, replies, ended: ended.promise };
   };
@@ -80,7 +80,7 @@ test("what authenticate throws refuses the call without telling why", async () =
   expect(JSON.stringify(reply)).not.toContain("1234");
 });
 
-test("a trusted bus, and a transport that knows its asker, are believed", async () => {
+test("a trusted bus, and a transport that knows its caller, are believed", async () => {
   const trusting = setUp([secret()], { trustedBus: true });
   const connected = setUp([secret()]);
 
@@ -105,7 +105,7 @@ test.each([
   expect(start).not.toHaveBeenCalled();
 });
 
-test("the operator's maximum holds whatever the asker wants, and a default where it wants nothing", async () => {
+test("the operator's maximum holds whatever the caller wants, and a default where it wants nothing", async () => {
   const { ask } = setUp([operation("secret", (_input, { deadline }) => deadline! - Date.now())], {
     defaultTimeout: 1_000,
     maxTimeout: 5_000,
@@ -117,7 +117,7 @@ test("the operator's maximum holds whatever the asker wants, and a default where
   expect(await left()).toBeLessThanOrEqual(1_000);
 });
 
-test("a call that was given up while its asker was looked up never starts", async () => {
+test("a call that was given up while its caller was looked up never starts", async () => {
   const start = vi.fn();
   const known = deferred<undefined>();
   const { ask, handler } = setUp([operation("secret", start)], { authenticate: () => known.promise });

@@ -14,7 +14,7 @@ interface Schedule {
   abort: number | "never";
   /** Turns until a side closes its map. */
   close: number | "never";
-  who: "asker" | "server";
+  who: "caller" | "server";
   /** Whether the deadline is past when the call is made. */
   isLate: boolean;
   isAuthenticated: boolean;
@@ -28,7 +28,7 @@ const schedules: fc.Arbitrary<Schedule> = fc.record({
   answer: fc.oneof(turn, fc.constant("throws")) as fc.Arbitrary<Schedule["answer"]>,
   abort: turn as fc.Arbitrary<number | "never">,
   close: turn as fc.Arbitrary<number | "never">,
-  who: fc.constantFrom("asker", "server"),
+  who: fc.constantFrom("caller", "server"),
   isLate: fc.boolean(),
   isAuthenticated: fc.boolean(),
 });
@@ -99,7 +99,7 @@ for (const [name, createNetwork] of Object.entries(networks)) {
               controller.abort();
             });
           }
-          if (close !== "never") void turns(close).then(() => (who === "asker" ? asking : serving).close());
+          if (close !== "never") void turns(close).then(() => (who === "caller" ? asking : serving).close());
           // A handler that never answers ends with the map at the latest.
           await turns(60);
           if (settled === 0) await asking.close();

@@ -15,7 +15,7 @@ export function createBusNetworks(
     const prefix = `network-${count}`;
     const join = () => connect(proxy.port, prefix);
     return {
-      asker: join,
+      caller: join,
       server: join,
       reconnect: async () => proxy.reset(),
       maxMessage: 64 * 1024,

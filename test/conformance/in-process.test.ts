@@ -12,13 +12,13 @@ describeTransport(
   async () => {
     const bus = new InProcessBus();
     const join = async () => createInProcessTransport(bus);
-    return { asker: join, server: join, close: async () => {} };
+    return { caller: join, server: join, close: async () => {} };
   },
   {
     skip: {
-      "refuses what cannot travel with EXECUTION_ERROR and its path": notCopied,
+      "refuses values that cannot be sent with EXECUTION_ERROR and their path": notCopied,
       "refuses objects that hide their state, in either direction": notCopied,
-      "refuses messages above its limit at once, to either side": notCopied,
+      "refuses messages above its limit immediately, in either direction": notCopied,
       "works again after its link was lost": "there is no link",
     },
   },
@@ -29,17 +29,18 @@ describeTransport(
   async () => {
     const target = new EventTarget();
     const join = async () => createEventTargetTransport(target);
-    return { asker: join, server: join, close: async () => {} };
+    return { caller: join, server: join, close: async () => {} };
   },
   {
     skip: {
-      "refuses what cannot travel with EXECUTION_ERROR and its path": notCopied,
+      "refuses values that cannot be sent with EXECUTION_ERROR and their path": notCopied,
       "refuses objects that hide their state, in either direction": notCopied,
-      "refuses messages above its limit at once, to either side": notCopied,
+      "refuses messages above its limit immediately, in either direction": notCopied,
       "works again after its link was lost": "there is no link",
-      "fails at once when nobody serves the operation": "a target does not tell who listens",
-      "replies to the asker only, also when two use one request id": "everybody at a target hears everything",
-      "spreads requests over those who serve them": "the first to listen takes them all",
+      "fails immediately when no peer serves the operation": "an event target does not list its listeners",
+      "replies to the caller only, also when two use one request id":
+        "every peer at an event target receives every frame",
+      "distributes requests over the servers of an operation": "the first listener claims every request",
     },
   },
 );

@@ -8,13 +8,13 @@ describeTransport(
   async () => {
     const room = new Room();
     const join = async () => new RoomTransport(room);
-    return { asker: join, server: join, close: async () => {} };
+    return { caller: join, server: join, close: async () => {} };
   },
   {
     skip: {
-      "refuses what cannot travel with EXECUTION_ERROR and its path": notCopied,
+      "refuses values that cannot be sent with EXECUTION_ERROR and their path": notCopied,
       "refuses objects that hide their state, in either direction": notCopied,
-      "refuses messages above its limit at once, to either side": notCopied,
+      "refuses messages above its limit immediately, in either direction": notCopied,
       "works again after its link was lost": "there is no link",
     },
   },

@@ -14,8 +14,8 @@ import type { TransportSuite } from "./transport-suite.ts";
 import { hiddenValues, wireValues } from "./wire-values.ts";
 
 /** What every transport does with single calls. */
-export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
-  check("gives the answer of the operation to the one who asked", async () => {
+export function checkCalls({ check, ask, serve, rawCaller, rawServer, network }: TransportSuite): void {
+  check("returns the result of the operation to its caller", async () => {
     await serve([operation("echo", (input) => ({ got: input }))]);
     const calls = await ask();
 
@@ -73,7 +73,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect([data.name, data.message]).toEqual(["RangeError", "too far"]);
   });
 
-  check("refuses what cannot travel with EXECUTION_ERROR and its path", async () => {
+  check("refuses values that cannot be sent with EXECUTION_ERROR and their path", async () => {
     const cyclic: Record<string, unknown> = {};
     cyclic["self"] = cyclic;
     await serve([operation("echo", (input) => input), operation("code", () => ({ deep: [() => {}] }))]);
@@ -115,7 +115,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect(seen).toEqual([]);
   });
 
-  check("refuses messages above its limit at once, to either side", async () => {
+  check("refuses messages above its limit immediately, in either direction", async () => {
     const limit = network().maxMessage!;
     let starts = 0;
     await serve([
@@ -138,7 +138,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect((await calls.call("test.echo", "x".repeat(limit / 2))).data).toHaveLength(limit / 2);
   });
 
-  check("fails at once when nobody serves the operation", async () => {
+  check("fails immediately when no peer serves the operation", async () => {
     await serve([operation("echo", (input) => input)]);
     const calls = await ask();
 
@@ -149,7 +149,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect(calls.pendingCount).toBe(0);
   });
 
-  check("tells an error with code, message, details and flags", async () => {
+  check("reports an error with code, message, details and flags", async () => {
     const details = { at: new Date(0), list: [1n] };
     await serve([
       operation("fail", () => {
@@ -188,7 +188,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect([...starts.values()]).toEqual(Array.from({ length: 300 }, () => 1));
   });
 
-  check("spreads requests over those who serve them", async () => {
+  check("distributes requests over the servers of an operation", async () => {
     await serve([operation("who", () => "a")]);
     await serve([operation("who", () => "b")]);
     const calls = await ask();
@@ -204,13 +204,13 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect(seen).toEqual(new Set(["a", "b"]));
   });
 
-  check("replies to the asker only, also when two use one request id", async () => {
+  check("replies to the caller only, also when two use one request id", async () => {
     const server = await rawServer();
     await server.serve(["test.raw"], (frame, reply) => {
       setTimeout(() => void reply(responded(frame, (frame.input as { who: string }).who)), 5);
       return () => {};
     });
-    const [one, two] = [await rawAsker(), await rawAsker()];
+    const [one, two] = [await rawCaller(), await rawCaller()];
     const heard: Record<string, unknown[]> = { one: [], two: [] };
 
     await Promise.all([
@@ -221,7 +221,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect(heard).toEqual({ one: ["one"], two: ["two"] });
   });
 
-  check("keeps 200 answers with the calls that they belong to", async () => {
+  check("returns 200 responses to the calls that they belong to", async () => {
     await serve([operation("echo", ({ n, ms }) => sleep(ms).then(() => n))]);
     const calls = await ask();
 
@@ -232,7 +232,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     expect(answers.map(({ data }) => data)).toEqual(Array.from({ length: 200 }, (_, n) => n));
   });
 
-  check("tells progress in order, before the answer", async () => {
+  check("reports progress in order, before the response", async () => {
     await serve([
       operation("work", async (_input, context) => {
         for (const progress of [1, 2, 3]) context.progress({ progress, total: 3, message: `step ${progress}` });
@@ -253,7 +253,7 @@ export function checkCalls({ check, ask, serve, rawAsker, rawServer, network }: 
     ]);
   });
 
-  check("aborts the handler when the caller gives up", async () => {
+  check("aborts the handler when the caller aborts", async () => {
     const fired = deferred<void>();
     const started = deferred<void>();
     await serve([

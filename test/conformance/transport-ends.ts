@@ -15,7 +15,7 @@ import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transpo
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does when peers come and go. */
-export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: TransportSuite): void {
+export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: TransportSuite): void {
   check("serves operations that are registered later, and no longer those that are removed", async () => {
     const { registry } = await serve([operation("first", () => 1)]);
     const calls = await ask({ defaultTimeout: 2_000 });
@@ -30,7 +30,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     });
   });
 
-  check("aborts what it serves when the asker is gone", async () => {
+  check("aborts what it serves when the caller is gone", async () => {
     const fired = deferred<void>();
     const started = deferred<void>();
     await serve([
@@ -78,7 +78,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
   });
 
   check("refuses requests after the transport itself was closed", async () => {
-    const transport = await rawAsker();
+    const transport = await rawCaller();
     await transport.close();
     await transport.close(new Error("twice"));
 
@@ -189,10 +189,10 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
         if (frame.type === "call.aborted") aborted.resolve();
       };
     });
-    const asker = await rawAsker();
+    const caller = await rawCaller();
     const [mine, other] = [requested("test.raw", {}, "mine"), requested("test.raw", {}, "other")];
-    const follow: SendFollowUp = await asker.request("test.raw", mine, () => {});
-    await asker.request("test.raw", other, () => {});
+    const follow: SendFollowUp = await caller.request("test.raw", mine, () => {});
+    await caller.request("test.raw", other, () => {});
     await requests.promise;
 
     follow({ type: "call.credited", requestId: "mine", count: 3 });
@@ -215,15 +215,15 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
       if (frame.requestId === "last") void reply(responded(frame, "done"));
       return ({ type, requestId }) => void (type === "call.aborted" && running.delete(requestId));
     });
-    const asker = await rawAsker();
+    const caller = await rawCaller();
 
     for (let n = 0; n < 100; n++) {
       const requestId = `call ${n}`;
-      const follow: SendFollowUp = await asker.request("test.raw", requested("test.raw", {}, requestId), () => {});
+      const follow: SendFollowUp = await caller.request("test.raw", requested("test.raw", {}, requestId), () => {});
       follow({ type: "call.credited", requestId, count: 1 });
       follow({ type: "call.aborted", requestId });
     }
-    await exchange(asker, requested("test.raw", {}, "last"), []);
+    await exchange(caller, requested("test.raw", {}, "last"), []);
 
     await until(() => [...running].join() === "last");
   });
@@ -235,10 +235,10 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
       void reply(responded(frame, "second"));
       return () => {};
     });
-    const asker = await rawAsker();
+    const caller = await rawCaller();
     const heard: unknown[] = [];
 
-    await exchange(asker, requested("test.raw", {}), heard);
+    await exchange(caller, requested("test.raw", {}), heard);
     await sleep(10);
 
     expect(heard).toEqual(["first"]);
@@ -248,7 +248,7 @@ export function checkEnds({ check, ask, serve, rawAsker, rawServer, network }: T
     const early = await rawServer();
     const spec = describeSpec(operation("first", () => 1));
     await early.announce([spec]);
-    const watcher = await rawAsker();
+    const watcher = await rawCaller();
     const events: PeerEvent[] = [];
     watcher.watchPeers((event) => events.push(event));
     await until(() => events.length === 1);

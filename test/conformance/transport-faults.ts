@@ -6,8 +6,8 @@ import type { CallRequested, ReplyFrame, Transport } from "../../src/transport/t
 import type { TransportSuite } from "./transport-suite.ts";
 
 /** What every transport does when handlers, callers and peers behave badly. */
-export function checkFaults({ check, ask, serve, rawAsker, network }: TransportSuite): void {
-  check("settles 10,000 calls at once and leaves nothing pending", async () => {
+export function checkFaults({ check, ask, serve, rawCaller, network }: TransportSuite): void {
+  check("settles 10,000 concurrent calls and leaves nothing pending", async () => {
     await serve([operation("echo", (input) => input)]);
     const calls = await ask();
 
@@ -17,7 +17,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     expect([calls.pendingCount, calls.ignoredCount]).toEqual([0, 0]);
   });
 
-  check("refuses one call more than may be pending, at once and without a start", async () => {
+  check("refuses one call more than may be pending immediately, without running it", async () => {
     const release = deferred<void>();
     let starts = 0;
     await serve([
@@ -38,7 +38,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     expect((await calls.call("test.wait", {})).data).toBeUndefined();
   });
 
-  check("tells the end of a call once, whatever its handler does later", async () => {
+  check("reports the end of a call once, whatever its handler does later", async () => {
     const late = deferred<void>();
     let hasBegun = false;
     const aborted = deferred<void>();
@@ -76,7 +76,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     expect(calls.pendingCount).toBe(0);
   });
 
-  check("takes a deadline in the year 9999, and refuses one that is no time", async () => {
+  check("accepts a deadline in the year 9999, and refuses one that is not a time", async () => {
     let starts = 0;
     await serve([operation("count", () => ++starts)]);
     const calls = await ask();
@@ -99,19 +99,19 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     expect(starts).toBe(1);
   });
 
-  check("carries no trust, wherever a request claims it", async () => {
+  check("conveys no trust, wherever a request claims it", async () => {
     let starts = 0;
     const admin = operation("admin", () => ++starts);
     await serve([{ ...admin, accessControl: { requiredScopes: ["admin"] } }], { trustedBus: false });
-    const asker = await rawAsker();
+    const caller = await rawCaller();
     const trust = { trusted: true, isTrusted: true, internal: true, context: { trusted: true } };
     const request = requested("test.admin", {});
 
     const replies = [
-      await lastReply(asker, { ...request, ...trust }),
-      await lastReply(asker, { ...request, requestId: "input", input: trust }),
-      await lastReply(asker, { ...request, requestId: "metadata", metadata: trust }),
-      await lastReply(asker, { ...request, requestId: "parent", parentRequestId: "trusted" }),
+      await lastReply(caller, { ...request, ...trust }),
+      await lastReply(caller, { ...request, requestId: "input", input: trust }),
+      await lastReply(caller, { ...request, requestId: "metadata", metadata: trust }),
+      await lastReply(caller, { ...request, requestId: "parent", parentRequestId: "trusted" }),
     ];
 
     expect(replies).toMatchObject(Array.from(replies, () => ({ type: "call.error", code: "ACCESS_DENIED" })));
@@ -171,7 +171,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     await expect(calls.call("test.close", {}, { deadline: Date.now() + 500 })).rejects.toBeInstanceOf(CallError);
   });
 
-  check("settles what is asked while it is being closed", async () => {
+  check("settles calls that are made while it is being closed", async () => {
     await serve([operation("echo", (input) => input), operation("hang", () => new Promise(() => {}))]);
     const calls = await ask();
     await calls.call("test.echo", 1);
@@ -186,7 +186,7 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
     expect(calls.pendingCount).toBe(0);
   });
 
-  check("can be closed while its link is being made again", async () => {
+  check("can be closed while its link is being restored", async () => {
     await serve([operation("echo", (input) => input)]);
     const calls = await ask();
     await calls.call("test.echo", 1);
@@ -202,8 +202,8 @@ export function checkFaults({ check, ask, serve, rawAsker, network }: TransportS
 }
 
 /** Sends a request as it is, and gives the first reply, or what it was refused with. */
-async function lastReply(asker: Transport, frame: CallRequested): Promise<ReplyFrame> {
+async function lastReply(caller: Transport, frame: CallRequested): Promise<ReplyFrame> {
   return new Promise((resolve, reject) => {
-    (async () => asker.request(frame.operationId, frame, resolve))().catch(reject);
+    (async () => caller.request(frame.operationId, frame, resolve))().catch(reject);
   });
 }

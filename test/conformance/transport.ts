@@ -44,14 +44,14 @@ export function describeTransport(
       await network.close();
     });
 
-    const rawAsker = async () => track(await network.asker());
+    const rawCaller = async () => track(await network.caller());
     const rawServer = async () => track(await network.server());
     const track = (transport: Transport) => {
       transports.push(transport);
       return transport;
     };
     const ask: TransportSuite["ask"] = async (options) => {
-      const map = new PendingRequestMap(await network.asker(), options);
+      const map = new PendingRequestMap(await network.caller(), options);
       maps.push(map);
       return map;
     };
@@ -65,13 +65,13 @@ export function describeTransport(
       return { map, registry, stop };
     };
 
-    const suite: TransportSuite = { check, ask, serve, rawAsker, rawServer, network: () => network };
+    const suite: TransportSuite = { check, ask, serve, rawCaller, rawServer, network: () => network };
     checkCalls(suite);
     checkStreams(suite);
     checkEnds(suite);
     checkFaults(suite);
 
-    test("skips only tests that there are", () => {
+    test("skips only tests that exist", () => {
       expect([...unknown]).toEqual([]);
     });
   });

@@ -15,19 +15,19 @@ const limits = { maxMessage: 64 * 1024 };
 /** Who knows how tokens are made here is whoever they like to be. */
 const authenticate = (token: string): Identity => JSON.parse(atob(token));
 
-/** Real servers and sockets: every asker is a client of all servers. */
+/** Real servers and sockets: every caller is a client of all servers. */
 async function createNetwork(): Promise<TransportNetwork> {
   const servers: Array<{ http: Server; url: string; transport: WebSocketServerTransport }> = [];
-  const askers: WebSocketClient[] = [];
+  const callers: WebSocketClient[] = [];
   const sockets = new Set<Socket>();
   return {
     maxMessage: limits.maxMessage,
-    async asker(identity) {
+    async caller(identity) {
       const token = identity === undefined ? {} : { token: btoa(JSON.stringify(identity)) };
-      const asker = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token });
-      askers.push(asker);
-      for (const { url } of servers) await asker.connect(url);
-      return asker;
+      const caller = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token });
+      callers.push(caller);
+      for (const { url } of servers) await caller.connect(url);
+      return caller;
     },
     async server() {
       const http = createServer();
@@ -39,14 +39,14 @@ async function createNetwork(): Promise<TransportNetwork> {
       const transport = await createWebSocketServer({ server: http, limits, authenticate, allowAnonymous: true });
       const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`;
       servers.push({ http, url, transport });
-      for (const asker of askers) await asker.connect(url);
+      for (const caller of callers) await caller.connect(url);
       return transport;
     },
     async reconnect() {
       const before = [...sockets];
       for (const socket of before) socket.resetAndDestroy();
       await until(() => before.every((socket) => !sockets.has(socket)));
-      await until(() => askers.every((asker) => asker.isClosed || asker.peers.size === servers.length));
+      await until(() => callers.every((caller) => caller.isClosed || caller.peers.size === servers.length));
     },
     async close() {
       for (const { http } of servers) {

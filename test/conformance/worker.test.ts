@@ -14,26 +14,26 @@ const limits = { maxMessage: 64 * 1024 };
 /** Connects two ends. */
 type Connect = (one: ChannelTransport, other: ChannelTransport) => Promise<void>;
 
-/** A link between every asker and every server. */
+/** A link between every caller and every server. */
 async function createNetwork(connect: Connect, close = async () => {}): Promise<TransportNetwork> {
   const servers: ChannelTransport[] = [];
-  const askers: ChannelTransport[] = [];
+  const callers: ChannelTransport[] = [];
   const link = async (one: ChannelTransport, other: ChannelTransport) => {
     if (!one.isClosed && !other.isClosed) await connect(one, other);
   };
   return {
     maxMessage: limits.maxMessage,
-    async asker() {
-      const asker = new ChannelTransport("worker");
-      askers.push(asker);
-      for (const server of servers) await link(asker, server);
-      await Promise.all(Array.from(asker.peers, (it) => it.sync()));
-      return asker;
+    async caller() {
+      const caller = new ChannelTransport("worker");
+      callers.push(caller);
+      for (const server of servers) await link(caller, server);
+      await Promise.all(Array.from(caller.peers, (it) => it.sync()));
+      return caller;
     },
     async server() {
       const server = new ChannelTransport("worker");
       servers.push(server);
-      for (const asker of askers) await link(asker, server);
+      for (const caller of callers) await link(caller, server);
       return server;
     },
     close,

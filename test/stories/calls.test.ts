@@ -8,7 +8,7 @@ import { describeStories } from "./calls.ts";
 describeStories("in process", async () => {
   const bus = new InProcessBus();
   const join = async () => createInProcessTransport(bus);
-  return { asker: join, server: join, close: async () => {} };
+  return { caller: join, server: join, close: async () => {} };
 });
 
 describeStories(
@@ -16,7 +16,7 @@ describeStories(
   async () => {
     const target = new EventTarget();
     const join = async () => createEventTargetTransport(target);
-    return { asker: join, server: join, close: async () => {} };
+    return { caller: join, server: join, close: async () => {} };
   },
-  { skip: { "misspells an operation": "a target does not tell who listens" } },
+  { skip: { "misspells an operation": "an event target does not list its listeners" } },
 );

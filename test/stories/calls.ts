@@ -154,7 +154,7 @@ async function createTravelling(
   network: TransportNetwork,
 ): Promise<Caller & { pending(): number; close(): Promise<void> }> {
   const connect = async (identity?: Identity) => {
-    const map = new PendingRequestMap(await network.asker(identity), { trustedBus: true });
+    const map = new PendingRequestMap(await network.caller(identity), { trustedBus: true });
     await knowsPeers(map.transport);
     return [identity, map] as const;
   };

@@ -184,7 +184,7 @@ describe("an EventTarget", () => {
     await silent;
   });
 
-  test("whose transport is closed tells the end of a call to itself once, both as asker and as server", async () => {
+  test("whose transport is closed tells the end of a call to itself once, both as caller and as server", async () => {
     const transport = join(new EventTarget());
     const aborts: string[] = [];
     await transport.serve(["test.hang"], () => (followUp) => void aborts.push(followUp.type));
@@ -200,14 +200,14 @@ describe("an EventTarget", () => {
   test("takes no second request under an id that it waits for", async () => {
     const target = new EventTarget();
     await join(target).serve(["test.hang"], hang());
-    const asker = join(target);
+    const caller = join(target);
     const replies: ReplyFrame[] = [];
-    await asker.request("test.hang", request("r-1"), (reply) => replies.push(reply));
+    await caller.request("test.hang", request("r-1"), (reply) => replies.push(reply));
 
-    const second = () => asker.request("test.hang", request("r-1"), () => {});
+    const second = () => caller.request("test.hang", request("r-1"), () => {});
 
     expect(second).toThrow(expect.objectContaining({ code: "EXECUTION_ERROR", mayHaveRun: false }));
-    await asker.close();
+    await caller.close();
     expect(replies).toMatchObject([{ type: "call.error", code: "UNAVAILABLE" }]);
   });
 
