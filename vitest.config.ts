@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { sourceOf, subpaths } from "./scripts/subpaths.ts";
 import { testTimeoutMs, waitTimeoutMs } from "./src/internal/testing.ts";
@@ -13,10 +14,12 @@ export default defineConfig({
   },
   test: {
     exclude: ["**/node_modules/**", "dist"],
-    testTimeout: 8 * testTimeoutMs,
-    hookTimeout: 8 * testTimeoutMs,
+    testTimeout: testTimeoutMs,
+    hookTimeout: testTimeoutMs,
     expect: { poll: { timeout: waitTimeoutMs } },
     setupFiles: ["./test/setup.ts"],
+    // Most files wait for processes and timers most of the time.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
     reporters: ["default", "./scripts/count-reporter.ts"],
     projects: [
@@ -36,8 +39,8 @@ export default defineConfig({
           include: ["test/package/**/*.test.ts"],
           globalSetup: "./test/package/setup.ts",
           // They run compilers, npm and a browser, each of which takes many seconds on two cores.
-          testTimeout: 10 * testTimeoutMs,
-          hookTimeout: 10 * testTimeoutMs,
+          testTimeout: 4 * testTimeoutMs,
+          hookTimeout: 4 * testTimeoutMs,
         },
       },
     ],

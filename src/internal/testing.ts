@@ -9,7 +9,7 @@ const timeScale = Number(process.env["TIME_SCALE"] ?? "1");
 export const testTimeoutMs = timeScale * 30_000;
 
 /** How long a test waits for a condition, in ms. Shorter than the test may take, so that the condition is reported. */
-export const waitTimeoutMs = timeScale * 60_000;
+export const waitTimeoutMs = timeScale * 20_000;
 
 /** A promise and the functions that settle it. */
 export function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import { findFreePort } from "../../src/internal/testing.ts";
 import { bundleProgram } from "../../src/transport/testing.ts";
 import { startServer } from "../../src/transport/websocket/testing.ts";
@@ -16,7 +16,7 @@ import { startRedis } from "../services/redis.ts";
 const exitTimeout = 12_000;
 
 /** A server at a port that was free, which accepts connections and never sends anything. */
-async function startSilentServer(port: number) {
+async function startSilentServer(port: number, { onTestFinished }: TestContext) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -31,7 +31,7 @@ async function startSilentServer(port: number) {
 }
 
 /** A port whose queue of connections is full: the kernel answers nothing to further ones, as an unreachable host. */
-async function startUnreachableServer(port: number) {
+async function startUnreachableServer(port: number, { onTestFinished }: TestContext) {
   const code = `
     const server = require("node:net").createServer().listen(${port}, "127.0.0.1", 0, () => {
       process.send("listening", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
@@ -49,7 +49,7 @@ async function startUnreachableServer(port: number) {
 
 const peer = await bundleProgram(new URL("closing-peer.ts", import.meta.url));
 
-function startPeer(kind: string, port: number) {
+function startPeer(kind: string, port: number, { onTestFinished }: TestContext) {
   const child: ChildProcess = fork(peer, [kind, String(port)], { execArgv: [] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const exit = once(child, "exit");
@@ -89,56 +89,57 @@ const servers: Record<string, () => Promise<{ port: number; end(): Promise<void>
 };
 const kinds = Object.keys(servers);
 
-describe("a process in which everything was closed ends", () => {
-  test.for(kinds)("%s: when a connection that was made again is silent", async (kind, { skip }) => {
+// Each of them waits for seconds, so that they run side by side.
+describe.concurrent("a process in which everything was closed ends", () => {
+  test.for(kinds)("%s: when a connection that was made again is silent", async (kind, context) => {
     const server = await servers[kind]!();
-    if (server === undefined) return skip("The server is not installed.");
-    const peer = startPeer(kind, server.port);
+    if (server === undefined) return context.skip("The server is not installed.");
+    const peer = startPeer(kind, server.port, context);
     await peer.ready();
 
     await server.end();
-    const silent = await startSilentServer(server.port);
+    const silent = await startSilentServer(server.port, context);
     await silent.accepted();
 
     expect(await peer.close()).toBe(0);
   });
 
-  test.for(kinds)("%s: when the server cannot be reached any more", async (kind, { skip }) => {
+  test.for(kinds)("%s: when the server cannot be reached any more", async (kind, context) => {
     const server = await servers[kind]!();
-    if (server === undefined) return skip("The server is not installed.");
-    const peer = startPeer(kind, server.port);
+    if (server === undefined) return context.skip("The server is not installed.");
+    const peer = startPeer(kind, server.port, context);
     await peer.ready();
 
     await server.end();
-    await startUnreachableServer(server.port);
+    await startUnreachableServer(server.port, context);
     await delay(1_500); // longer than any client waits before it tries again
 
     expect(await peer.close()).toBe(0);
   });
 
-  test.each(["nats-impatient", "nats-tls"])("%s: when the first connection stayed silent", async (kind) => {
+  test.for(["nats-impatient", "nats-tls"])("%s: when the first connection stayed silent", async (kind, context) => {
     const port = await findFreePort();
-    await startSilentServer(port);
-    const peer = startPeer(kind, port);
+    await startSilentServer(port, context);
+    const peer = startPeer(kind, port, context);
     await peer.ready();
 
     expect(await peer.close()).toBe(0);
   });
 
-  test("mcp: when the server never responds", async () => {
+  test("mcp: when the server never responds", async (context) => {
     const port = await findFreePort();
-    const silent = await startSilentServer(port);
-    const peer = startPeer("mcp", port);
+    const silent = await startSilentServer(port, context);
+    const peer = startPeer("mcp", port, context);
     await silent.accepted();
     await peer.ready();
 
     expect(await peer.close()).toBe(0);
   });
 
-  test("mcp: when the server cannot be reached", async () => {
+  test("mcp: when the server cannot be reached", async (context) => {
     const port = await findFreePort();
-    await startUnreachableServer(port);
-    const peer = startPeer("mcp", port);
+    await startUnreachableServer(port, context);
+    const peer = startPeer("mcp", port, context);
     await peer.ready();
 
     expect(await peer.close()).toBe(0);
