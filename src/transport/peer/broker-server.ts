@@ -1,4 +1,4 @@
-import { BoundedMap, BoundedSet } from "../../internal/bounded.ts";
+import { BoundedSet } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
 import type { OtherFrame, WireFrame } from "../codec/index.ts";
@@ -24,7 +24,7 @@ export const maxBrokerBatch = 64 * 1024;
 const maxCallers = 10_000;
 /** How many callers are checked to find one that can be forgotten. */
 const maxIdleChecks = 100;
-/** Requests that are remembered, so that one that arrives twice is not run twice. */
+/** At least this many requests are remembered, so that one that arrives twice is not run twice. */
 const maxSeenRequests = 10_000;
 /** Aborts that are remembered. Aborts are broadcast, and most workers never see the request. */
 const maxEarlyAborts = 10_000;
@@ -82,8 +82,9 @@ export class BrokerServer {
   readonly #host: CallerHost;
   readonly #servers = new Map<string, OnRequest>();
   readonly #callers = new Map<string, RemoteCaller>();
-  /** The callers of the latest requests, by request id. */
-  readonly #seen = new BoundedMap<string, string>(maxSeenRequests);
+  /** The callers of the latest requests, by request id. Two maps that replace each other: deleting one by one costs more. */
+  #seen = new Map<string, string>();
+  #seenBefore = new Map<string, string>();
   /** Aborts that arrived before their requests, or whose requests went to another worker. */
   readonly #earlyAborts = new BoundedSet<string>(maxEarlyAborts);
   /** Subscriptions that ended with the connection: what their callers receive when it is back. */
@@ -244,10 +245,14 @@ export class BrokerServer {
 
   /** Returns whether the request arrived before, and remembers it. */
   #isRepeated(id: string, from: string): boolean {
-    const caller = this.#seen.get(id);
-    if (caller === undefined) this.#seen.set(id, from);
-    else if (caller === from || this.#seen.has(`${from} ${id}`)) return true;
-    else this.#seen.set(`${from} ${id}`, from); // two callers use the same id
+    const caller = this.#seen.get(id) ?? this.#seenBefore.get(id);
+    if (caller === from) return true;
+    if (caller !== undefined) return this.#isRepeated(`${from} ${id}`, from); // two callers use the same id
+    if (this.#seen.size >= maxSeenRequests) {
+      this.#seenBefore = this.#seen;
+      this.#seen = new Map();
+    }
+    this.#seen.set(id, from);
     return false;
   }
 
