@@ -5,7 +5,7 @@ import { Settings } from "typebox/system";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { compileSchema, createDefaultFiller, createNormaliser, FromSchema, SchemaError } from "./index.ts";
-import { passesQuickCheck } from "./normalise/testing.ts";
+import { passesQuickCheck } from "./testing.ts";
 
 describe("compileSchema", () => {
   test("returns the same compiled form for the same object", () => {

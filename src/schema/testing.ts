@@ -1,6 +1,8 @@
+import type { TSchema } from "typebox";
 import { Value } from "typebox/value";
 import { expect } from "vitest";
-import { compileSchema, FromSchema, SchemaError } from "./index.ts";
+import { compileSchema, FromSchema, looksClassless, type Normalised, SchemaError } from "./index.ts";
+import { createNormaliser, type Normaliser } from "./normalise/normaliser.ts";
 
 /** The results of our compiled check, which must be those of TypeBox. */
 export function accepts(schema: unknown, values: unknown[]): boolean[] {
@@ -28,4 +30,29 @@ export function deepFreeze<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
+}
+
+/** Returns the normaliser of a schema that is written as JSON. */
+export function normaliserOf(schema: unknown): Normaliser {
+  return createNormaliser(schema as TSchema);
+}
+
+/** The quick check as the registry uses it: one that throws counts as failed. */
+export function passesQuickCheck(schema: unknown, value: unknown): boolean {
+  const { isValid, isUnchanged } = normaliserOf(schema).quickCheck;
+  try {
+    return looksClassless(value) && isValid(value) && (isUnchanged === undefined || isUnchanged(value));
+  } catch {
+    return false;
+  }
+}
+
+/** Normalises a value by a schema that is written as JSON. */
+export function normalise(schema: unknown, value: unknown): Normalised {
+  return normaliserOf(schema).normalise(value);
+}
+
+/** The kind and path of every difference that normalising reports. */
+export function driftOf(schema: unknown, value: unknown): string[] {
+  return (normalise(schema, value).drift ?? []).map(({ kind, path }) => `${kind} ${path}`);
 }

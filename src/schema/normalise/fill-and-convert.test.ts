@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { driftOf, normalise, passesQuickCheck } from "./testing.ts";
+import { driftOf, normalise, passesQuickCheck } from "../testing.ts";
 
 describe("filling and inventing", () => {
   test("fills a declared default with a copy", () => {

@@ -1,8 +1,8 @@
 import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import { compileSchema } from "../compile.ts";
+import { driftOf, normalise, passesQuickCheck } from "../testing.ts";
 import { createNormaliser } from "./normaliser.ts";
-import { driftOf, normalise, passesQuickCheck } from "./testing.ts";
 
 const person = Type.Object({ name: Type.String(), age: Type.Optional(Type.Integer()) });
 

@@ -3,11 +3,11 @@ import type { TSchema } from "typebox";
 import { describe, expect, test } from "vitest";
 import type { Drift } from "../../operation/index.ts";
 import { compileSchema } from "../compile.ts";
+import { passesQuickCheck } from "../testing.ts";
 import { createInstanceReader } from "./class-instances.ts";
 import { createDefaultFiller } from "./input-defaults.ts";
 import { createNormaliser } from "./normaliser.ts";
 import { Planner } from "./plan.ts";
-import { passesQuickCheck } from "./testing.ts";
 import { isUnchanged } from "./unchanged-check.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

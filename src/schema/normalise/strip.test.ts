@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { driftOf, normalise, normaliserOf, passesQuickCheck } from "./testing.ts";
+import { driftOf, normalise, normaliserOf, passesQuickCheck } from "../testing.ts";
 
 const person = Type.Object({ name: Type.String(), age: Type.Optional(Type.Integer()) });
 

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "typebox";
 import { describe, expect, test } from "vitest";
+import { driftOf, normalise, normaliserOf, passesQuickCheck } from "../testing.ts";
 import { createInstanceReader } from "./class-instances.ts";
-import { driftOf, normalise, normaliserOf, passesQuickCheck } from "./testing.ts";
 
 const person = Type.Object({ name: Type.String(), age: Type.Optional(Type.Integer()) });
 

@@ -197,7 +197,7 @@ export class Walker {
   }
 }
 
-const noAlternative = "matches none of the alternatives";
+const noAlternative = "matches no alternative";
 const doesNotMatch = "does not match the schema";
 
 const outputDefaults = new DefaultValues(normaliseDefault);
