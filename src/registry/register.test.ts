@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const compiler = join(dirname(createRequire(import.meta.url).resolve("@typescript/native/package.json")), "bin", "tsc");
@@ -15,6 +15,9 @@ function compile(project: string): Promise<string> {
     execFile(process.execPath, args, { cwd: root }, (_error, stdout) => resolve(stdout));
   });
 }
+
+// Both tests run the compiler on the sources, which takes seconds on an idle machine and much longer on a busy one.
+vi.setConfig({ testTimeout: 120_000 });
 
 function errorsIn(output: string, path: string): string[] {
   return output.split("\n").flatMap((line) => (line.startsWith(path) ? [line.slice(path.length)] : []));

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import { root } from "../../scripts/subpaths.ts";
+import { listSources } from "./imports.ts";
 
 test.each(["src", "examples"])("files of %s, tests included, import nothing from test/", (folder) => {
   const files = readdirSync(resolve(root, folder), { recursive: true, encoding: "utf8" }).filter((it) =>
@@ -18,4 +19,33 @@ test.each(["src", "examples"])("files of %s, tests included, import nothing from
 
   expect(fromTests).toEqual([]);
   expect(files.length).toBeGreaterThan(0);
+});
+
+const sources = listSources().map((file) => {
+  const text = readFileSync(resolve(root, "src", file), "utf8");
+  return { file, text, lines: text.trimEnd().split("\n").length };
+});
+
+test("no source file has more than 350 lines", () => {
+  const large = sources.filter(({ lines }) => lines > 350);
+
+  expect(large.map(({ file, lines }) => `${file}: ${lines}`)).toEqual([]);
+});
+
+test("at most 20 source files have fewer than 40 lines, doors not counted", () => {
+  const small = sources.filter(({ file, lines }) => lines < 40 && !/(^|\/)index\.ts$/.test(file));
+
+  expect(small.length, small.map(({ file, lines }) => `${file}: ${lines}`).join("\n")).toBeLessThanOrEqual(20);
+});
+
+test("no two exported classes have the same name", () => {
+  const files = new Map<string, string[]>();
+  for (const { file, text } of sources) {
+    for (const [, name = ""] of text.matchAll(/^export (?:abstract )?class (\w+)/gm)) {
+      files.set(name, [...(files.get(name) ?? []), file]);
+    }
+  }
+
+  expect([...files].filter(([, found]) => found.length > 1)).toEqual([]);
+  expect(files.size).toBeGreaterThan(10);
 });
