@@ -81,10 +81,11 @@ const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
  * that costs is made when it is first read: most handlers read none of it.
  */
 export class CallContext implements OperationContext {
-  readonly identity: Identity | undefined;
-  readonly deadline: number | undefined;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly parentRequestId: string | undefined;
+  // Not defined as class fields, which would store each of them twice.
+  declare readonly identity: Identity | undefined;
+  declare readonly deadline: number | undefined;
+  declare readonly metadata: Readonly<Record<string, unknown>>;
+  declare readonly parentRequestId: string | undefined;
 
   readonly #core: RegistryCore;
   readonly #operationId: string;

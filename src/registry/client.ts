@@ -20,7 +20,7 @@ import { Subscription } from "./subscription.ts";
 /** What holds for every call of a client; a call's own options come on top. */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
 
-/** Calls operations by namespace and name and gives their data: `await client.task.create(input)`. */
+/** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
 export type Client<Known extends KnownOperations = KnownOperations> = {
   // All ids of a namespace share one key, so `Ids` is the union of them.
   readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
@@ -28,7 +28,7 @@ export type Client<Known extends KnownOperations = KnownOperations> = {
   };
 };
 
-/** One operation of a client. Where its type is not known the answer can be awaited or iterated, as fits. */
+/** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
 export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
   ? ClientSubscription<Input, Output>
   : [Type] extends ["query" | "mutation"]
@@ -38,27 +38,27 @@ export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription
 /** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
 export interface ClientCall<Input, Output> {
   (...args: CallArguments<Input>): Promise<Output>;
-  /** Gives the whole envelope, and an MCP `isError` result as it is. */
+  /** Returns the whole envelope, and an MCP `isError` result as it is. */
   envelope(...args: CallArguments<Input>): Promise<ResponseEnvelope<Output>>;
-  /** Gives page after page, for operations that know their next page; others give one. */
+  /** Yields page after page, for operations that know their next page; others yield one. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Subscribes. Leaving the loop ends the subscription. */
 export interface ClientSubscription<Input, Output> {
   (...args: SubscribeArguments<Input>): AsyncIterableIterator<Output>;
-  /** Gives the envelope of each value. */
+  /** Yields the envelope of each value. */
   envelope(...args: SubscribeArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Calls an operation of which the compiler does not know the type. */
 export interface ClientAny<Input, Output> {
   (...args: SubscribeArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
-  /** Gives the whole envelope, or the envelope of each value. */
+  /** Returns the whole envelope, or yields the envelope of each value. */
   envelope(
     ...args: SubscribeArguments<Input>
   ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
-  /** Gives page after page. */
+  /** Yields page after page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
@@ -74,13 +74,13 @@ export type SubscribeArguments<Input> = undefined extends Input
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
-/** Names that the language or a test tool reads of every object. They are found only where there is one of that name. */
+/** Names that the language or a test tool reads from every object. Found only where an operation has that name. */
 const probedNames: ReadonlySet<string> = new Set([
   ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
   ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
 ]);
 
-/** Makes the client of a registry. Unknown names give a function too, whose call says what was probably meant. */
+/** Makes the client of a registry. Unknown names return a function too, whose call fails with the nearest name. */
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
     label: "client",
@@ -130,7 +130,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   return Object.assign(call, { envelope, pages }) as unknown as AnyOperation;
 }
 
-/** The data of each value; leaving it leaves the subscription at once. */
+/** The data of each value; leaving the loop ends the subscription immediately. */
 function dataOf(source: Subscription): AsyncIterableIterator<unknown> & AsyncDisposable {
   return {
     next: async () => {

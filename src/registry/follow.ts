@@ -18,7 +18,7 @@ export class Follower implements Following {
   readonly #source: OperationSource;
   /** What of the source is in the registry, by id. */
   readonly #own = new Map<string, IOperationDefinition>();
-  /** Of these, the ones that only gave their handler to a spec which had none. */
+  /** Of these, the ones that only added their handler to a registered spec without one. */
   readonly #lent = new Set<string>();
   /** What is not in the registry because its id is taken. */
   readonly #waiting = new Map<string, IOperationDefinition>();
@@ -57,7 +57,7 @@ export class Follower implements Following {
       for (const definition of definitions) this.#add(definition);
     } catch (error) {
       for (const stop of this.#stops) stop?.();
-      if (signal.aborted) await this.close(); // nobody will try again
+      if (signal.aborted) await this.close(); // the registry is closed: there is no second attempt
       throw error;
     }
     this.#state = "following";
@@ -111,7 +111,7 @@ export class Follower implements Following {
     }
   }
 
-  /** What is ours is written down before it is registered, because listeners to that may act at once. */
+  /** What is ours is written down before it is registered, because listeners to changes may act immediately. */
   #claim(id: string, definition: IOperationDefinition, register: () => void): void {
     const before = this.#own.get(id);
     this.#own.set(id, definition);
@@ -135,7 +135,7 @@ export class Follower implements Following {
     this.#target.registerSpec(spec);
   }
 
-  /** Somebody has changed what is registered; of what we do ourselves the handlers are as written down. */
+  /** Reacts to changes of the registry. Those of this follower are recognised by the handlers that it has noted. */
   #onChange({ kind, operationId: id }: ChangeEvent): void {
     const own = this.#own.get(id);
     if (own === undefined) {
@@ -152,8 +152,8 @@ export class Follower implements Following {
 }
 
 /**
- * Whether two specs take and give the same, so that one can stand in for the other. What a peer announces is the caller's
- * view of its input.
+ * Whether two specs have the same input and output, so that one can replace the other. What a peer announces is the
+ * caller's view of its input.
  */
 function isAlike(one: OperationSpec, other: OperationSpec): boolean {
   const shape = ({ type, inputSchema, outputSchema }: OperationSpec) =>

@@ -4,10 +4,10 @@ import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { aborted, type CallError, timedOut } from "../operation/index.ts";
 import { markPipelineError } from "./failures.ts";
 
-/** Why a call was given up before its handler answered. */
+/** Why a call ended before its handler did. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
 
-/** A further place where a guard waits: its caller's signal, or the guard of the call around it. */
+/** One thing that a guard listens to: the signal of its caller, or the guard of the call around it. */
 class Watch extends Linked implements AbortListener {
   readonly guard: Guard;
 
@@ -22,14 +22,14 @@ class Watch extends Linked implements AbortListener {
 }
 
 /**
- * Watches over a call that can be given up: by its caller's signal, by its deadline, or because the call around it
- * was. Made only for such calls. Ends at most once, and not at all once it was released. Being linked itself, it
- * waits for its deadline without a further object.
+ * Ends a call early: by the signal of its caller, by its deadline, or together with the call around it. Only calls that can
+ * end early have one. It ends at most once, and not after it was released. It is a linked object itself, so that it waits
+ * for its deadline without another one.
  */
 export class Guard extends Linked implements Expiring {
-  // Assigned rather than defined as class fields: there are many, and calls make one of these each.
+  // Assigned in the constructor instead of defined as class fields: there is one for each such call, and that is faster.
   declare readonly operationId: string;
-  /** The error that the call was given up with. */
+  /** The error that the call ended with. */
   declare ended: CallError | undefined;
   declare private started: boolean;
   declare private released: boolean;
@@ -56,7 +56,7 @@ export class Guard extends Linked implements Expiring {
     this.parentWatch = undefined;
   }
 
-  /** Begins to watch. The guard may have ended when this returns: a signal was aborted before, a deadline is past. */
+  /** Starts listening. The guard may have ended when this returns: a signal was aborted before, or a deadline is past. */
   arm(
     signal: AbortSignal | undefined,
     deadline: number | undefined,
@@ -100,7 +100,7 @@ export class Guard extends Linked implements Expiring {
     return !this.released && this.ended === undefined;
   }
 
-  /** Says who hears of the end, which may have come already. */
+  /** Adds a listener to the end, which may have come already. */
   onEnd(listener: (error: CallError) => void): void {
     const earlier = this.endListener;
     if (this.ended !== undefined) listener(this.ended);
@@ -113,20 +113,20 @@ export class Guard extends Linked implements Expiring {
     }
   }
 
-  /** Stops watching. True for the first to say so, false when the call has ended or was released before. */
+  /** Stops listening. Returns false when the call has ended or was released before. */
   release(): boolean {
     if (this.released || this.ended !== undefined) return false;
     this.released = true;
     this.#leave();
-    // Calls inside that nobody waited for keep the deadline.
+    // Nested calls that were not awaited keep the deadline.
     const children = this.children;
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.#watchDeadline();
     return true;
   }
 
   /**
-   * Says that the handler is called now: from here on it may have had an effect. Throws when the call has ended, or would
-   * have if what came before had let a timer fire.
+   * Notes that the handler is called: from now on it may have had an effect. Throws if the call has ended, or if its
+   * deadline passed while the event loop was blocked.
    */
   start(): void {
     this.endIfExpired();
@@ -134,12 +134,12 @@ export class Guard extends Linked implements Expiring {
     this.started = true;
   }
 
-  /** Ends the call when its time is up though no timer could fire. */
+  /** Ends the call if its deadline passed while the event loop was blocked. */
   endIfExpired(): void {
     if (this.#isExpired()) this.end({ kind: "expired" });
   }
 
-  /** What the handler can listen to. */
+  /** The signal of the handler, created on first use. */
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
@@ -148,7 +148,7 @@ export class Guard extends Linked implements Expiring {
     return this.controller.signal;
   }
 
-  /** Gives the call up: its caller, its handler's signal and the calls inside it hear of it. */
+  /** Ends the call: notifies its caller, its handler's signal and the calls inside it. */
   end(ending: Ending): void {
     if (this.released || this.ended !== undefined) return;
     const error = toError(this.operationId, ending, this.started);
@@ -158,7 +158,7 @@ export class Guard extends Linked implements Expiring {
     this.#fire(error, ending);
   }
 
-  /** Ends a call that has been answered: only its handler's signal and the calls inside it hear of it. */
+  /** Ends a call whose caller has its outcome: notifies only its handler's signal and the calls inside it. */
   abandon(error: CallError, ending: Ending = endingOf(error)): void {
     if (this.ended !== undefined) return;
     this.ended = error;
@@ -172,7 +172,7 @@ export class Guard extends Linked implements Expiring {
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
   }
 
-  /** Listens to a further signal. Without `AbortSignal.any`, which leaves something behind at signals that live long. */
+  /** Listens to one more signal. Not with `AbortSignal.any`, which leaks memory at signals that live long. */
   alsoListenTo(signal: AbortSignal): void {
     this.baseWatch = this.#listenTo(signal);
   }

@@ -24,7 +24,7 @@ import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { reportDrift } from "./reports.ts";
 
-/** The step of an operation of whose data nothing is said. */
+/** The step of an operation whose schema accepts any data. */
 export const anything: OutputStep = {
   quickCheck: { isValid: (value) => !isIterator(value), isUnchanged: undefined },
   repair: (data) => ({ data }),

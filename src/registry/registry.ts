@@ -32,11 +32,11 @@ import type {
   SearchQuery,
 } from "./types.ts";
 
-/** What a registry is at run time; the interface `OperationRegistry` says what it promises. */
+/** The implementation of the interface `OperationRegistry`. */
 export class Registry {
   readonly #core: RegistryCore;
   readonly #following = new Set<Follower>();
-  /** Stops sources that are still being loaded. */
+  /** Aborts the loading of sources. */
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
 
@@ -48,7 +48,7 @@ export class Registry {
     };
   }
 
-  /** The inside of a registry, for the functions of this folder. */
+  /** The core of a registry, for the functions of this folder. */
   static coreOf(registry: unknown): RegistryCore {
     if (typeof registry === "object" && registry !== null && #core in registry) return registry.#core;
     throw new TypeError("This is not a registry. Make one with createRegistry() or new OperationRegistry().");
@@ -70,7 +70,7 @@ export class Registry {
 
   registerSpec(spec: OperationSpec): void {
     const entry = this.#createNew(spec, false);
-    entry.handler = undefined; // a definition may be given where its spec is meant
+    entry.handler = undefined; // a definition may be passed in the place of its spec
     this.#core.put(entry);
   }
 
@@ -194,7 +194,7 @@ export class Registry {
     return entry;
   }
 
-  /** Whether an operation came from a source. One that is registered takes its place, whichever came first. */
+  /** Whether an operation came from a source. One that is registered by the program replaces it. */
   #isFollowed(id: string): boolean {
     for (const follower of this.#following) if (follower.holds(id)) return true;
     return false;

@@ -24,7 +24,7 @@ type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
 
-/** Waits while a consumer waits for a value. */
+/** Runs out when a consumer has waited too long for a value. */
 class IdleWatch extends Linked implements Expiring {
   readonly idleTimeout: number;
   readonly #onSilence: () => void;
@@ -48,7 +48,7 @@ class IdleWatch extends Linked implements Expiring {
  * The consumer's side of one subscription. Written by hand instead of as an async generator, because a generator's
  * `return()` waits behind a `next()` that may never come back.
  *
- * The handler starts with the first `next()`. Calls of `next()` queue; one value is asked of the handler at a time.
+ * The handler starts with the first `next()`. Calls of `next()` queue; one value is requested of the handler at a time.
  */
 export class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
   readonly #core: RegistryCore;
@@ -62,12 +62,12 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #guard: Guard | undefined = undefined;
   #idle: IdleWatch | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
-  /** The source again, when it can give values without a promise for each. */
+  /** The source again, when it can return values without a promise for each. */
   #buffered: Buffered<object> | undefined = undefined;
   #state: "new" | "open" | "closed" = "new";
-  /** Whether the handler has been asked for a value and has not answered. */
+  /** Whether a value was requested of the handler and has not arrived. */
   #asking = false;
-  /** An error that came while nobody was waiting; the next `next()` throws it. */
+  /** An error that came while no consumer was waiting; the next `next()` throws it. */
   #failure: CallError | undefined = undefined;
   #waiters: Waiter[] = [];
   #seq = 0;
@@ -81,7 +81,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     incoming?: CallOrigin,
   ) {
     this.#core = core;
-    // A context that is passed on makes this a call inside another.
+    // A context in the place of options makes this a nested call.
     const parent = CallContext.is(options) ? options : undefined;
     const own = parent === undefined ? options : undefined;
     this.#context = new CallContext(core, operationId, own, parent, incoming, false);
@@ -113,7 +113,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     });
   }
 
-  /** Ends the subscription. Resolves at once when the handler is in the middle of an `await`, else after its `finally`. */
+  /** Ends the subscription. Resolves immediately while the handler awaits something, else after its `finally`. */
   async return(): Promise<Result> {
     const { state, asking, source } = { state: this.#state, asking: this.#asking, source: this.#source };
     this.#failure = undefined;
@@ -188,7 +188,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     return this.#state === "closed";
   }
 
-  /** Answers with what the source has at hand. Nobody else can be waiting, since nothing is being asked for. */
+  /** Returns a value that the source has buffered. No other consumer is waiting, since no value was requested. */
   #takeBuffered(source: Buffered<object>): Promise<Result> | undefined {
     let envelope: ResponseEnvelope;
     try {
@@ -199,7 +199,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       this.#end(mapError(error));
       return this.#afterEnd();
     }
-    if (this.#isClosed()) return this.#afterEnd(); // the data left the subscription while it was read
+    if (this.#isClosed()) return this.#afterEnd(); // reading the data ended the subscription
     if (this.#endObserving !== undefined) this.#tell(envelope);
     return Promise.resolve({ done: false, value: envelope });
   }
@@ -208,7 +208,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#asking = true;
     try {
       const answer: unknown = this.#source!.next();
-      // Any other promise may answer twice, or at once; one of ours does not.
+      // Any other thenable may settle twice or synchronously.
       const promise = isPlainPromise(answer) ? answer : new Promise((resolve) => resolve(answer));
       promise.then(this.#onAnswer as (answer: unknown) => void, this.#onFailure);
     } catch (error) {
@@ -227,14 +227,14 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       return this.#end(mapError(error));
     }
     const waiter = this.#waiters.shift();
-    if (waiter === undefined) return; // the data left the subscription while it was read
+    if (waiter === undefined) return; // reading the data ended the subscription
     if (this.#idle !== undefined) {
       this.#idle.unlink();
       if (this.#waiters.length > 0) this.#idle.start();
     }
     if (this.#endObserving !== undefined) this.#tell(envelope);
     waiter.resolve({ done: false, value: envelope });
-    // A listener to the value may have asked for the next one.
+    // A listener to the value may have requested the next one.
     if (this.#waiters.length > 0 && !this.#asking) this.#ask();
   };
 
@@ -298,7 +298,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure);
   }
 
-  /** Lets a handler that stands at a `yield` clean up, and waits for it. */
+  /** Lets a handler that is suspended at a `yield` clean up, and waits for it. */
   async #leave(source: AsyncIterator<unknown>): Promise<void> {
     try {
       await source.return?.();
@@ -307,7 +307,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
   }
 
-  /** Lets a handler clean up without waiting: it is in the middle of something, or nobody is left to tell. */
+  /** Lets a handler clean up without waiting for it. */
   #abandon(source: AsyncIterator<unknown>): void {
     this.#leave(source).catch((error) => reportAbandoned(this.#operationId, error));
   }
@@ -318,6 +318,6 @@ function toIterator(operationId: string, value: unknown): AsyncIterator<unknown>
   if (typeof iterable === "object" && iterable !== null && typeof iterable[Symbol.asyncIterator] === "function") {
     return iterable[Symbol.asyncIterator]();
   }
-  const message = `The handler of "${operationId}" gave no async iterable. Make it an async generator function: async function* (input, context) { … }.`;
+  const message = `The handler of "${operationId}" did not return an async iterable. Make it an async generator function: async function* (input, context) { … }.`;
   throw new CallError("EXECUTION_ERROR", message);
 }

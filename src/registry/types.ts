@@ -74,7 +74,7 @@ export interface OperationSelection {
   exclude?: readonly string[];
 }
 
-/** What all call events tell. */
+/** What all call events have. */
 export interface RegistryCallEventBase {
   requestId: string;
   /** The call whose handler made this one. */
@@ -129,8 +129,8 @@ export interface Following extends AsyncDisposable {
 
 /**
  * Holds operations and runs them. `Known` is what the compiler knows of them: a registry made by `createRegistry`
- * checks ids, inputs and outputs; one made by `new OperationRegistry()` takes any id and gives `unknown`. The first
- * kind can be passed wherever the second is accepted.
+ * checks ids, inputs and outputs; one made by `new OperationRegistry()` takes any id and returns `unknown`. The
+ * first can be passed wherever the second is accepted.
  */
 export interface OperationRegistry<out Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
   /** Never set; carries what the compiler knows. */
@@ -138,21 +138,21 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
 
   /**
    * Adds an operation. Throws when its spec is malformed or its id is taken; the operation of a source that is followed
-   * gives way, and comes back when this one is removed.
+   * is replaced, and comes back when this one is removed.
    */
   register(definition: IOperationDefinition): void;
   /** Adds operations, all of them or, when one is refused, none. Those without a handler cannot run yet. */
   registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
   /** Adds an operation that cannot run yet; `registerHandler` makes it run. The handler of a definition is ignored. */
   registerSpec(spec: OperationSpec): void;
-  /** Gives the operation `id` its handler. Throws when there is no such spec or it has a handler already. */
+  /** Sets the handler of the operation `id`. Throws when there is no such spec, or when it has a handler already. */
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void;
-  /** Removes an operation; calls that run go on. Tells whether there was one. */
+  /** Removes an operation; running calls continue. Returns whether it existed. */
   unregister(id: string): boolean;
-  /** Puts an operation in the place of the one with the same id, or adds it. Calls that run keep the old one. */
+  /** Replaces the operation with the same id, or adds it. Running calls keep the old one. */
   replace(definition: IOperationDefinition): void;
 
-  /** Finds an operation by `namespace.name`. Also gives operations that have no handler yet. */
+  /** Finds an operation by `namespace.name`. Also finds operations without a handler. */
   get(id: string): RegisteredOperation | undefined;
   /** Finds an operation by its two names. */
   getByName(namespace: string, name: string): RegisteredOperation | undefined;
@@ -170,7 +170,7 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
 
   /**
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
-   * a `CallError`. Where the registry knows nothing, `execute<T>(…)` says what the data will be.
+   * a `CallError`. Where the registry knows nothing, `execute<T>(…)` sets the type of the data.
    */
   execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
     id: Id,
@@ -183,19 +183,19 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
    * when they are registered later. Returns a function that removes it; calls that run keep it.
    */
   use(middleware: Middleware, selection?: OperationSelection): Unsubscribe;
-  /** Hears calls or changes. A listener that throws is logged and disturbs nobody. */
+  /** Listens to calls or changes. What a listener throws is logged, and affects no call and no other listener. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
   /**
    * Registers a source's operations and applies its changes until closed. What is registered here beats the source; an
    * operation whose id is taken is registered when the id gets free.
    */
   follow(source: OperationSource): Promise<Following>;
-  /** Calls by name: `client.task.create(input)` gives the data. The options hold for every call. */
+  /** Calls by name: `client.task.create(input)` returns the data. The options hold for every call. */
   client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
 
   /**
    * Stops following sources, which removes their operations and closes them, and refuses new calls with
-   * `UNAVAILABLE`; calls that run go on. Calling it twice is fine.
+   * `UNAVAILABLE`; running calls continue. Calling it twice is fine.
    */
   close(): Promise<void>;
 }
