@@ -1,7 +1,7 @@
 import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
+import { resolveCount, resolveDuration } from "./limits.ts";
 import { mapError } from "./map-error.ts";
-import { resolveCount, resolveDuration } from "./number-options.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 

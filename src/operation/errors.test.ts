@@ -138,7 +138,7 @@ test.each([
     },
   ],
   [
-    unavailable("http://localhost", { mayHaveRun: false }),
+    unavailable("http://localhost is not available.", { mayHaveRun: false }),
     { code: "UNAVAILABLE", message: "http://localhost is not available.", retryable: true, mayHaveRun: false },
   ],
 ])("%s", (error, json) => {

@@ -126,8 +126,8 @@ export function limitExceeded(what: string, limit: string, allowed: number, mayH
 }
 
 /** `UNAVAILABLE`: `what` (a service, peer or program) cannot be reached or went away. Worth trying again. */
-export function unavailable(what: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
-  return new CallError("UNAVAILABLE", `${what} is not available.`, undefined, { retryable: true, ...options });
+export function unavailable(message: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
+  return new CallError("UNAVAILABLE", message, undefined, { retryable: true, ...options });
 }
 
 /**

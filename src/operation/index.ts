@@ -66,7 +66,7 @@ export type {
   SubscriptionsOf,
 } from "./known.ts";
 export type { Limits } from "./limits.ts";
-export { defaultLimits, resolveLimits } from "./limits.ts";
+export { defaultLimits, resolveCount, resolveDuration, resolveLimits } from "./limits.ts";
 export { loadPeer } from "./load-peer.ts";
 export { mapError } from "./map-error.ts";
 export {
@@ -77,7 +77,6 @@ export {
   markToolHandler,
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
-export { resolveCount, resolveDuration } from "./number-options.ts";
 export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";
 export {
   HTTPResponseMetaSchema,

@@ -126,7 +126,7 @@ export function find(context: CallContext, id: string, used: "execute" | "subscr
 }
 
 function notFound(core: RegistryCore, context: CallContext, id: string, isRefused: boolean): CallError {
-  if (isRefused) return unavailable("The registry was closed and", { mayHaveRun: false });
+  if (isRefused) return unavailable("The registry was closed and is not available.", { mayHaveRun: false });
   // An id may be anything: it can come from a network.
   if (typeof id !== "string") return operationNotFound("(not a string)");
   if (core.mayAppear(id)) return notServedNow(id);

@@ -225,7 +225,7 @@ function isGeneratorTag(tag: unknown): boolean {
 }
 
 function closed(): CallError {
-  return unavailable("The registry was closed and", { mayHaveRun: false });
+  return unavailable("The registry was closed and is not available.", { mayHaveRun: false });
 }
 
 function alreadyRegistered(id: string): CallError {

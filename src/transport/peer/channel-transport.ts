@@ -170,7 +170,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   #notFound(operationId: string): CallError {
     if (this.#isClosed) return transportClosed(this.name, { mayHaveRun: false });
     if (this.#connections.size === 0 || this.lacksConnections()) {
-      return unavailable(`The peer of the ${this.name} transport`, { mayHaveRun: false });
+      return unavailable(`The peer of the ${this.name} transport is not available.`, { mayHaveRun: false });
     }
     if (this.#directory.mayReturn(operationId)) return notServedNow(operationId);
     // Peers announce to this one only what it may see.

@@ -10,7 +10,7 @@ export function linkLost(transport: string, cause: Error | undefined, mayHaveRun
 
 /** `UNAVAILABLE`: there is no connection to the broker now. Nothing was sent. */
 export function notConnected(transport: string, cause?: unknown): CallError {
-  return unavailable(`The server of the ${transport} transport`, { mayHaveRun: false, cause });
+  return unavailable(`The server of the ${transport} transport is not available.`, { mayHaveRun: false, cause });
 }
 
 /** A `CallError` as it is, every other failure of an adapter as {@link notConnected}. */
