@@ -1,7 +1,7 @@
 import { type Linked, LinkedSet, type Occupancy } from "./linked-set.ts";
 import { maxTimerDelay } from "./timers.ts";
 
-/** Something that wants to hear when its time is up. */
+/** Something that is notified when its deadline has passed. */
 export interface Expiring extends Linked {
   /** Called once, at the deadline or a few milliseconds later, unless it was unlinked before. */
   expire(): void;
@@ -25,15 +25,15 @@ export function monotonicNow(): number {
 /** Wall clock minus monotonic clock, and the wall clock when that was taken. */
 let offset = 0;
 let offsetTaken = Number.NEGATIVE_INFINITY;
-/** Once the wall clock has moved by this much, forward, back or by a jump, the offset is taken anew. */
-const offsetLasts = 50;
+/** In ms. Once the wall clock has moved by this much, forward, back or by a jump, the offset is measured again. */
+const maxOffsetAge = 50;
 
-/** From milliseconds since the epoch to {@link monotonicNow}, given what the wall clock says; exact to 50 ms. */
+/** Converts milliseconds since the epoch to {@link monotonicNow}, given the wall clock; exact to 50 ms. */
 export function toMonotonic(time: number, wallNow: number): number {
   if (globalThis.setTimeout !== armedWith) forgetTimer();
   // Reading a clock is a good part of what a guarded call costs, so the second one is read a few times a second.
   const age = wallNow - offsetTaken;
-  if (!(age >= 0 && age < offsetLasts)) {
+  if (!(age >= 0 && age < maxOffsetAge)) {
     offset = wallNow - monotonicNow();
     offsetTaken = wallNow;
   }
@@ -56,7 +56,7 @@ let lastMembers = new LinkedSet<Expiring>(occupancy);
 
 /**
  * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
- * timer for each costs several times the call that it guards. `waiting.unlink()` takes the deadline back.
+ * timer for each costs several times the call that it guards. `waiting.unlink()` cancels the deadline.
  */
 export function expireAt(waiting: Expiring, at: number): void {
   const slot = Math.ceil(at / slotMilliseconds);
@@ -65,7 +65,10 @@ export function expireAt(waiting: Expiring, at: number): void {
     lastSlot = slot;
   }
   lastMembers.add(waiting);
-  if (!holdsProcess) holdProcess();
+  if (holdsProcess) return;
+  holdsProcess = true;
+  // Browsers have numbers for timers.
+  if (typeof timer === "object") timer.ref();
 }
 
 function membersOf(slot: number): LinkedSet<Expiring> {
@@ -79,13 +82,13 @@ function membersOf(slot: number): LinkedSet<Expiring> {
   return members;
 }
 
-const fewestToSweep = 256;
-let sweepAt = fewestToSweep;
+const minSlotsToSweep = 256;
+let sweepAt = minSlotsToSweep;
 
-/** Drops slots that nobody waits in any more, long before their time. Seldom, so that it costs little per slot. */
+/** Drops slots without deadlines, long before their time. Runs rarely, so that it costs little per slot. */
 function sweep(): void {
   for (const [slot, members] of slots) if (members.isEmpty) slots.delete(slot);
-  sweepAt = Math.max(fewestToSweep, 2 * slots.size);
+  sweepAt = Math.max(minSlotsToSweep, 2 * slots.size);
 }
 
 function schedule(slot: number): void {
@@ -97,12 +100,6 @@ function schedule(slot: number): void {
 
 /** Whether the timer keeps the process alive, or will for a moment. */
 let holdsProcess = false;
-
-function holdProcess(): void {
-  holdsProcess = true;
-  // Browsers have numbers for timers.
-  if (typeof timer === "object") timer.ref();
-}
 
 /**
  * Lets the process end, unless there is a deadline again by the end of this turn of the event loop: switching costs as

@@ -1,25 +1,26 @@
-/** Listeners to one kind of event. Listeners may come and go while an event is delivered. */
+/** Listeners to one kind of event. Listeners may be added and removed while an event is delivered. */
 export class Emitter<E> {
   #listeners: ReadonlyArray<(event: E) => void> = [];
   readonly #onFailure: (error: unknown) => void;
+  /** A field and not a getter, because every call reads it. */
+  hasListeners = false;
 
-  /** @param onFailure hears what listeners throw; they disturb neither each other nor the one who emits */
+  /** @param onFailure receives what listeners throw; they affect neither each other nor the emitter */
   constructor(onFailure: (error: unknown) => void) {
     this.#onFailure = onFailure;
   }
 
-  get hasListeners(): boolean {
-    return this.#listeners.length > 0;
-  }
-
-  /** Adds a listener and gives what removes it again. */
+  /** Adds a listener and returns the function that removes it. */
   on(listener: (event: E) => void): () => void {
     // A wrapper of its own, so that the same function can listen twice and leave once.
     const entry = (event: E) => listener(event);
-    this.#listeners = [...this.#listeners, entry];
-    return () => {
-      this.#listeners = this.#listeners.filter((other) => other !== entry);
-    };
+    this.#set([...this.#listeners, entry]);
+    return () => this.#set(this.#listeners.filter((other) => other !== entry));
+  }
+
+  #set(listeners: ReadonlyArray<(event: E) => void>): void {
+    this.#listeners = listeners;
+    this.hasListeners = listeners.length > 0;
   }
 
   emit(event: E): void {
@@ -29,11 +30,11 @@ export class Emitter<E> {
   }
 }
 
-/** Calls somebody who only listens. `onFailure` hears what it throws, and what its promise rejects with. */
+/** Calls a listener. `onFailure` receives what it throws, and what its promise rejects with. */
 export function notify(call: () => unknown, onFailure: (error: unknown) => void): void {
   try {
-    const answer = call();
-    if (answer instanceof Promise) answer.catch(onFailure);
+    const result = call();
+    if (result instanceof Promise) result.catch(onFailure);
   } catch (error) {
     onFailure(error);
   }

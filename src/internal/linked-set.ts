@@ -1,4 +1,4 @@
-/** A member of a {@link LinkedSet}. Carries its own links, so that joining and leaving allocate nothing. */
+/** A member of a {@link LinkedSet}. Carries its own links, so that adding and removing it allocates nothing. */
 export class Linked {
   /** @internal */
   declare previous: Linked | undefined;
@@ -20,15 +20,16 @@ export class Linked {
   }
 }
 
-/** How many of the sets that share it have members. A counter and not an event, because members come and go with calls. */
+/** How many of the sets that share it have members. A counter and not an event, because every call adds and removes members. */
 export interface Occupancy {
   filledSets: number;
-  /** Called when no set has members any more, unless `isNotified` says that it knows. */
+  /** Called when no set has members any more, unless `isNotified` is set. */
   onEmpty(): void;
+  /** Whether `onEmpty` need not be called. */
   isNotified: boolean;
 }
 
-/** A set of members in the order of joining; each member is in one such set at a time. */
+/** A set of members in the order in which they were added; a member is in one such set at a time. */
 export class LinkedSet<T extends Linked> {
   readonly #occupancy: Occupancy | undefined;
   #first: Linked | undefined = undefined;
@@ -62,23 +63,21 @@ export class LinkedSet<T extends Linked> {
     if (member.next === undefined) this.#last = member.previous;
     else member.next.previous = member.previous;
     member.previous = member.next = member.owner = undefined;
-    if (this.#first === undefined && this.#occupancy !== undefined) leaveEmpty(this.#occupancy);
+    const occupancy = this.#occupancy;
+    if (this.#first !== undefined || occupancy === undefined) return;
+    occupancy.filledSets -= 1;
+    if (occupancy.filledSets === 0 && !occupancy.isNotified) occupancy.onEmpty();
   }
 
-  /** Takes out and returns the oldest member. */
+  /** Removes and returns the oldest member. */
   shift(): T | undefined {
     const member = this.#first as T | undefined;
     if (member !== undefined) this.delete(member);
     return member;
   }
 
-  /** From the oldest to the newest. Members must not come or go meanwhile. */
+  /** From the oldest to the newest. Members must not be added or removed during the iteration. */
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== undefined; member = member.next) yield member as T;
   }
-}
-
-function leaveEmpty(occupancy: Occupancy): void {
-  occupancy.filledSets -= 1;
-  if (occupancy.filledSets === 0 && !occupancy.isNotified) occupancy.onEmpty();
 }

@@ -2,7 +2,6 @@ import {
   array,
   boolean,
   type Field,
-  isJSONObject,
   number,
   type ObjectOf,
   object,
@@ -194,6 +193,9 @@ export function findInvalidField(frame: object): string | undefined {
   return undefined;
 }
 
+/** With a `toJSON`, an envelope or its meta would become something else on its way. */
 function isSendableEnvelope(value: unknown): boolean {
-  return isResponseEnvelope(value) && isJSONObject(value) && isJSONObject(value.meta);
+  if (!isResponseEnvelope(value)) return false;
+  const { toJSON, meta } = value as { toJSON?: unknown; meta: { toJSON?: unknown } };
+  return typeof toJSON !== "function" && typeof meta.toJSON !== "function";
 }

@@ -1,4 +1,3 @@
-import { isJSONObject } from "../../internal/shape.ts";
 import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
@@ -36,9 +35,9 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
     throw badFrame("it is not JSON"); // the parser's message quotes the characters
   }
   if (isTagged) frame = fromTagged(frame, depth);
-  if (!isJSONObject(frame)) throw badFrame("it is not an object");
+  if (typeof frame !== "object" || frame === null) throw badFrame("it is not an object");
   if (Object.hasOwn(frame, "__proto__")) throw badFrame("it has a field __proto__");
-  const { type } = frame;
+  const { type } = frame as { type?: unknown };
   if (typeof type !== "string") throw badFrame("it has no type");
   const invalid = findInvalidField(frame);
   if (invalid !== undefined) throw badFrame(`${invalid} of ${type} is invalid`);

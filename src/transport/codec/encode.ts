@@ -5,10 +5,10 @@ import {
   type FrameLimits,
   frameLevels,
   isLongerThan,
+  minPartBytes,
   notSendable,
   payloadTooLarge,
   taggedMark,
-  toMaxParts,
 } from "./wire-format.ts";
 
 /**
@@ -24,7 +24,7 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
   const maxDepth = jsonDepth + frameLevels;
   let text: string;
   try {
-    text = isJSONSafe(frame, maxDepth - 1, toMaxParts(maxMessage))
+    text = isJSONSafe(frame, maxDepth - 1, maxMessage / minPartBytes)
       ? JSON.stringify(frame)
       : taggedMark + JSON.stringify(toTaggedFrame(frame, { maxDepth, maxMessage, mayHaveRun }));
   } catch (error) {

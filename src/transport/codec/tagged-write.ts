@@ -7,11 +7,11 @@ import {
   maxDigits,
   maxErrors,
   maxNumericKeys,
+  minPartBytes,
   notSendable,
   payloadTooLarge,
   readBinary,
   tag,
-  toMaxParts,
 } from "./wire-format.ts";
 
 /** What limits the copy of a frame, and what its errors carry. */
@@ -43,7 +43,7 @@ class TaggedWriter {
 
   constructor(options: WriteOptions) {
     this.#options = options;
-    this.#partsLeft = toMaxParts(options.maxMessage);
+    this.#partsLeft = options.maxMessage / minPartBytes;
   }
 
   copy(value: unknown): unknown {

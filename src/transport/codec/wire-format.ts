@@ -34,10 +34,8 @@ export const maxCollections = 500_000;
  */
 export const maxNumericKeys = 10_000;
 
-/** How many parts the values of a message can have: every one takes at least two bytes. */
-export function toMaxParts(maxMessage: number): number {
-  return maxMessage / 2;
-}
+/** Every part of a value takes at least this many bytes in a message. */
+export const minPartBytes = 2;
 
 /** The first item of a list that stands for something JSON cannot hold. Only in frames that begin with the mark. */
 export const tag = {
