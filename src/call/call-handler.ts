@@ -8,7 +8,7 @@ import {
   resolveDuration,
   resolveLimits,
 } from "../operation/index.ts";
-import { forwardingOf, type OperationRegistry, publishedSpecs } from "../registry/index.ts";
+import { coreOf, forwardingOf, type OperationRegistry, publishedSpecs } from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { CallBudgets } from "./call-budgets.ts";
 import { setRunningRequests } from "./drain.ts";
@@ -87,20 +87,15 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : 3_600_000;
   const maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
   const { pendingCalls, callsPerRoot } = resolveLimits(limits);
-  let waiting: Array<() => void> = [];
   const host: IncomingHost = {
-    registry,
+    core: coreOf(registry),
     authenticate,
     trustedBus,
     isRemote: callMap.transport.capabilities?.sharesObjects !== true,
     budgets: new CallBudgets(callsPerRoot),
     open: new LinkedSet<IncomingRequest>(),
     running: 0,
-    onIdle() {
-      const ready = waiting;
-      waiting = [];
-      for (const resolve of ready) resolve();
-    },
+    waiting: [],
   };
 
   const handle = (frame: CallRequested, given?: Reply, caller?: Identity): SendFollowUp => {
@@ -127,12 +122,13 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   };
   const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>
-      publishedSpecs(registry).filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
+      publishedSpecs(host.core).filter(({ namespace, name }) => isServed(formatOperationId(namespace, name))),
     onChange: (listener: (change: HandlerChange) => void) =>
       registry.on("change", ({ operationId }) => {
         listener(isServed(operationId) ? { added: [operationId], removed: [] } : { added: [], removed: [operationId] });
       }),
-    settled: () => (host.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))),
+    settled: () =>
+      host.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => host.waiting.push(resolve)),
   });
   setRunningRequests(handler, {
     end(which, toError) {

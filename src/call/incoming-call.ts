@@ -60,7 +60,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
 
   openGuard(): Guard {
     if (this.guard === undefined) {
-      this.guard = new Guard(this.operationId);
+      this.guard = new Guard(this.frame.operationId);
       // A handler that continues after its call has ended may still ask for its signal.
       if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller is gone", true));
       this.guard.onEnd((error) => this.#onEnd(error));
@@ -107,7 +107,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   #run(identity: Identity | undefined): void {
     if (!this.isOpen) return;
     this.identity = identity;
-    executeIncoming(this.host.registry, this.frame.operationId, this.frame.input, this);
+    executeIncoming(this.host.core, this.frame.operationId, this.frame.input, this);
   }
 
   #onEnd(error: CallError): void {

@@ -12,7 +12,7 @@ import {
   mapError,
   type Progress,
 } from "../operation/index.ts";
-import type { CallBudget, CallOrigin, OperationRegistry } from "../registry/index.ts";
+import type { CallBudget, CallOrigin, RegistryCore } from "../registry/index.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
 import { type CallBudgets, isShared } from "./call-budgets.ts";
 
@@ -42,7 +42,8 @@ export interface IdentityRules {
 
 /** What the incoming requests of one handler share. */
 export interface IncomingHost extends IdentityRules {
-  readonly registry: OperationRegistry;
+  /** Runs the requests. */
+  readonly core: RegistryCore;
   readonly budgets: CallBudgets;
   /** The requests that are running. */
   readonly open: LinkedSet<IncomingRequest>;
@@ -50,8 +51,8 @@ export interface IncomingHost extends IdentityRules {
   running: number;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
-  /** Called when the last request has ended. */
-  onIdle(): void;
+  /** Called, and removed, when no request is running. */
+  waiting: Array<() => void>;
 }
 
 /** Far above every limit, and far below the numbers where adding one stops working. */
@@ -61,6 +62,8 @@ const maxDepth = 2 ** 30;
 export abstract class IncomingRequest extends Linked implements CallOrigin {
   // Assigned in the constructor instead of defined as class fields: there is one for each call, and that is faster.
   declare readonly depth: number;
+  declare readonly parentRequestId: string | undefined;
+  declare readonly metadata: Record<string, unknown> | undefined;
   declare budget: CallBudget | undefined;
   declare protected readonly host: IncomingHost;
   declare protected readonly frame: CallRequested;
@@ -69,7 +72,10 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
 
   constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
     super();
-    const { depth } = frame;
+    const { depth, parentRequestId, metadata } = frame;
+    // In process, and over an event target, no codec has checked the frame.
+    this.parentRequestId = typeof parentRequestId === "string" ? parentRequestId : undefined;
+    this.metadata = typeof metadata === "object" && metadata !== null ? metadata : undefined;
     this.depth = depth === undefined ? 0 : toDepth(depth);
     // A caller that names a root also sends a depth; all others are spared the search.
     this.budget = depth === undefined ? undefined : joinBudget(host, frame);
@@ -101,16 +107,6 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
 
   get isRemote(): boolean {
     return this.host.isRemote || this.frame.isRemote === true;
-  }
-
-  get parentRequestId(): string | undefined {
-    const { parentRequestId } = this.frame;
-    return typeof parentRequestId === "string" ? parentRequestId : undefined;
-  }
-
-  get metadata(): Record<string, unknown> | undefined {
-    const metadata: unknown = this.frame.metadata;
-    return typeof metadata === "object" && metadata !== null ? (metadata as Record<string, unknown>) : undefined;
   }
 
   openBudget(): CallBudget {
@@ -151,7 +147,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     host.open.delete(this);
     if (budget !== undefined) host.budgets.leave(budget);
     host.running -= 1;
-    if (host.running === 0) host.onIdle();
+    if (host.running === 0 && host.waiting.length > 0) for (const resolve of host.waiting.splice(0)) resolve();
     return true;
   }
 

@@ -40,7 +40,7 @@ export class IncomingSubscription extends IncomingRequest {
       const options: SubscribeOptions = { identity, metadata: this.metadata, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
       if (deadline !== undefined) options.deadline = deadline;
-      this.#values = subscribeIncoming(this.host.registry, operationId, input, options, this);
+      this.#values = subscribeIncoming(this.host.core, operationId, input, options, this);
     } catch (error) {
       return this.#fail(error);
     }

@@ -259,8 +259,10 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     defaultTimeout: number,
   ): void {
     const { operationId } = this;
-    const invalid = checkCallOptions(operationId, deadline, signal);
-    if (invalid !== undefined) throw invalid;
+    if (deadline !== undefined || signal !== undefined) {
+      const invalid = checkCallOptions(operationId, deadline, signal);
+      if (invalid !== undefined) throw invalid;
+    }
     if (signal?.aborted) throw aborted(operationId, signal.reason, false);
     const now = deadline === undefined && defaultTimeout === Number.POSITIVE_INFINITY ? 0 : Date.now();
     const end = deadline ?? now + defaultTimeout;

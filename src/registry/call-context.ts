@@ -5,6 +5,7 @@ import {
   checkCallOptions,
   checkPastDeadline,
   type Identity,
+  limitExceeded,
   type OperationContext,
   type OperationEnv,
   type Progress,
@@ -117,7 +118,8 @@ export class CallContext implements OperationContext {
     // Progress that is reported after the end is dropped, so the end must be noticed.
     if (options?.onProgress !== undefined) this.#observesEnd = true;
     if (parent === undefined) {
-      this.identity = toIdentity(options?.identity);
+      const identity: unknown = options?.identity;
+      this.identity = identity === undefined ? undefined : toIdentity(identity);
       this.deadline = options?.deadline;
       this.metadata = options?.metadata ?? noMetadata;
       this.parentRequestId = incoming?.parentRequestId;
@@ -212,17 +214,18 @@ export class CallContext implements OperationContext {
     return context.#isTrusted;
   }
 
-  static depthOf(context: CallContext): number {
-    return context.#depth;
-  }
-
   static isOutermost(context: CallContext): boolean {
     return context.#isOutermost;
   }
 
-  /** The budget of the incoming call that this one is part of. */
-  static budgetOf(context: CallContext): CallBudget | undefined {
-    return context.#incoming?.budget;
+  /** The error of a call that is nested too deep, or whose incoming call has led to too many calls. */
+  static findExceededLimit(context: CallContext): CallError | undefined {
+    const { callDepth } = context.#core.limits;
+    const id = context.#operationId;
+    if (context.#depth > callDepth) return limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", callDepth);
+    const budget = context.#incoming?.budget;
+    if (budget === undefined || budget.callsLeft >= 0) return undefined;
+    return limitExceeded(`One call caused too many others, at "${id}"`, "callsPerRoot", budget.allowed);
   }
 
   /** The guard of a call, if it has one by now. */

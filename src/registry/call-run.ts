@@ -1,11 +1,9 @@
-import { isPlainPromise } from "../internal/plain-promise.ts";
 import {
   accessDenied,
   CallError,
   type CallOptions,
   checkResource,
   checkScopes,
-  limitExceeded,
   nearestOperation,
   notServedNow,
   operationNotFound,
@@ -17,22 +15,14 @@ import { CallContext, type CallOrigin } from "./call-context.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted, toFailure } from "./failures.ts";
-import type { Guard } from "./guard.ts";
+import { type CallOutcome, type Guard, RaceOutcome } from "./guard.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { observe, observeStart, reportLateResult } from "./reports.ts";
+import { observe, observeStart } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope, in the order of the steps: find, scopes, guard, validate, resource, run, wrap and
 // normalise. Subscriptions share everything up to the handler. None of the functions that most calls run through is async,
 // and none makes a closure: the promise of the caller is the handler's own with one reaction on it (decision 001).
-
-/** Receives the outcome of a call, exactly one of the two. */
-export interface CallOutcome {
-  /** Receives the envelope. */
-  onResult(envelope: ResponseEnvelope): void;
-  /** Receives a `CallError`. */
-  onError(error: unknown): void;
-}
 
 /** A query or mutation that arrived from outside. It receives the outcome also when it has ended before, and ignores it. */
 export interface IncomingExecution
@@ -60,7 +50,8 @@ export function execute(
   try {
     const outer = parent === undefined && CallContext.is(options) ? options : parent;
     const context = new CallContext(core, id, outer === options ? undefined : options, outer, undefined, trusted);
-    return core.calls.hasListeners ? startObserved(context, id, input, outer) : start(context, id, input, outer);
+    if (core.calls.hasListeners) return startObserved(core, context, id, input, outer);
+    return start(core, context, id, input, outer);
   } catch (error) {
     return Promise.reject(notStarted(id, error));
   }
@@ -70,15 +61,21 @@ export function execute(
 export function executeIncoming(core: RegistryCore, id: string, input: unknown, call: IncomingExecution): void {
   try {
     const context = new CallContext(core, id, call, undefined, call, false);
-    if (core.calls.hasListeners) startIncomingObserved(context, id, input, call);
-    else runInto(call, find(context, id, "execute"), context, input);
+    if (core.calls.hasListeners) startIncomingObserved(core, context, id, input, call);
+    else runInto(call, find(core, context, id, "execute"), context, input);
   } catch (error) {
     call.onError(notStarted(id, error));
   }
 }
 
-function start(context: CallContext, id: string, input: unknown, parent?: CallContext): Promise<ResponseEnvelope> {
-  const compiled = find(context, id, "execute");
+function start(
+  core: RegistryCore,
+  context: CallContext,
+  id: string,
+  input: unknown,
+  parent?: CallContext,
+): Promise<ResponseEnvelope> {
+  const compiled = find(core, context, id, "execute");
   const guard = CallContext.armGuard(context, parent);
   if (guard !== undefined) return race(guard, compiled, context, input);
   if (!isSynchronous(compiled, context)) return runAsync(compiled, context, input);
@@ -86,13 +83,19 @@ function start(context: CallContext, id: string, input: unknown, parent?: CallCo
 }
 
 /** A function of its own: a closure in `execute` would cost every call an allocation. */
-function startObserved(context: CallContext, id: string, input: unknown, parent?: CallContext) {
-  return observe(observeStart(context, id), id, () => start(context, id, input, parent));
+function startObserved(core: RegistryCore, context: CallContext, id: string, input: unknown, parent?: CallContext) {
+  return observe(observeStart(context, id), id, () => start(core, context, id, input, parent));
 }
 
 /** Listeners are notified when the call ends, also when its handler is still running then. */
-function startIncomingObserved(context: CallContext, id: string, input: unknown, call: IncomingExecution): void {
-  const run = () => race(call.openGuard(), find(context, id, "execute"), context, input);
+function startIncomingObserved(
+  core: RegistryCore,
+  context: CallContext,
+  id: string,
+  input: unknown,
+  call: IncomingExecution,
+): void {
+  const run = () => race(call.openGuard(), find(core, context, id, "execute"), context, input);
   observe(observeStart(context, id), id, run).then(
     (envelope) => call.onResult(envelope),
     (error) => call.onError(error),
@@ -100,9 +103,13 @@ function startIncomingObserved(context: CallContext, id: string, input: unknown,
 }
 
 /** Find and scopes, the steps before the input is read. Throws a `CallError`. */
-export function find(context: CallContext, id: string, used: "execute" | "subscribe"): CompiledOperation {
-  const core = CallContext.coreOf(context);
-  const entry = core.entry(id);
+export function find(
+  core: RegistryCore,
+  context: CallContext,
+  id: string,
+  used: "execute" | "subscribe",
+): CompiledOperation {
+  const entry = core.operations.get(id);
   // Calls that are running when the registry is closed continue, and so do the calls that they make.
   const isRefused = core.isClosed && CallContext.isOutermost(context);
   if (entry === undefined || isRefused) throw markPipelineError(id, notFound(core, context, id, isRefused));
@@ -113,15 +120,8 @@ export function find(context: CallContext, id: string, used: "execute" | "subscr
     const decision = checkScopes(entry.access, context.identity);
     if (decision !== true) throw markPipelineError(id, accessDenied(id, decision));
   }
-  const { callDepth } = core.limits;
-  if (CallContext.depthOf(context) > callDepth) {
-    throw markPipelineError(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", callDepth));
-  }
-  const budget = CallContext.budgetOf(context);
-  if (budget !== undefined && budget.callsLeft < 0) {
-    const message = `One call caused too many others, at "${id}"`;
-    throw markPipelineError(id, limitExceeded(message, "callsPerRoot", budget.allowed));
-  }
+  const exceeded = CallContext.findExceededLimit(context);
+  if (exceeded !== undefined) throw markPipelineError(id, exceeded);
   return entry.compiled ?? core.compile(entry);
 }
 
@@ -157,7 +157,7 @@ function runSync(compiled: CompiledOperation, context: CallContext, input: unkno
   let promise: Promise<unknown>;
   try {
     result = handler(validated, context);
-    if (isPlainPromise(result)) promise = result;
+    if (isNativePromise(result)) promise = result;
     else if (isThenable(result)) promise = adopt(result);
     else {
       CallContext.finish(context);
@@ -169,6 +169,14 @@ function runSync(compiled: CompiledOperation, context: CallContext, input: unkno
   }
   CallContext.handlerReturned(context, promise);
   return promise;
+}
+
+/**
+ * Whether a value is a promise as the language makes them: calling its `then` runs no foreign code and returns another such
+ * promise. A subclass, or a promise with its own `then`, is not.
+ */
+export function isNativePromise(value: unknown): value is Promise<unknown> {
+  return value instanceof Promise && value.then === Promise.prototype.then && value.constructor === Promise;
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -321,26 +329,4 @@ function race(
       outcome.onError(notStarted(guard.operationId, error));
     }
   });
-}
-
-class RaceOutcome implements CallOutcome {
-  declare readonly guard: Guard;
-  declare readonly resolve: (envelope: ResponseEnvelope) => void;
-  declare readonly reject: (error: unknown) => void;
-
-  constructor(guard: Guard, resolve: (envelope: ResponseEnvelope) => void, reject: (error: unknown) => void) {
-    this.guard = guard;
-    this.resolve = resolve;
-    this.reject = reject;
-  }
-
-  onResult(envelope: ResponseEnvelope): void {
-    if (this.guard.release()) this.resolve(envelope);
-    else reportLateResult(this.guard.operationId);
-  }
-
-  onError(error: unknown): void {
-    if (this.guard.release()) this.reject(error);
-    else reportLateResult(this.guard.operationId);
-  }
 }

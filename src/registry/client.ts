@@ -110,7 +110,7 @@ function createClientNamespace(
 }
 
 function createOperation(core: RegistryCore, id: string, base: ClientOptions): AnyOperation {
-  const isSubscription = () => core.entry(id)?.isSubscription === true;
+  const isSubscription = () => core.operations.get(id)?.isSubscription === true;
   const run = (input: unknown, options?: CallOptions) => executeMerged(core, id, input, base, options);
   const iterate = (input: unknown, options?: SubscribeOptions) =>
     new Subscription(core, id, input, mergeOptions(base, options));
@@ -122,7 +122,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   async function* pages(input?: unknown, options?: CallOptions) {
     for (let page: unknown = input, last = false; !last; ) {
       const answer = await run(page, options);
-      page = core.entry(id)?.nextPage?.(page, answer);
+      page = core.operations.get(id)?.nextPage?.(page, answer);
       last = page === undefined;
       yield answer;
     }

@@ -40,7 +40,8 @@ export class RegistryCore {
   isClosed = false;
   /** Whether a followed source may soon have an operation that is missing now. */
   mayAppear: (id: string) => boolean = () => false;
-  readonly #entries = new Map<string, OperationEntry>();
+  /** By id. Changed by `put` and `remove` only. */
+  readonly operations = new Map<string, OperationEntry>();
   /** Created when it is first needed, and kept up to date from then on. */
   #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
   /** In the order of `use()`. */
@@ -54,16 +55,8 @@ export class RegistryCore {
     this.limits = resolveLimits(limits);
   }
 
-  entry(id: string): OperationEntry | undefined {
-    return this.#entries.get(id);
-  }
-
-  entries(): Iterable<OperationEntry> {
-    return this.#entries.values();
-  }
-
   *specs(): Iterable<OperationSpec> {
-    for (const { spec } of this.#entries.values()) yield spec;
+    for (const { spec } of this.operations.values()) yield spec;
   }
 
   namesIn(namespace: string): ReadonlyMap<string, OperationEntry> | undefined {
@@ -76,17 +69,17 @@ export class RegistryCore {
 
   /** Adds an operation, or replaces the one with the same id. */
   put(entry: OperationEntry): void {
-    const kind = this.#entries.has(entry.id) ? "changed" : "added";
-    this.#entries.set(entry.id, entry);
+    const kind = this.operations.has(entry.id) ? "changed" : "added";
+    this.operations.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
     if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
   remove(id: string): boolean {
-    const entry = this.#entries.get(id);
+    const entry = this.operations.get(id);
     if (entry === undefined) return false;
     const { namespace, name } = entry.spec;
-    this.#entries.delete(id);
+    this.operations.delete(id);
     const names = this.#namespaces?.get(namespace);
     names?.delete(name);
     if (names?.size === 0) this.#namespaces?.delete(namespace);
@@ -97,13 +90,13 @@ export class RegistryCore {
   #index(): Map<string, Map<string, OperationEntry>> {
     if (this.#namespaces === undefined) {
       this.#namespaces = new Map();
-      for (const entry of this.#entries.values()) addTo(this.#namespaces, entry);
+      for (const entry of this.operations.values()) addTo(this.#namespaces, entry);
     }
     return this.#namespaces;
   }
 
   nearestId(id: string): string | undefined {
-    return nearest(id, this.#entries.keys());
+    return nearest(id, this.operations.keys());
   }
 
   customAuth(name: string): CustomAuth | undefined {
@@ -128,7 +121,7 @@ export class RegistryCore {
 
   #setMiddleware(installed: readonly InstalledMiddleware[]): void {
     this.#middleware = installed;
-    for (const entry of this.#entries.values()) {
+    for (const entry of this.operations.values()) {
       if (entry.compiled !== undefined) entry.compiled.middleware = this.#middlewareOf(entry);
     }
   }

@@ -12,8 +12,8 @@ import type {
   SubscriptionsOf,
 } from "../operation/index.ts";
 import { CallContext, type CallOrigin } from "./call-context.ts";
-import { type IncomingExecution, executeIncoming as runIncoming } from "./call-run.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
+import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
 import type { OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
@@ -89,28 +89,23 @@ export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions
   return env as KnownEnv<Known>;
 }
 
-/** Runs a query or mutation that arrived from outside, and reports its outcome to `call`. Never throws. */
-export function executeIncoming<Known extends KnownOperations>(
-  registry: OperationRegistry<Known>,
-  id: string,
-  input: unknown,
-  call: IncomingExecution,
-): void {
-  runIncoming(Registry.coreOf(registry), id, input, call);
+/** What runs the incoming calls of a registry. Throws a `TypeError` for a value that is not a registry. */
+export function coreOf<Known extends KnownOperations>(registry: OperationRegistry<Known>): RegistryCore {
+  return Registry.coreOf(registry);
 }
 
 /** Subscribes to an operation for a caller outside. */
-export function subscribeIncoming<Known extends KnownOperations>(
-  registry: OperationRegistry<Known>,
+export function subscribeIncoming(
+  core: RegistryCore,
   id: string,
   input: unknown,
   options: SubscribeOptions,
   incoming: CallOrigin,
 ): AsyncIterableIterator<ResponseEnvelope, undefined> {
-  return new Subscription(Registry.coreOf(registry), id, input, options, incoming);
+  return new Subscription(core, id, input, options, incoming);
 }
 
 /** The specs of a registry as peers see them, with the caller's view of their inputs and without `_meta`. */
-export function publishedSpecs<Known extends KnownOperations>(registry: OperationRegistry<Known>): OperationSpec[] {
-  return Array.from(Registry.coreOf(registry).entries(), (entry) => entry.published);
+export function publishedSpecs(core: RegistryCore): OperationSpec[] {
+  return Array.from(core.operations.values(), (entry) => entry.published);
 }

@@ -1,8 +1,9 @@
 import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
 import { type Expiring, expireAt, monotonicNow, toMonotonic } from "../internal/deadlines.ts";
 import { Linked, LinkedSet } from "../internal/linked-set.ts";
-import { aborted, type CallError, timedOut } from "../operation/index.ts";
+import { aborted, type CallError, type ResponseEnvelope, timedOut } from "../operation/index.ts";
 import { markPipelineError } from "./failures.ts";
+import { reportLateResult } from "./reports.ts";
 
 /** Why a call ended before its handler did. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
@@ -188,7 +189,7 @@ export class Guard extends Linked implements Expiring {
   }
 
   #isExpired(): boolean {
-    return this.expiresAt !== Number.POSITIVE_INFINITY && this.expiresAt <= monotonicNow();
+    return this.expiresAt <= monotonicNow();
   }
 
   #watchDeadline(): void {
@@ -200,6 +201,37 @@ export class Guard extends Linked implements Expiring {
     this.signalWatch?.unlink();
     this.baseWatch?.unlink();
     this.parentWatch?.unlink();
+  }
+}
+
+/** Receives the outcome of a call, exactly one of the two. */
+export interface CallOutcome {
+  /** Receives the envelope. */
+  onResult(envelope: ResponseEnvelope): void;
+  /** Receives a `CallError`. */
+  onError(error: unknown): void;
+}
+
+/** Settles a promise with the outcome of a call, unless its guard has ended the call before. */
+export class RaceOutcome implements CallOutcome {
+  declare readonly guard: Guard;
+  declare readonly resolve: (envelope: ResponseEnvelope) => void;
+  declare readonly reject: (error: unknown) => void;
+
+  constructor(guard: Guard, resolve: (envelope: ResponseEnvelope) => void, reject: (error: unknown) => void) {
+    this.guard = guard;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  onResult(envelope: ResponseEnvelope): void {
+    if (this.guard.release()) this.resolve(envelope);
+    else reportLateResult(this.guard.operationId);
+  }
+
+  onError(error: unknown): void {
+    if (this.guard.release()) this.reject(error);
+    else reportLateResult(this.guard.operationId);
   }
 }
 

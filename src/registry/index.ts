@@ -1,5 +1,5 @@
 export { type CallBudget, type CallOrigin, describeForwarded } from "./call-context.ts";
-export type { IncomingExecution } from "./call-run.ts";
+export { executeIncoming, type IncomingExecution } from "./call-run.ts";
 export type {
   CallArguments,
   Client,
@@ -11,12 +11,13 @@ export type {
   NestedMode,
   SubscribeArguments,
 } from "./client.ts";
+export type { RegistryCore } from "./core.ts";
 export {
   type BuildEnvOptions,
   buildEnv,
   type CreateRegistryOptions,
+  coreOf,
   createRegistry,
-  executeIncoming,
   OperationRegistry,
   publishedSpecs,
   subscribe,

@@ -75,7 +75,7 @@ export class Registry {
   }
 
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
-    const entry = this.#core.entry(id);
+    const entry = this.#core.operations.get(id);
     if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
     if (entry.handler !== undefined && !this.#isFollowed(id)) {
       throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
@@ -95,7 +95,7 @@ export class Registry {
   }
 
   get(id: string): RegisteredOperation | undefined {
-    return this.#core.entry(id)?.describe();
+    return this.#core.operations.get(id)?.describe();
   }
 
   getByName(namespace: string, name: string): RegisteredOperation | undefined {
@@ -103,23 +103,23 @@ export class Registry {
   }
 
   getSpec(id: string): OperationSpec | undefined {
-    return this.#core.entry(id)?.spec;
+    return this.#core.operations.get(id)?.spec;
   }
 
   getHandler(id: string): OperationHandler | SubscriptionHandler | undefined {
-    return this.#core.entry(id)?.handler;
+    return this.#core.operations.get(id)?.handler;
   }
 
   getAllSpecs(): OperationSpec[] {
-    return Array.from(this.#core.entries(), (entry) => entry.spec);
+    return Array.from(this.#core.operations.values(), (entry) => entry.spec);
   }
 
   list(): RegisteredOperation[] {
-    return Array.from(this.#core.entries(), (entry) => entry.describe());
+    return Array.from(this.#core.operations.values(), (entry) => entry.describe());
   }
 
   has(id: string): boolean {
-    return this.#core.entry(id) !== undefined;
+    return this.#core.operations.get(id) !== undefined;
   }
 
   search(query: string | SearchQuery): OperationSpec[] {
@@ -190,7 +190,8 @@ export class Registry {
 
   #createNew(definition: Registrable, needsHandler: boolean): OperationEntry {
     const entry = createEntry(definition, needsHandler);
-    if (this.#core.entry(entry.id) !== undefined && !this.#isFollowed(entry.id)) throw alreadyRegistered(entry.id);
+    if (this.#core.operations.get(entry.id) !== undefined && !this.#isFollowed(entry.id))
+      throw alreadyRegistered(entry.id);
     return entry;
   }
 

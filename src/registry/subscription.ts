@@ -1,7 +1,6 @@
 import { type Buffered, isBuffered, takeBuffered } from "../internal/buffered.ts";
 import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
 import { Linked } from "../internal/linked-set.ts";
-import { isPlainPromise } from "../internal/plain-promise.ts";
 import {
   aborted,
   CallError,
@@ -12,7 +11,7 @@ import {
   silentTooLong,
 } from "../operation/index.ts";
 import { CallContext, type CallOrigin } from "./call-context.ts";
-import { callHandler, find, validate } from "./call-run.ts";
+import { callHandler, find, isNativePromise, validate } from "./call-run.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted } from "./failures.ts";
@@ -153,7 +152,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   async #start(): Promise<AsyncIterator<unknown>> {
     const context = this.#context;
-    const compiled = find(context, this.#operationId, "subscribe");
+    const compiled = find(this.#core, context, this.#operationId, "subscribe");
     this.#compiled = compiled;
     const { middleware } = compiled;
     this.#wrap = middleware.length === 0 ? compiled.wrapResult : compiled.wrapMiddlewareResult;
@@ -209,7 +208,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     try {
       const answer: unknown = this.#source!.next();
       // Any other thenable may settle twice or synchronously.
-      const promise = isPlainPromise(answer) ? answer : new Promise((resolve) => resolve(answer));
+      const promise = isNativePromise(answer) ? answer : new Promise((resolve) => resolve(answer));
       promise.then(this.#onAnswer as (answer: unknown) => void, this.#onFailure);
     } catch (error) {
       this.#onFailure(error);

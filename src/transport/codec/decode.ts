@@ -35,7 +35,7 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
     throw badFrame("it is not JSON"); // the parser's message quotes the characters
   }
   if (isTagged) frame = fromTagged(frame, depth);
-  if (typeof frame !== "object" || frame === null) throw badFrame("it is not an object");
+  if (typeof frame !== "object" || frame === null || Array.isArray(frame)) throw badFrame("it is not an object");
   if (Object.hasOwn(frame, "__proto__")) throw badFrame("it has a field __proto__");
   const { type } = frame as { type?: unknown };
   if (typeof type !== "string") throw badFrame("it has no type");
