@@ -12,7 +12,8 @@ export interface BundledModule extends AsyncDisposable {
 
 /** Bundles a module with everything it imports. The file is removed when the module is disposed. */
 export async function bundleModule(source: URL): Promise<BundledModule> {
-  const folder = await mkdtemp(join(tmpdir(), "bundle-"));
+  // Workers of Vitest end without an event, so that its main process removes what they leave.
+  const folder = await mkdtemp(join(process.env["TEST_FOLDER"] ?? tmpdir(), "bundle-"));
   const file = join(folder, "module.mjs");
   const bundle = await rolldown({
     input: fileURLToPath(source),
