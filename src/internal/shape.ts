@@ -24,8 +24,8 @@ export type Field<T = unknown, Optional extends boolean = boolean> = FieldOption
    * it are only objects. Not used for `undefined` in the place of an optional field.
    */
   readonly isValid: (value: unknown) => boolean;
-  /** Only a type: what the field holds. */
-  readonly "~type"?: T;
+  /** Only a type: what the field holds. A function, because compilers read an optional property of type `T` differently. */
+  readonly "~type"?: () => T;
 } & (
     | { readonly kind: "string"; readonly minLength: number; readonly maxLength: number; readonly pattern?: RegExp }
     | { readonly kind: "number"; readonly isInteger: boolean; readonly min: number; readonly max: number }
@@ -38,7 +38,7 @@ export type Field<T = unknown, Optional extends boolean = boolean> = FieldOption
 
 /** Names of the fields that may be missing. */
 type OptionalNames<S> = { [Name in keyof S]: S[Name] extends { isOptional: true } ? Name : never }[keyof S];
-type TypeOf<F> = F extends { readonly "~type"?: infer T } ? T : never;
+type TypeOf<F> = F extends { readonly "~type"?: (() => infer T) | undefined } ? T : never;
 
 /** Writes out the members of an intersection. */
 type Flatten<T> = { [Name in keyof T]: T[Name] };
@@ -146,12 +146,14 @@ export function findProblems(shape: Shape, value: JSONObject): ShapeProblem[] {
 }
 
 function addProblems(problems: ShapeProblem[], shape: Shape, value: JSONObject, path: string): void {
-  for (const [name, field] of fieldsOf(shape)) {
-    if (field.kind === "schema") {
+  const fields = fieldsOf(shape);
+  for (let index = 0; index < fields.length; index++) {
+    const { name, field, kind, isOptional, isLazy } = fields[index]!;
+    if (kind === "schema") {
       if (!(name in value)) problems.push({ path: `${path}/${name}`, message: describe(field) });
-    } else if (!field.isLazy || !hasGetter(value, name)) {
+    } else if (!isLazy || !hasGetter(value, name)) {
       const held = value[name];
-      if (held !== undefined || !field.isOptional) addFieldProblems(problems, field, held, path, name);
+      if (held !== undefined || !isOptional) addFieldProblems(problems, field, held, path, name);
     }
   }
 }
@@ -168,13 +170,25 @@ function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown
   }
 }
 
-const fieldLists = new WeakMap<Shape, ReadonlyArray<[name: string, field: Field]>>();
+/** A field with its name. Objects of one form, because registering thousands of operations reads them all the time. */
+interface NamedField {
+  readonly name: string;
+  readonly field: Field;
+  readonly kind: Field["kind"];
+  readonly isOptional: boolean;
+  readonly isLazy: boolean;
+}
+
+const fieldLists = new WeakMap<Shape, readonly NamedField[]>();
 
 /** The fields of a shape as a list, which is made once. */
-function fieldsOf(shape: Shape): ReadonlyArray<[name: string, field: Field]> {
+function fieldsOf(shape: Shape): readonly NamedField[] {
   let list = fieldLists.get(shape);
   if (list === undefined) {
-    list = Object.entries(shape);
+    list = Object.entries(shape).map(([name, field]) => {
+      const { kind, isOptional = false, isLazy = false } = field;
+      return { name, field, kind, isOptional, isLazy };
+    });
     fieldLists.set(shape, list);
   }
   return list;
@@ -210,9 +224,11 @@ export function hasGetter(object: object, name: string): boolean {
  * are added one by one takes several times as long to make, and more memory.
  */
 export function completeFrozen<T extends object>(copy: T, shape: Shape, source: object): T {
-  for (const [name, field] of fieldsOf(shape)) {
-    if (!field.isOptional) continue;
-    if (field.isLazy && hasGetter(source, name)) {
+  const fields = fieldsOf(shape);
+  for (let index = 0; index < fields.length; index++) {
+    const { name, field, isOptional, isLazy } = fields[index]!;
+    if (!isOptional) continue;
+    if (isLazy && hasGetter(source, name)) {
       forwardGetter(source, name, copy);
       continue;
     }
@@ -243,7 +259,7 @@ export function forwardGetter(source: object, name: string, target: object): voi
 /** The fields of a shape that may leave this process, without a copy of what they hold. */
 export function pickPublic<T extends object>(shape: Shape, source: T): T {
   const copy: JSONObject = {};
-  for (const [name, field] of fieldsOf(shape)) {
+  for (const { name, field } of fieldsOf(shape)) {
     const value = field.isPrivate ? undefined : (source as JSONObject)[name];
     if (value !== undefined) copy[name] = value;
   }

@@ -157,14 +157,16 @@ export interface IOperationDefinition<TInput = Loose, TOutput = Loose> extends O
  */
 export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
   const problems = isObject(spec)
-    ? [...findProblems(specFields, spec), ...findRuleProblems(spec)]
+    ? addRuleProblems(findProblems(specFields, spec), spec)
     : [{ path: "", message: "must be an object with namespace, name, version, type and so on" }];
   if (problems.length > 0) throw validationError(`operation ${formatLabel(spec)}`, problems);
 }
 
-/** Rules that concern more than one field. */
-function findRuleProblems({ handler, accessControl }: Record<string, unknown>): ShapeProblem[] {
-  const problems: ShapeProblem[] = [];
+/** Adds what violates a rule that concerns more than one field. */
+function addRuleProblems(
+  problems: ShapeProblem[],
+  { handler, accessControl }: Record<string, unknown>,
+): ShapeProblem[] {
   if (handler !== undefined && typeof handler !== "function") {
     problems.push({ path: "/handler", message: "must be a function; leave it out to register it later" });
   }

@@ -68,7 +68,7 @@ export class Guard extends Linked implements Expiring {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
       this.expiresAt = parent.expiresAt;
       // The handler around may have kept the timer from firing.
-      if (this.#isExpired()) return this.end({ kind: "expired" });
+      if (this.expiresAt <= monotonicNow()) return this.end({ kind: "expired" });
       if (parent.released) this.#watchDeadline();
       else {
         this.parentWatch = new Watch(this);
@@ -137,7 +137,7 @@ export class Guard extends Linked implements Expiring {
 
   /** Ends the call if its deadline passed while the event loop was blocked. */
   endIfExpired(): void {
-    if (this.#isExpired()) this.end({ kind: "expired" });
+    if (this.expiresAt <= monotonicNow()) this.end({ kind: "expired" });
   }
 
   /** The signal of the handler, created on first use. */
@@ -186,10 +186,6 @@ export class Guard extends Linked implements Expiring {
     const watch = new Watch(this);
     listenForAbort(signal, watch);
     return watch;
-  }
-
-  #isExpired(): boolean {
-    return this.expiresAt <= monotonicNow();
   }
 
   #watchDeadline(): void {

@@ -27,7 +27,9 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const isTagged = text.startsWith(taggedMark);
   const depth = jsonDepth + frameLevels;
   // One level of a map takes three in the message.
-  if (isTooDeep(text, isTagged ? depth * 3 : depth)) throw badFrame("it is nested too deep");
+  const maxNesting = isTagged ? depth * 3 : depth;
+  // Each level takes two characters, so most messages are too short to be nested too deep.
+  if (text.length > 2 * maxNesting && isTooDeep(text, maxNesting)) throw badFrame("it is nested too deep");
   let frame: unknown;
   try {
     frame = JSON.parse(isTagged ? text.slice(taggedMark.length) : text);
@@ -57,8 +59,6 @@ function decodeUTF8(bytes: Uint8Array): string {
  * result for a string that is not JSON can be either.
  */
 function isTooDeep(text: string, limit: number): boolean {
-  // Each level takes two characters, so most messages are too short to be looked at.
-  if (text.length <= 2 * limit) return false;
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
     switch (text.charCodeAt(index)) {
