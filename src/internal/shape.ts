@@ -215,7 +215,8 @@ function describe(field: Field): string {
 
 /** Whether reading a property would create its value. */
 export function hasGetter(object: object, name: string): boolean {
-  return Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
+  // Most fields that may be lazy are missing, and asking for a descriptor takes far longer than asking for the property.
+  return Object.hasOwn(object, name) && Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
 }
 
 /**
