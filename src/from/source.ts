@@ -29,7 +29,7 @@ export interface OperationSource {
   readonly name: string;
   /** Reads the description and returns operations ready to register. */
   load(options?: { signal?: AbortSignal }): Promise<IOperationDefinition[]>;
-  /** Tells what was added, changed or removed later. Absent when the source cannot change. */
+  /** Reports what was added, changed or removed later. Absent when the source cannot change. */
   onChange?(listener: (change: SourceChange) => void): Unsubscribe;
   /**
    * Whether an operation that this source does not have may appear in a moment, because what it reads from is known to be

@@ -1,6 +1,6 @@
 import { Linked, LinkedSet } from "./linked-set.ts";
 
-/** Something that wants to hear when a signal is aborted. */
+/** Something that is notified when a signal is aborted. */
 export interface AbortListener extends Linked {
   /** Called once, unless it was unlinked before. */
   abort(reason: unknown): void;
@@ -8,13 +8,13 @@ export interface AbortListener extends Linked {
 
 const listeners = new WeakMap<AbortSignal, LinkedSet<AbortListener>>();
 
-/** Signals that have our event listener, among them some that nobody waits for any more. */
+/** Signals that have our event listener, among them some without listeners of ours. */
 let listenedTo: AbortSignal[] = [];
-const fewestToSweep = 64;
-let sweepAt = fewestToSweep;
+const minSignalsToSweep = 64;
+let sweepAt = minSignalsToSweep;
 
 /**
- * Calls `listener.abort(signal.reason)` when the signal fires; `listener.unlink()` takes that back. A signal gets one
+ * Calls `listener.abort(signal.reason)` when the signal fires; `listener.unlink()` cancels that. A signal gets one
  * event listener however many calls share it: adding and removing one for each call costs more than the call.
  */
 export function listenForAbort(signal: AbortSignal, listener: AbortListener): void {
@@ -56,8 +56,8 @@ function fire(this: unknown, event: Event): void {
 }
 
 /**
- * Stops listening to signals that nobody waits for. Node keeps a signal of `AbortSignal.timeout` or `AbortSignal.any`
- * alive for as long as it has a listener. Done now and then, so that its cost per signal stays the same for any number.
+ * Stops listening to signals without listeners of ours. Node keeps a signal of `AbortSignal.timeout` or `AbortSignal.any`
+ * alive for as long as it has a listener. Runs rarely, so that its cost per signal stays the same for any number.
  */
 function sweep(): void {
   listenedTo = listenedTo.filter((signal) => {
@@ -68,7 +68,7 @@ function sweep(): void {
     listeners.delete(signal);
     return false;
   });
-  sweepAt = Math.max(fewestToSweep, 2 * listenedTo.length);
+  sweepAt = Math.max(minSignalsToSweep, 2 * listenedTo.length);
 }
 
 type Events = { setMaxListeners?: (count: number, target: EventTarget) => void };

@@ -1,4 +1,4 @@
-/** Tells whether a whole text fits one of some globs, in which `*` stands for any run of characters. Takes time linear in the text for each. */
+/** Whether a whole string matches one of some globs, in which `*` matches any characters. Takes linear time for each glob. */
 export function createGlobs(globs: readonly string[]): (text: string) => boolean {
   const exact = new Set(globs.filter((glob) => !glob.includes("*")));
   const patterns = globs.filter((glob) => glob.includes("*")).map((glob) => glob.split("*"));

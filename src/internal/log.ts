@@ -28,7 +28,7 @@ export type WarnOnce = (key: string, message: string, properties?: Record<string
 
 /**
  * Makes a function that warns once per key. It remembers the last `memory` keys, so that a thing that comes up again
- * after many others is told again, and foreign keys cannot fill the memory.
+ * after many others is reported again, and foreign keys cannot fill the memory.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
   const known = new BoundedSet<string>(memory);

@@ -2,10 +2,10 @@
 export interface LookupSource<T> {
   /** What it is called in strings and logs, such as `client.task`. */
   readonly label: string;
-  /** Called once for a name that gave something; the answer is kept. */
+  /** Called once for a name that is found; the result is kept. */
   find(name: string): T | undefined;
   names(): Iterable<string>;
-  /** Tells which answers are kept: names may come from outside, and must not fill the memory. @default all */
+  /** Whether a result is kept: names may come from outside, and must not fill the memory. @default all */
   keeps?(name: string): boolean;
 }
 

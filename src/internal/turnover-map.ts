@@ -1,10 +1,10 @@
-/** Fewer entries than this are not worth a new start. */
-const leastAdded = 1_024;
+/** With fewer additions than this a new table is not worth its cost. */
+const minAdded = 1_024;
 
 /**
- * A map for entries that come and go all the time. A `Map` of V8 makes itself a new table every now and then, and each
- * table keeps the one after it alive; once one of them is in the old space, so is everything that was in the map when a
- * table was left, until the next full collection. This one begins anew before that is much.
+ * A map for entries that are added and removed all the time. A `Map` of V8 replaces its table from time to time, and each
+ * old table keeps the next one alive. Once an old table is in the old generation, every entry that was in the map when the
+ * table was replaced stays in memory until the next full collection. This map starts a new `Map` before that becomes much.
  */
 export class TurnoverMap<K, V> {
   #map = new Map<K, V>();
@@ -24,7 +24,7 @@ export class TurnoverMap<K, V> {
 
   set(key: K, value: V): void {
     this.#added += 1;
-    if (this.#added > leastAdded && this.#added > 2 * this.#map.size) {
+    if (this.#added > minAdded && this.#added > 2 * this.#map.size) {
       this.#map = new Map(this.#map);
       this.#added = 0;
     }
@@ -39,7 +39,7 @@ export class TurnoverMap<K, V> {
     this.#map.clear();
   }
 
-  /** Entries in the order of their coming, as they are now. */
+  /** The entries as they are now, in the order in which they were added. */
   entries(): Array<[K, V]> {
     return [...this.#map];
   }

@@ -38,7 +38,7 @@ export function isLoopbackHost(host: string): boolean {
   return match?.slice(1).every((part) => Number(part) <= 255) ?? /^::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}$/.test(name);
 }
 
-/** Whether nobody on the way can read or change what is sent there: `https:`, or `http:` to this machine. */
+/** Whether what is sent there cannot be read or changed on its way: `https:`, or `http:` to this machine. */
 export function isConfidentialURL({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname));
 }

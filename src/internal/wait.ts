@@ -35,7 +35,7 @@ export function waitFor<T>(
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) {
-      promise.catch(() => {}); // the caller is told why it does not wait
+      promise.catch(() => {}); // the caller is notified why it does not wait
       return reject(toError("ABORTED"));
     }
     const release = () => {

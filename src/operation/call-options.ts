@@ -16,7 +16,7 @@ export function checkCallOptions(operationId: string, deadline: unknown, signal:
   return undefined;
 }
 
-/** The same for a deadline that has passed. Nobody means a time in the first months of 1970; `5_000` was meant as a duration. */
+/** The same for a deadline that has passed. A time in the first months of 1970 is a mistake: `5_000` was meant as a duration. */
 export function checkPastDeadline(operationId: string, deadline: number): CallError | undefined {
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
 }

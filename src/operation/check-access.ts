@@ -61,7 +61,7 @@ export function checkResource(access: AccessControl, identity: Identity | undefi
 }
 
 /**
- * Tells whether an identity may call, by scopes and resource rule. Give the validated input where there is a
+ * Whether an identity may call, by scopes and resource rule. Pass the validated input where there is a
  * `resourceId`. Only a registry can decide a rule with `customAuth`, so here such a rule is never met.
  */
 export function checkAccess(access: AccessControl, identity: Identity | undefined, input?: unknown): boolean {
@@ -110,7 +110,7 @@ function isGranted(grants: Record<string, string[]>, key: string, action: string
   return Object.hasOwn(grants, key) && grants[key]!.includes(action);
 }
 
-/** One id or a list of them; `undefined` when there is none or an odd one. An empty list often means "all": no id. */
+/** One id or a list of them; `undefined` when there is none or one is invalid. An empty list often means "all": no id. */
 function toResourceIds(value: unknown): string[] | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0) return undefined;

@@ -28,7 +28,7 @@ export interface CallOptions {
   metadata?: Record<string, unknown> | undefined;
   /** @default a fresh id */
   requestId?: string | undefined;
-  /** Hears what the handler reports with `context.progress()`. */
+  /** Receives what the handler reports with `context.progress()`. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -74,6 +74,6 @@ export interface OperationContext {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */
   readonly env: RegisteredEnv;
-  /** Tells the caller how far the call has come. */
+  /** Reports to the caller how far the call has come. */
   progress(progress: Progress): void;
 }

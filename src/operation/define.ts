@@ -24,7 +24,7 @@ export interface OperationDefinition<
   handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>>;
   /** Whether declared defaults are filled into the input before it is checked. @default true */
   fillDefaults?: boolean;
-  /** Tells the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
+  /** Returns the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
   nextPage?: (
     input: InferHandlerInput<InputSchema>,
     envelope: ResponseEnvelope<InferOutput<OutputSchema>>,

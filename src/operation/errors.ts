@@ -88,7 +88,7 @@ export function outputInvalid(id: string, errors: readonly ValueProblem[], total
   });
 }
 
-/** `TIMEOUT`: the deadline passed. `started` tells whether the handler was called. */
+/** `TIMEOUT`: the deadline passed. `started`: whether the handler was called. */
 export function timedOut(id: string, started: boolean): CallError {
   const what = started ? "did not finish before its deadline" : "was not started, because its deadline has passed";
   return new CallError(
@@ -109,7 +109,7 @@ export function silentTooLong(id: string, idleTimeout: number): CallError {
   );
 }
 
-/** `ABORTED`. `reason` is what the signal was aborted with and stays as `cause`. `started` tells whether the handler was called. */
+/** `ABORTED`. `reason` is what the signal was aborted with and stays as `cause`. `started`: whether the handler was called. */
 export function aborted(id: string, reason: unknown, started: boolean): CallError {
   const what = started ? "was aborted" : "was aborted before it started";
   return new CallError("ABORTED", `${quote(id)} ${what}.`, { operationId: id }, { cause: reason, mayHaveRun: started });
@@ -131,7 +131,7 @@ export function unavailable(message: string, options: { cause?: unknown; mayHave
 }
 
 /**
- * How a failed nested call reaches the outer caller: whoever called the outer operation cannot repair a wrong id,
+ * How a failed nested call reaches the outer caller: the caller of the outer operation cannot repair an invalid id,
  * scope, input or output inside it. Other errors, such as `TIMEOUT` or a declared one, pass unchanged.
  */
 export function nestedFailure(id: string, error: CallError): CallError {

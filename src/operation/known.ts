@@ -47,7 +47,7 @@ export type EnvFunction<Input, Output> = undefined extends Input
   : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
 
 /**
- * Tells the compiler which registry the handlers of a program run in, so that `context.env` knows its operations:
+ * Declares to the compiler which registry the handlers of a program run in, so that `context.env` knows its operations:
  * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`. A handler that returns
  * what it got from `context.env` then has to write down its return type.
  */

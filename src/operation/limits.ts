@@ -20,7 +20,7 @@ export interface Limits {
   subscriptionsPerConnection?: number;
   /** Largest message between peers, in bytes. @default 16 MiB */
   maxMessage?: number;
-  /** The same for a peer that nobody has authenticated. @default 1 MiB */
+  /** The same for a peer that is not authenticated. @default 1 MiB */
   maxAnonymousMessage?: number;
   /**
    * How much may wait to be read by a slow peer, in bytes. Above it new calls are refused, and a peer that reads nothing,

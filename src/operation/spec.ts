@@ -77,8 +77,8 @@ const errorFields = {
 export interface ErrorDefinition extends ObjectOf<typeof errorFields> {}
 
 /**
- * Every field of a spec. The type, its check, {@link OperationSpecSchema}, the copy that a registry keeps and what peers
- * are told all follow from this table: a new field needs one line here.
+ * Every field of a spec. The type, its check, {@link OperationSpecSchema}, the copy that a registry keeps and the announcement
+ * to peers all follow from this table: a new field needs one line here.
  */
 export const specFields = {
   /** 1 to 64 characters, no dot, no control character. */
