@@ -439,3 +439,9 @@ test("an input schema over a limit skips the operation, an output schema only bl
   ]);
   expect(report.warnings).toHaveLength(2);
 });
+
+test.each([[3], ["/x"], [[]]])("paths that are not an object are reported: %j", (paths) => {
+  const { report } = importQuietly({ openapi: "3.1.0", paths } as never);
+
+  expect(report.skipped).toEqual([{ where: "#/paths", reason: "it is not an object" }]);
+});

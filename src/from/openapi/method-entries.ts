@@ -27,6 +27,9 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   const entries: MethodEntry[] = [];
   const unusable: UnusableEntry[] = [];
   const paths = ownObject(document.root, "paths") ?? {};
+  // A document without paths is valid: it may only describe webhooks.
+  const isMalformed = getOwn(document.root, "paths") !== undefined && !isObject(getOwn(document.root, "paths"));
+  if (isMalformed) unusable.push({ where: "#/paths", reason: "it is not an object" });
   for (const path of Object.keys(paths)) {
     if (path.startsWith("x-")) continue;
     const pointer = extendPointer("#/paths", path);
