@@ -151,3 +151,9 @@ test("the limit only counts operations that the middleware is used for", async (
 test("invalid options are reported when the middleware is created", () => {
   expect(() => concurrency({ limit: 0 })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
 });
+
+test("a missing limit is an error, because it would limit nothing", () => {
+  expect(() => concurrency({} as never)).toThrow(
+    "Invalid options: /limit must be an integer of at least 1, or Infinity, not undefined.",
+  );
+});

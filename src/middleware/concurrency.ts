@@ -24,7 +24,7 @@ export class ConcurrencyLimiter {
 
   /** @param path - Where the options are in a configuration, for error messages. */
   constructor(options: ConcurrencyOptions, path = "") {
-    this.#limit = resolveCount(`${path}limit`, options.limit, Number.POSITIVE_INFINITY, { min: 1, infinite: true });
+    this.#limit = resolveCount(`${path}limit`, options.limit, 1, { min: 1, infinite: true, required: true });
     this.#maxWaiting = resolveCount(`${path}maxWaiting`, options.maxWaiting, 1_000, { min: 0, infinite: true });
   }
 

@@ -135,6 +135,8 @@ export interface CountRule extends OptionRule {
   max?: number;
   /** `Infinity` is allowed. Only where the option documents that it means "no limit". */
   infinite?: boolean;
+  /** `undefined` is refused, because the option has no default. */
+  required?: boolean;
 }
 
 /** Checks an option that counts something: an integer within the bounds. `undefined` means `fallback`. Throws `VALIDATION_ERROR` on all else. */
@@ -142,9 +144,9 @@ export function resolveCount<T extends number | undefined>(
   option: string,
   value: unknown,
   fallback: T,
-  { min, max, infinite = false, operationId }: CountRule,
+  { min, max, infinite = false, required = false, operationId }: CountRule,
 ): number | T {
-  if (value === undefined) return fallback;
+  if (value === undefined && !required) return fallback;
   if (infinite && value === Number.POSITIVE_INFINITY) return value;
   if (Number.isSafeInteger(value)) {
     const count = value as number;
@@ -164,5 +166,5 @@ function invalidNumber(option: string, value: unknown, expected: string, operati
 function describe(value: unknown): string {
   if (typeof value === "string") return quote(truncate(value, 40));
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
-  return value === null ? "null" : `a value of type ${typeof value}`;
+  return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
 }
