@@ -78,14 +78,14 @@ const walks: Record<string, Start> = {
   },
   nats: async () => {
     const service = await startNATS();
-    if (service === undefined) throw new Error("There is no nats-server to start.");
+    if (service === undefined) throw new Error("nats-server is not available. Fetch it with: npm run programs");
     const servers = `nats://127.0.0.1:${service.port}`;
     const ends = await connect(await createNATSTransport({ servers }), () => createNATSTransport({ servers }));
     return { call: ends.call, close: () => ends.close().then(() => service.close()) };
   },
   redis: async () => {
     const service = await startRedis();
-    if (service === undefined) throw new Error("There is no redis-server to start.");
+    if (service === undefined) throw new Error("redis-server is not available. Fetch it with: npm run programs");
     const url = `redis://127.0.0.1:${service.port}`;
     const ends = await connect(await createRedisTransport({ url }), () => createRedisTransport({ url }));
     return { call: ends.call, close: () => ends.close().then(() => service.close()) };

@@ -221,7 +221,7 @@ export async function createVerify(
   if (jwks !== undefined && key !== undefined) throw new TypeError("Pass either key or jwks.");
   if (jwks !== undefined) {
     const url = new URL(jwks);
-    // A party that can change the keys on their way can sign as any caller.
+    // Keys that can be changed in transit would let an attacker sign as any caller.
     if (!isConfidentialURL(url)) throw new TypeError("The address of jwks has to begin with https:.");
     const allowed = algorithms ?? publicAlgorithms;
     const secret = allowed.find((alg) => !publicAlgorithms.includes(alg));

@@ -140,8 +140,7 @@ test("a subscription that fails before its first value opens the circuit", async
   let runs = 0;
   const registry = new OperationRegistry();
   registry.register(
-    // biome-ignore lint/correctness/useYield: it fails before it can yield.
-    subscription(async function* () {
+    subscription(async () => {
       runs += 1;
       throw down;
     }),

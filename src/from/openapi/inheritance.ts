@@ -76,7 +76,7 @@ function ownNames(document: OpenAPIDocument, schema: unknown, base: string, dire
   return hidden.length === 0 ? nothing : new Set(hidden.map(([name]) => name));
 }
 
-/** One set for all where only one has any names, as in a long line of extensions. */
+/** Joins names. Where only one set has any, as in a long chain of extensions, that set is shared instead of copied. */
 function join(names: Names, branches: Array<{ value: unknown }>, known: ReadonlyMap<unknown, Names>): Names {
   const sets = [names, ...branches.map(({ value }) => known.get(value) ?? nothing)].filter(({ size }) => size > 0);
   return sets.length > 1 ? new Set(sets.flatMap((set) => [...set])) : (sets[0] ?? nothing);

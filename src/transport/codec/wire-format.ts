@@ -21,7 +21,7 @@ export const taggedMark = "~";
 /** Reading digits takes time that grows faster than their number, so this limits what a message of them can cost. */
 export const maxDigits = 20_000;
 
-/** An error takes some twenty times as long to create as any other value. */
+/** Creating an error takes about 20 times as long as creating any other value, so their number is limited. */
 export const maxErrors = 10_000;
 
 /** An empty map or set takes few bytes in a message, and far more time than a part of that size may. */
