@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
 import { operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
@@ -10,6 +10,9 @@ import { outcome } from "./suite.ts";
 const brokers = { nats: await startNATS(), redis: await startRedis() };
 afterEach(async () => {
   for (const service of Object.values(brokers)) if (service?.pid === undefined) await service?.start();
+});
+afterAll(async () => {
+  for (const service of Object.values(brokers)) await service?.close();
 });
 
 const away = { code: "UNAVAILABLE", retryable: true, mayHaveRun: false };
