@@ -46,7 +46,7 @@ const close = defineOperation({
   type: OperationType.MUTATION,
   namespace: "month",
   name: "close",
-  description: "Pays what is due, for people who may not pay by themselves",
+  description: "Pays what is due, also for callers who may not pay",
   inputSchema: Type.Object({}),
   accessControl: { requiredScopes: ["month:close"] },
   handler: async (_input, context) => {
@@ -83,7 +83,7 @@ const bob: Identity = { id: "bob", scopes: ["month:close"] };
 // #endregion registry
 
 async function tryCall(id: string, input: unknown, identity?: Identity): Promise<void> {
-  const who = identity?.id ?? "nobody";
+  const who = identity?.id ?? "anonymous";
   const line = await registry.execute(id, input, { identity }).then(
     ({ data }) => String(data),
     (error) => error.message,

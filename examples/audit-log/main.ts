@@ -23,7 +23,7 @@ const client = registry.client({ identity: { id: "ada", scopes: ["account:use"] 
 // #region audit
 const audit: string[] = [];
 const stopListening = registry.on("call", (event) => {
-  const who = event.identity?.id ?? "somebody";
+  const who = event.identity?.id ?? "anonymous";
   if (event.kind === "succeeded") audit.push(`${who} did ${event.operationId}`);
   if (event.kind === "failed") audit.push(`${who} failed at ${event.operationId} with ${event.error.code}`);
 });
@@ -44,10 +44,10 @@ registry.replace({ ...withdraw, version: "1.1.0" });
 const onceOnly: Middleware = async ({ operationId, input, context }, next) => {
   const key = `${operationId} ${JSON.stringify(input)} ${context.metadata["idempotencyKey"]}`;
   if (context.metadata["idempotencyKey"] === undefined) return next();
-  if (!answers.has(key)) answers.set(key, await next());
-  return answers.get(key);
+  if (!results.has(key)) results.set(key, await next());
+  return results.get(key);
 };
-const answers = new Map<string, unknown>();
+const results = new Map<string, unknown>();
 const remove = registry.use(onceOnly);
 
 let ran = 0;
@@ -59,7 +59,7 @@ registry.use((_call, next) => {
 const metadata = { idempotencyKey: "k-1" };
 await client.account.withdraw({ amount: 10 }, { metadata });
 await client.account.withdraw({ amount: 10 }, { metadata });
-console.log(`two calls, ${ran} run`);
+console.log(`two calls, ${ran} run of the handler`);
 remove();
 // #endregion middleware
 
@@ -84,7 +84,7 @@ import assert from "node:assert/strict";
 assert.deepEqual(audit, [
   "ada did account.withdraw",
   "ada failed at account.withdraw with NOT_ENOUGH",
-  "somebody failed at account.withdraw with ACCESS_DENIED",
+  "anonymous failed at account.withdraw with ACCESS_DENIED",
 ]);
 assert.equal(ran, 2);
 assert.match(timed.join(), /^account\.withdraw took [\d.]+ ms$/);

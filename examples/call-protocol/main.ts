@@ -41,7 +41,7 @@ for await (const tick of calls.subscribe("clock.ticks", {}, { idleTimeout: 30_00
 // #endregion start
 
 // #region identity
-const bus = new EventTarget(); // stands for a network here: what it brings is not believed
+const bus = new EventTarget(); // stands for a network: identities from it are not trusted
 const worker = new PendingRequestMap(bus);
 const tokens = new Map([["secret-token", identity]]);
 worker.handle(buildCallHandler({ registry, callMap: worker, authenticate: (token) => tokens.get(token ?? "") }));

@@ -44,7 +44,7 @@ const call = registry.execute("file.copy", { files }, { signal: controller.signa
 controller.abort("the user closed the window");
 
 const aborted = await call;
-console.log(`${aborted.code}: ${aborted.message} Because: ${aborted.cause}`);
+console.log(`${aborted.code}: ${aborted.message} Reason: ${aborted.cause}`);
 // #endregion signal
 
 // #region nesting
@@ -58,9 +58,9 @@ const backup = defineOperation({
   outputSchema: Type.Object({ copied: Type.Integer(), by: Type.String() }),
   accessControl: { requiredScopes: [] },
   handler: async ({ folder }, { env, requestId, metadata }) => {
-    const answer = await env.file!.copy!({ files: [`${folder}/x`, `${folder}/y`] });
+    const result = await env.file!.copy!({ files: [`${folder}/x`, `${folder}/y`] });
     console.log(`${requestId} ran for ${metadata["user"]}`);
-    return { copied: (answer.data as { copied: number }).copied, by: "file.copy" };
+    return { copied: (result.data as { copied: number }).copied, by: "file.copy" };
   },
 });
 
@@ -77,7 +77,7 @@ const echo = defineOperation({
   name: "echo",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Calls itself, for ever if it could",
+  description: "Calls itself without end",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
   accessControl: { requiredScopes: [] },

@@ -2,7 +2,7 @@
 import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
 
 const common = { version: "1.0.0", type: OperationType.QUERY };
-const everybody = { requiredScopes: [] };
+const anyone = { requiredScopes: [] };
 const people = ["Ada", "Grace", "Barbara", "Radia", "Frances"];
 
 const listPeople = defineOperation({
@@ -24,10 +24,10 @@ const greet = defineOperation({
   ...common,
   namespace: "text",
   name: "greet",
-  description: "Says hello",
+  description: "Returns a greeting",
   inputSchema: Type.Object({ name: Type.String() }),
   outputSchema: Type.String(),
-  accessControl: everybody,
+  accessControl: anyone,
   handler: ({ name }) => `Hello, ${name}!`,
 });
 // #endregion operations
@@ -37,10 +37,10 @@ const greetFirst = defineOperation({
   ...common,
   namespace: "team",
   name: "greetFirst",
-  description: "Greets whoever comes first",
+  description: "Greets the first person of the list",
   inputSchema: Type.Object({}),
   outputSchema: Type.String(),
-  accessControl: everybody,
+  accessControl: anyone,
   handler: async (_input, { env }) => {
     const page = await env.people!.list!({ from: 0 });
     const [name] = (page.data as { names: string[] }).names;
@@ -53,8 +53,8 @@ const greetFirst = defineOperation({
 // #region client
 const registry = createRegistry({ operations: [listPeople, greet, greetFirst] });
 
-const nobody = registry.client();
-console.log(await nobody.team.greetFirst({}));
+const anonymous = registry.client();
+console.log(await anonymous.team.greetFirst({}));
 
 const reader = registry.client({ identity: { id: "rex", scopes: ["people:read"] }, deadline: Date.now() + 10_000 });
 console.log(await reader.people.list({ from: 4 }));
@@ -82,7 +82,7 @@ console.log(denied.message);
 
 import assert from "node:assert/strict";
 
-assert.equal(await nobody.team.greetFirst({}), "Hello, Ada!");
+assert.equal(await anonymous.team.greetFirst({}), "Hello, Ada!");
 assert.deepEqual(await reader.people.list({ from: 4 }), { names: ["Frances"] });
 assert.deepEqual(Object.keys(env), ["people", "text"]);
 assert.equal(denied.code, "ACCESS_DENIED");

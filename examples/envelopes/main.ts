@@ -14,7 +14,7 @@ const today = defineOperation({
   name: "today",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "What a careless service sends",
+  description: "Returns the data of a careless service",
   inputSchema: Type.Object({}),
   outputSchema: Weather,
   accessControl: { requiredScopes: [] },
@@ -46,7 +46,7 @@ const proxied = defineOperation({
   name: "proxied",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Knows what the wire said, and says so",
+  description: "Returns the status and headers of another server",
   inputSchema: Type.Object({}),
   outputSchema: Type.Object({ city: Type.String() }),
   accessControl: { requiredScopes: [] },
@@ -56,9 +56,9 @@ const proxied = defineOperation({
   },
 });
 
-const answer = await createRegistry({ operations: [proxied] }).execute("weather.proxied", {});
-if (answer.meta.source === "http") console.log(answer.meta.statusCode, answer.meta.headers["x-cache"]);
-console.log(unwrap(answer).city, isResponseEnvelope(JSON.parse(JSON.stringify(answer))));
+const result = await createRegistry({ operations: [proxied] }).execute("weather.proxied", {});
+if (result.meta.source === "http") console.log(result.meta.statusCode, result.meta.headers["x-cache"]);
+console.log(unwrap(result).city, isResponseEnvelope(JSON.parse(JSON.stringify(result))));
 
 // #endregion own
 
@@ -77,4 +77,4 @@ assert.deepEqual(
 );
 assert.deepEqual(Object.keys(untouched.data), ["city", "celsius", "sky", "wind", "_shard"]);
 assert.equal(refused.code, "OUTPUT_INVALID");
-assert.equal(answer.meta.source, "http");
+assert.equal(result.meta.source, "http");

@@ -20,11 +20,11 @@ const identity = { id: "ada", scopes: ["task:write"] };
 const envelope = await registry.execute("task.create", { title: "Ship it", priority: 1 }, { identity });
 console.log(envelope);
 
-// Without the envelope, by name:
+// A client returns the data without the envelope.
 const task = await registry.client({ identity }).task.create({ title: "Rest", priority: 2 });
 console.log(task.title);
 
-// Errors have a code, say what to do, and tell whether anything may have happened.
+// Errors have a code and report whether the handler may have run.
 const denied = await registry.execute("task.create", { title: "No", priority: 1 }).catch((error) => error);
 console.log(denied.code, denied.mayHaveRun);
 

@@ -18,7 +18,7 @@ import { createNATSTransport } from "@alkdev/operations/transport-nats";
 const calls = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
 const hub = new OperationRegistry();
 const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
-await hub.follow(importPeers(calls)); // what workers serve are operations of the hub, as long as they serve it
+await hub.follow(importPeers(calls)); // operations of the workers, as long as they serve them
 await announced;
 
 const half = await hub.execute("image.resize", { width: 640, height: 480, factor: 0.5 });
@@ -30,13 +30,13 @@ assert.deepEqual([width, height], [320, 240]);
 // #region calls
 type Resized = { worker: number };
 const one = { width: 1, height: 1, factor: 2 };
-const answers = await Promise.all(Array.from({ length: 100 }, () => calls.call<Resized>("image.resize", one)));
-console.log(new Set(answers.map(({ data }) => data.worker)).size, "workers");
+const results = await Promise.all(Array.from({ length: 100 }, () => calls.call<Resized>("image.resize", one)));
+console.log(new Set(results.map(({ data }) => data.worker)).size, "workers");
 
 const missing = await calls.call("image.rotate", {}).catch((error) => error);
 console.log(missing.code, missing.message);
 // #endregion calls
-assert.equal(new Set(answers.map(({ data }) => data.worker)).size, 2);
+assert.equal(new Set(results.map(({ data }) => data.worker)).size, 2);
 assert.equal(missing.code, "OPERATION_NOT_FOUND");
 
 // #region stop
@@ -45,7 +45,7 @@ first.kill("SIGTERM");
 await once(first, "exit");
 
 const { data } = await calls.call<Resized>("image.resize", one);
-console.log(data.worker === second.pid ? "the other worker responds" : "no worker responds");
+console.log(data.worker === second.pid ? "the second worker responds" : "no worker responds");
 // #endregion stop
 assert.equal(data.worker, second.pid);
 

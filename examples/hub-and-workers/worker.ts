@@ -14,7 +14,7 @@ const resize = defineOperation({
   name: "resize",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Says how large an image becomes",
+  description: "Returns the size of a resized image",
   inputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), factor: Type.Number() }),
   outputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), worker: Type.Integer() }),
   accessControl: { requiredScopes: [] },

@@ -24,7 +24,7 @@ const read = defineOperation({
   name: "read",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Reads a sensor that says too much",
+  description: "Reads a sensor that returns an undeclared property",
   inputSchema: Type.Object({}),
   outputSchema: Type.Object({ celsius: Type.Number() }),
   accessControl: { requiredScopes: [] },

@@ -6,7 +6,7 @@ import { z } from "zod";
 const notes = new Map();
 const Note = z.object({ id: z.string(), text: z.string() });
 
-const answer = (structuredContent) => ({
+const toResult = (structuredContent) => ({
   content: [{ type: "text", text: JSON.stringify(structuredContent) }],
   structuredContent,
 });
@@ -19,8 +19,8 @@ serveStdio(() => {
     ({ text }) => {
       const note = { id: `note-${notes.size + 1}`, text };
       notes.set(note.id, note);
-      // The schema says nothing of a revision.
-      return answer({ ...note, revision: 1 });
+      // The output schema does not declare a revision.
+      return toResult({ ...note, revision: 1 });
     },
   );
   server.registerTool(
@@ -31,7 +31,7 @@ serveStdio(() => {
       outputSchema: z.object({ notes: z.array(Note) }),
       annotations: { readOnlyHint: true },
     },
-    ({ word }) => answer({ notes: [...notes.values()].filter(({ text }) => text.includes(word)) }),
+    ({ word }) => toResult({ notes: [...notes.values()].filter(({ text }) => text.includes(word)) }),
   );
   server.registerTool(
     "share",

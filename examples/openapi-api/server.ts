@@ -37,7 +37,7 @@ export async function startShop(): Promise<Shop> {
     "GET /v1/items/{id}": (_request, response, { pathname }) => {
       const item = items.find(({ id }) => id === Number(pathname.split("/").at(-1)));
       if (item === undefined) return send(response, 404, { reason: "sold out" });
-      // More than the document says, and a number as text: real services drift.
+      // An undeclared property, and a number as a string: real services drift.
       return send(response, 200, { ...item, price: String(item.price), shelf: "B7" });
     },
     "GET /v1/items/{id}/photo": (_request, response) => response.setHeader("content-type", "image/png").end(photo),
@@ -61,7 +61,7 @@ export async function startShop(): Promise<Shop> {
       const text = next.map(
         (order, index) => `event: order\nid: ${seen + index + 1}\ndata: ${JSON.stringify(order)}\n\n`,
       );
-      // The first connection breaks off in the middle, as connections do.
+      // The first connection is dropped after two events.
       response.write(`retry: 10\n${text.join("")}`, () => seen === 0 && setTimeout(() => response.destroy(), 20));
     },
     "POST /v1/advice": async (request, response) => {

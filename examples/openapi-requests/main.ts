@@ -14,7 +14,7 @@ registry.registerAll(
   await FromOpenAPIFile(file, {
     namespace: "shop",
     baseUrl: `${origin}/v1`,
-    auth: { type: "bearer", token: async () => `shop-token-${++issued}` }, // asked at every call
+    auth: { type: "bearer", token: async () => `shop-token-${++issued}` }, // called for every request
     headers: { "user-agent": "shop-example/1.0" },
     timeout: 10_000,
     retry: true,
@@ -67,7 +67,7 @@ assert.deepEqual(added, { id: 6, name: "Mirror", price: 30 });
 const photo = new File(["not really a picture"], "lamp.png", { type: "image/png" });
 console.log(await api.setPhoto!({ id: 1, body: { caption: "A lamp", file: photo } }));
 
-// What has no binary values, such as a model or a JSON file, writes files as text:
+// Callers without binary values, such as a model or a JSON file, send base64:
 const encoded = { base64: "aGVsbG8=", filename: "hello.txt", type: "text/plain" };
 console.log(await api.setPhoto!({ id: 1, body: { file: encoded } }));
 
@@ -86,19 +86,19 @@ assert.equal(meta.source, "http");
 // #region errors
 import type { CallError } from "@alkdev/operations";
 
-const tell = ({ code, message, retryable, mayHaveRun }: CallError) =>
+const report = ({ code, message, retryable, mayHaveRun }: CallError) =>
   console.log(code, `(${message})`, { retryable, mayHaveRun });
 
-await registry.execute("shop.getItem", { id: 99 }).catch(tell);
-await registry.execute("shop.getItem", { id: "seven" }).catch(tell);
+await registry.execute("shop.getItem", { id: 99 }).catch(report);
+await registry.execute("shop.getItem", { id: "seven" }).catch(report);
 
-const elsewhere = await FromOpenAPIFile(file, { namespace: "nobody", baseUrl: `${origin}/v1` });
-registry.registerAll(elsewhere);
-await registry.execute("nobody.getItem", { id: 1 }).catch(tell);
+const anonymous = await FromOpenAPIFile(file, { namespace: "anonymous", baseUrl: `${origin}/v1` });
+registry.registerAll(anonymous);
+await registry.execute("anonymous.getItem", { id: 1 }).catch(report);
 // #endregion errors
 
 // #region retry
-console.log(await api.get_stock!({})); // the server said 503 with Retry-After first
+console.log(await api.get_stock!({})); // the first response was 503 with Retry-After
 // #endregion retry
 
 // #region pages

@@ -19,8 +19,8 @@ const render = defineOperation({
   name: "render",
   version: "1.0.0",
   type: OperationType.MUTATION,
-  description: "Renders a report; the same one however often",
-  idempotent: true, // may be given to another worker when one dies with it
+  description: "Renders a report; repeating it has no further effect",
+  idempotent: true, // may run again on another worker when the first one is lost
   inputSchema: Type.Object({ month: Type.String() }),
   outputSchema: Type.Object({ pages: Type.Integer(), at: Type.Unsafe<Date>({}) }),
   accessControl: { requiredScopes: [] },

@@ -6,7 +6,7 @@ const greet = defineOperation({
   name: "greet",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Says hello",
+  description: "Returns a greeting",
   inputSchema: { type: "object", properties: { name: { type: "string", maxLength: 40 } }, required: ["name"] },
   outputSchema: { type: "string" },
   accessControl: { requiredScopes: [] },

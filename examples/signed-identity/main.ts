@@ -45,7 +45,7 @@ const announced = new Promise<void>((resolve) => hub.on("change", () => resolve(
 await hub.follow(importPeers(calls));
 await announced;
 
-const ada = { id: "ada", scopes: ["salary:write"] }; // whoever called the hub
+const ada = { id: "ada", scopes: ["salary:write"] }; // the caller that the hub has authenticated
 const { data } = await hub.execute("salary.raise", { person: "Grace", percent: 10 }, { identity: ada });
 console.log(data);
 // #endregion hub
@@ -54,12 +54,12 @@ assert.equal(data, "ada raised Grace by 10 %");
 // #region stranger
 import type { CallRequested, ReplyFrame } from "@alkdev/operations/transport";
 
-/** Somebody who reads what others send, and sends what it likes. */
+/** A client of the broker that reads the requests of others and sends its own. */
 async function send(frame: CallRequested): Promise<ReplyFrame> {
   const stranger = await createRedisTransport({ url });
-  const answer = await new Promise<ReplyFrame>((resolve) => stranger.request(frame.operationId, frame, resolve));
+  const reply = await new Promise<ReplyFrame>((resolve) => stranger.request(frame.operationId, frame, resolve));
   await stranger.close();
-  return answer;
+  return reply;
 }
 
 const caught: CallRequested = {
@@ -68,15 +68,15 @@ const caught: CallRequested = {
   operationId: "salary.raise",
   input: { person: "Grace", percent: 10 },
 };
-caught.token = await sign(ada, caught); // made for this call, and read by the stranger on its way
+caught.token = await sign(ada, caught); // signed for this call, and read by the stranger on the bus
 
 for (const frame of [{ ...caught, input: { person: "Eve", percent: 900 } }, caught, caught]) {
-  const answer = await send(frame);
-  console.log(answer.type === "call.error" ? answer.message : answer.type);
+  const reply = await send(frame);
+  console.log(reply.type === "call.error" ? reply.message : reply.type);
 }
 // #endregion stranger
-const answers = await Promise.all([send(caught), send({ ...caught, token: undefined, identity: ada } as never)]);
-assert.deepEqual(new Set(answers.map(({ type }) => type)), new Set(["call.error"]));
+const replies = await Promise.all([send(caught), send({ ...caught, token: undefined, identity: ada } as never)]);
+assert.deepEqual(new Set(replies.map(({ type }) => type)), new Set(["call.error"]));
 await worker.close();
 
 // #region shared

@@ -57,8 +57,8 @@ const half = defineOperation({
 });
 
 const registry = createRegistry({ operations: [half] });
-const odd = await registry.execute("math.half", { number: 3 }).catch((error) => error);
-console.log(odd.message);
+const refused = await registry.execute("math.half", { number: 3 }).catch((error) => error);
+console.log(refused.message);
 console.log(JSON.stringify(registry.getSpec("math.half")?.inputSchema));
 // #endregion refine
 
@@ -75,4 +75,4 @@ import assert from "node:assert/strict";
 
 assert.equal(await client.text.repeat({ text: "ho " }), "ho ho ");
 assert.deepEqual(await client.text.count({ text: "hello" }), { length: 5 });
-assert.deepEqual(odd.details.errors, [{ path: "/number", message: "must be even" }]);
+assert.deepEqual(refused.details.errors, [{ path: "/number", message: "must be even" }]);

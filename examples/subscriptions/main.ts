@@ -7,7 +7,7 @@ const ticks = defineOperation({
   name: "ticks",
   version: "1.0.0",
   type: OperationType.SUBSCRIPTION,
-  description: "Counts, until nobody listens",
+  description: "Counts until the consumer leaves",
   inputSchema: Type.Object({ every: Type.Integer({ minimum: 1, description: "in milliseconds" }) }),
   outputSchema: Type.Object({ tick: Type.Integer() }),
   accessControl: { requiredScopes: [] },

@@ -24,9 +24,9 @@ const mistakes = [
   () => registry.execute("task.crate", { title: "Typo" }),
   // @ts-expect-error The title is missing.
   () => registry.execute("task.create", {}),
-  // @ts-expect-error The answer has no title.
+  // @ts-expect-error The result has no title.
   async () => (await registry.client().task.create({ title: "x" })).title,
-  // @ts-expect-error The id must be text.
+  // @ts-expect-error The id must be a string.
   () => defineOperation({ ...create, handler: () => ({ id: 7 }) }),
 ];
 

@@ -18,7 +18,7 @@ const greet = defineOperation({
   name: "greet",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Greets whoever calls",
+  description: "Greets the caller",
   inputSchema: Type.Object({ at: Type.Unsafe<Date>({}) }),
   outputSchema: Type.Object({ text: Type.String() }),
   accessControl: { requiredScopes: ["door:enter"] },

@@ -7,19 +7,19 @@ import { createWorkerPool } from "@alkdev/operations/transport-worker";
 const registry = new OperationRegistry();
 await registry.follow(importPeers(await createWorkerPool(new URL("worker.mjs", import.meta.url), { size: 2 })));
 
-const answers = await Promise.all(
+const results = await Promise.all(
   [10_000, 20_000, 30_000, 40_000].map((below) =>
     registry.execute<{ count: number; worker: string }>("math.countPrimes", { below }),
   ),
 );
-console.log(answers.map(({ data }) => data.count));
-console.log(new Set(answers.map(({ data }) => data.worker)).size, "workers");
+console.log(results.map(({ data }) => data.count));
+console.log(new Set(results.map(({ data }) => data.worker)).size, "workers");
 // #endregion pool
 assert.deepEqual(
-  answers.map(({ data }) => data.count),
+  results.map(({ data }) => data.count),
   [1229, 2262, 3245, 4203],
 );
-assert.equal(new Set(answers.map(({ data }) => data.worker)).size, 2);
+assert.equal(new Set(results.map(({ data }) => data.worker)).size, 2);
 
 // #region crash
 const failure = await registry.execute("math.crash", {}).catch((error) => error);
@@ -38,7 +38,7 @@ assert.equal(data.count, 25);
 const pool = await createWorkerPool(new URL("worker.ts", import.meta.url), {
   kind: "process",
   size: 2,
-  process: { env: { PATH: process.env["PATH"] } }, // without it, all that is in the environment here
+  process: { env: { PATH: process.env["PATH"] } }, // without it, the whole environment of this process
 });
 const apart = new OperationRegistry();
 await apart.follow(importPeers(pool));

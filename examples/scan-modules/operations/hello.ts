@@ -5,7 +5,7 @@ export default defineOperation({
   name: "hello",
   version: "1.0.0",
   type: OperationType.QUERY,
-  description: "Says hello",
+  description: "Returns a greeting",
   inputSchema: Type.Object({ name: Type.String() }),
   outputSchema: Type.String(),
   accessControl: { requiredScopes: [] },

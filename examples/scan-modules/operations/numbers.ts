@@ -11,6 +11,6 @@ const common = {
 
 export default [
   { ...common, name: "add", description: "Adds", handler: ({ a, b }: { a: number; b: number }) => a + b },
-  { ...common, name: "multiply", description: "Multiplies; its handler comes from elsewhere" },
+  { ...common, name: "multiply", description: "Multiplies; its handler is registered later" },
   { ...common, name: "divide", description: "Has no version", version: undefined },
 ];
