@@ -120,7 +120,7 @@ export {
   type RegistryCallEventBase,
   type RegistryEvents,
   type RegistryOptions,
-  type SearchQuery,
+  type SearchOptions,
   type SubscribeArguments,
   subscribe,
 } from "./registry/index.ts";

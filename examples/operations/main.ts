@@ -45,7 +45,7 @@ console.log((await registry.execute("money.transfer", input, options)).data);
 
 // #region find
 for (const { namespace, name, type } of registry.search("money")) console.log(`${namespace}.${name} is a ${type}`);
-console.log(registry.search({ tag: "finance" }).length, registry.has("money.burn"));
+console.log(registry.search("", { tag: "finance" }).length, registry.has("money.burn"));
 
 const typo = await registry.execute("money.convrt", { euros: 1 }).catch((error) => error);
 console.log(typo.message);

@@ -16,6 +16,7 @@ import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import { describeCall, reportListener } from "./reports.ts";
+import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
 import type {
   ChangeEvent,
@@ -24,6 +25,7 @@ import type {
   OperationSelection,
   RegistryCallEvent,
   RegistryOptions,
+  SearchOptions,
 } from "./types.ts";
 
 /** One call of `use()`. The same middleware may be added twice, and each can be removed by itself. */
@@ -44,6 +46,8 @@ export class RegistryCore {
   readonly operations = new Map<string, OperationEntry>();
   /** Created when it is first needed, and kept up to date from then on. */
   #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
+  /** Created by the first search, and kept up to date from then on. */
+  #searchIndex: SearchIndex | undefined = undefined;
   /** In the order of `use()`. */
   #middleware: readonly InstalledMiddleware[] = [];
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
@@ -67,11 +71,17 @@ export class RegistryCore {
     return this.#index().keys();
   }
 
+  search(query: string, options: SearchOptions): OperationSpec[] {
+    this.#searchIndex ??= new SearchIndex(this.operations.values());
+    return this.#searchIndex.search(query, options);
+  }
+
   /** Adds an operation, or replaces the one with the same id. */
   put(entry: OperationEntry): void {
     const kind = this.operations.has(entry.id) ? "changed" : "added";
     this.operations.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
+    this.#searchIndex?.put(entry);
     if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
@@ -80,6 +90,7 @@ export class RegistryCore {
     if (entry === undefined) return false;
     const { namespace, name } = entry.spec;
     this.operations.delete(id);
+    this.#searchIndex?.remove(id);
     const names = this.#namespaces?.get(namespace);
     names?.delete(name);
     if (names?.size === 0) this.#namespaces?.delete(namespace);

@@ -38,5 +38,5 @@ export type {
   RegistryCallEventBase,
   RegistryEvents,
   RegistryOptions,
-  SearchQuery,
+  SearchOptions,
 } from "./types.ts";

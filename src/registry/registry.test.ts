@@ -174,23 +174,6 @@ describe("registering", () => {
       _meta: { from: "elsewhere" },
     });
   });
-
-  test("search ranks names above descriptions and filters by tag and namespace", () => {
-    const registry = new OperationRegistry();
-    registry.registerAll([
-      operation({ namespace: "mail", name: "send", description: "Sends a message about a task" }),
-      operation({ namespace: "task", name: "create", description: "Adds one", tags: ["write"] }),
-      operation({ namespace: "task", name: "list", description: "Shows all" }),
-    ]);
-    const found = (query: Parameters<typeof registry.search>[0]) =>
-      registry.search(query).map(({ namespace, name }) => `${namespace}.${name}`);
-
-    expect(found("task")).toEqual(["task.create", "task.list", "mail.send"]);
-    expect(found("task create")).toEqual(["task.create"]);
-    expect(found({ tag: "write" })).toEqual(["task.create"]);
-    expect(found({ namespace: "mail" })).toEqual(["mail.send"]);
-    expect(found("nothing like it")).toEqual([]);
-  });
 });
 
 describe("events", () => {

@@ -19,7 +19,6 @@ import { type Client, type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
 import { Follower } from "./follow.ts";
 import { OperationEntry, type Registrable } from "./operation-entry.ts";
-import { searchSpecs } from "./selection.ts";
 import type {
   ChangeEvent,
   Following,
@@ -29,7 +28,7 @@ import type {
   RegistryCallEvent,
   RegistryEvents,
   RegistryOptions,
-  SearchQuery,
+  SearchOptions,
 } from "./types.ts";
 
 /** The implementation of the interface `OperationRegistry`. */
@@ -122,8 +121,8 @@ export class Registry {
     return this.#core.operations.get(id) !== undefined;
   }
 
-  search(query: string | SearchQuery): OperationSpec[] {
-    return searchSpecs(this.getAllSpecs(), query);
+  search(query: string, options: SearchOptions = {}): OperationSpec[] {
+    return this.#core.search(query, options);
   }
 
   execute<T = unknown>(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {

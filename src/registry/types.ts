@@ -113,12 +113,19 @@ export interface RegisteredOperation
   extends OperationSpec,
     Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
 
-/** What to search for. All given parts must match. */
-export interface SearchQuery {
-  /** Words looked for in id, title, description and tags. */
-  text?: string;
-  tag?: string;
+/** Which operations a search may return. All given parts must match. */
+export interface SearchOptions {
+  /** Only operations of this namespace. */
   namespace?: string;
+  /** Only operations with this tag. */
+  tag?: string;
+  /**
+   * Only operations whose scopes this identity has. `null` is a caller without an identity. Resource rules and
+   * `customAuth` need an input and are checked when the operation is called. @default all operations
+   */
+  identity?: Identity | null;
+  /** Maximum number of results. @default no limit */
+  limit?: number;
 }
 
 /** A source that a registry follows. */
@@ -165,8 +172,12 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
   /** All operations in the order they were added. */
   list(): RegisteredOperation[];
   has(id: string): boolean;
-  /** Specs that match, best first. */
-  search(query: string | SearchQuery): OperationSpec[];
+  /**
+   * Finds operations by plain words and returns their specs, best first. Any word may match; prefixes and plural forms
+   * count. Words in the name and title weigh more than words in namespace, tags and description, and rare words more than
+   * common ones. Equal results are in the order they were added. An empty query returns all operations in that order.
+   */
+  search(query: string, options?: SearchOptions): OperationSpec[];
 
   /**
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with

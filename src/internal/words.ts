@@ -1,0 +1,59 @@
+/** Words that say nothing about what is searched for. Matched only when a query has no other words. */
+const stopWords: ReadonlySet<string> = new Set(
+  (
+    "a all an and any are as at be by can do does for from has have how i in into is it its me my of on one or our " +
+    "someone something that the their them these this those to us want was we what when where which who with you your"
+  ).split(" "),
+);
+
+/** A URL has many words that say nothing about what it stands beside. */
+const urlPattern = /\bhttps?:\/\/[^\s)>\]]+/giu;
+/** A short part before a hyphen belongs to the word after it: `re-run` is also `rerun`. */
+const prefixedWordPattern = /(?<![\p{L}\p{N}])(\p{L}{1,2})-(\p{L}{3,})/gu;
+
+/**
+ * Splits a string into the stems of its words, in their order and with repetitions. Words are separated by everything
+ * but letters and digits, and by the capitals of `camelCase` and `HTTPStatus`.
+ */
+export function toStems(text: string): string[] {
+  return toWords(text).map(stemOf);
+}
+
+/** Returns the different stems of a query, without words such as "the", unless it has no others. */
+export function toQueryStems(query: string): string[] {
+  const words = toWords(query);
+  const telling = words.filter((word) => !stopWords.has(word));
+  return [...new Set((telling.length > 0 ? telling : words).map(stemOf))];
+}
+
+function toWords(text: string): string[] {
+  const readable = (text.includes("://") ? text.replace(urlPattern, " ") : text)
+    .replace(prefixedWordPattern, "$1-$2 $1$2")
+    .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2")
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
+  return readable.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+}
+
+/**
+ * Removes the common endings of English words, so that "issues", "labelled" and "merging" match "issue", "label" and
+ * "merge". The result need not be a word. Words with other letters than a to z stay as they are.
+ */
+function stemOf(word: string): string {
+  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
+  const singular = toSingular(word);
+  const root = withoutEnding(singular);
+  return root.length > 3 && root.endsWith("e") ? root.slice(0, -1) : root;
+}
+
+function toSingular(word: string): string {
+  if (/(?:ss|us|is)$/.test(word)) return word;
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
+  if (/(?:ss|x|z|ch|sh)es$/.test(word)) return word.slice(0, -2);
+  return word.endsWith("s") ? word.slice(0, -1) : word;
+}
+
+function withoutEnding(word: string): string {
+  const root = /^(.*[aeiouy].*)(?:ing|ed)$/.exec(word)?.[1];
+  if (root === undefined || root.length < 3) return word;
+  return root.length > 3 && /([bdgklmnprt])\1$/.test(root) ? root.slice(0, -1) : root;
+}

@@ -1,0 +1,197 @@
+import { toQueryStems, toStems } from "../internal/words.ts";
+import { checkScopes, type OperationSpec, toIdentity } from "../operation/index.ts";
+import type { OperationEntry } from "./operation-entry.ts";
+import type { SearchOptions } from "./types.ts";
+
+/** Characters of a field that count. Bounds what one long description costs. */
+const maxFieldLength = 1_000;
+/** Words of a query that count. */
+const maxQueryStems = 32;
+/** Shorter words match whole words only: too many words begin with the same two letters. */
+const minPrefixLength = 3;
+/** More than words can add up to: an operation whose id or name is the whole query comes first. */
+const exactNameBonus = 1_000;
+
+/** Weights of the fields, and the number of words from which a hit counts less, because it is one of many. */
+const fields: ReadonlyArray<{ weight: number; usualLength: number; read(spec: OperationSpec): string | undefined }> = [
+  { weight: 4, usualLength: 3, read: ({ name }) => name },
+  { weight: 4, usualLength: 5, read: ({ title }) => title },
+  { weight: 2, usualLength: 1, read: ({ namespace }) => namespace },
+  { weight: 1.5, usualLength: 1, read: ({ tags }) => tags?.join(" ") },
+  { weight: 1, usualLength: 30, read: ({ description }) => description },
+];
+
+/** An operation in the index. `number` indexes the score table of a search. */
+interface IndexedOperation {
+  readonly entry: OperationEntry;
+  readonly number: number;
+  /** Place among the results with the same score. */
+  readonly order: number;
+  isRemoved: boolean;
+}
+
+/** The operations in which one stem occurs, and how much it weighs in each. */
+interface Occurrences {
+  readonly operations: IndexedOperation[];
+  readonly weights: number[];
+}
+
+/**
+ * Finds operations by words and ranks them: a rare word counts more than a common one (BM25), a word in a name or title
+ * more than one in a description, and a whole word more than a part of one. Is updated when operations change.
+ */
+export class SearchIndex {
+  #byId = new Map<string, IndexedOperation>();
+  #operations: IndexedOperation[] = [];
+  #occurrences = new Map<string, Occurrences>();
+  /** Stems by their first characters. */
+  #stemsByPrefix = new Map<string, string[]>();
+  #nextOrder = 0;
+
+  constructor(entries: Iterable<OperationEntry>) {
+    for (const entry of entries) this.put(entry);
+  }
+
+  /** Adds an operation, or replaces the one with the same id, which keeps its place in the order. */
+  put(entry: OperationEntry): void {
+    const earlier = this.#byId.get(entry.id);
+    this.remove(entry.id);
+    this.#add(entry, earlier?.order ?? this.#nextOrder++);
+  }
+
+  remove(id: string): void {
+    const operation = this.#byId.get(id);
+    if (operation === undefined) return;
+    operation.isRemoved = true;
+    this.#byId.delete(id);
+    // Removed operations are skipped by searches. Half of them are worth a new index.
+    if (this.#operations.length > 2 * this.#byId.size + 100) this.#rebuild();
+  }
+
+  /** Returns what matches any word of the query, best first. Without words, everything in its order. */
+  search(query: string, options: SearchOptions = {}): OperationSpec[] {
+    const { limit = Number.POSITIVE_INFINITY } = options;
+    const isVisible = createFilter(options);
+    const found = query.trim() === "" ? this.#inOrder() : this.#ranked(query);
+    const specs: OperationSpec[] = [];
+    for (const { entry } of found) {
+      if (specs.length >= limit) break;
+      if (isVisible(entry.spec)) specs.push(entry.spec);
+    }
+    return specs;
+  }
+
+  #inOrder(): IndexedOperation[] {
+    return [...this.#byId.values()].sort((a, b) => a.order - b.order);
+  }
+
+  #ranked(query: string): IndexedOperation[] {
+    const stems = toQueryStems(query).slice(0, maxQueryStems);
+    const scores = new Float64Array(this.#operations.length);
+    const matched = new Uint8Array(this.#operations.length);
+    for (const stem of stems) this.#score(stem, scores, matched);
+
+    const exact = query.trim().toLowerCase();
+    const found: IndexedOperation[] = [];
+    for (const operation of this.#operations) {
+      const { number, entry } = operation;
+      if (matched[number] === 0 || operation.isRemoved) continue;
+      scores[number]! *= matched[number]! / stems.length;
+      if (isSameName(entry.id, exact) || isSameName(entry.spec.name, exact)) scores[number]! += exactNameBonus;
+      found.push(operation);
+    }
+    return found.sort((a, b) => scores[b.number]! - scores[a.number]! || a.order - b.order);
+  }
+
+  /** Adds the score of one word of the query to every operation that has it, or a word that begins like it. */
+  #score(stem: string, scores: Float64Array, matched: Uint8Array): void {
+    const best = new Float64Array(scores.length);
+    let frequency = 0;
+    for (const [found, likeness] of this.#similarStems(stem)) {
+      const { operations, weights } = this.#occurrences.get(found)!;
+      frequency += operations.length;
+      for (let index = 0; index < operations.length; index++) {
+        const { number } = operations[index]!;
+        const weight = weights[index]! * likeness;
+        if (weight > best[number]!) best[number] = weight;
+      }
+    }
+    const total = this.#operations.length;
+    const common = Math.min(frequency, total);
+    const rarity = Math.log(1 + (total - common + 0.5) / (common + 0.5));
+    for (let number = 0; number < total; number++) {
+      const weight = best[number]!;
+      if (weight === 0) continue;
+      scores[number]! += (rarity * weight) / (weight + 1.2);
+      matched[number]! += 1;
+    }
+  }
+
+  /** Yields the stem itself, those that begin with it, and those that it begins with. The likeness of the first is 1. */
+  *#similarStems(stem: string): Iterable<[stem: string, likeness: number]> {
+    if (stem.length < minPrefixLength) {
+      if (this.#occurrences.has(stem)) yield [stem, 1];
+      return;
+    }
+    for (const longer of this.#stemsByPrefix.get(stem.slice(0, minPrefixLength)) ?? []) {
+      if (longer.startsWith(stem)) yield [longer, stem.length / longer.length];
+      else if (longer.length > minPrefixLength && stem.startsWith(longer)) yield [longer, longer.length / stem.length];
+    }
+  }
+
+  #add(entry: OperationEntry, order: number): void {
+    const operation: IndexedOperation = { entry, number: this.#operations.length, order, isRemoved: false };
+    this.#operations.push(operation);
+    this.#byId.set(entry.id, operation);
+    for (const [stem, weight] of weighStems(entry.spec)) {
+      let occurrences = this.#occurrences.get(stem);
+      if (occurrences === undefined) {
+        occurrences = { operations: [], weights: [] };
+        this.#occurrences.set(stem, occurrences);
+        this.#addPrefix(stem);
+      }
+      occurrences.operations.push(operation);
+      occurrences.weights.push(weight);
+    }
+  }
+
+  #addPrefix(stem: string): void {
+    const prefix = stem.slice(0, minPrefixLength);
+    const stems = this.#stemsByPrefix.get(prefix);
+    if (stems === undefined) this.#stemsByPrefix.set(prefix, [stem]);
+    else stems.push(stem);
+  }
+
+  #rebuild(): void {
+    const operations = this.#inOrder();
+    this.#byId = new Map();
+    this.#operations = [];
+    this.#occurrences = new Map();
+    this.#stemsByPrefix = new Map();
+    for (const { entry, order } of operations) this.#add(entry, order);
+  }
+}
+
+/** Compares lengths first, because a search compares every operation that it finds. */
+function isSameName(name: string, lowerCaseName: string): boolean {
+  return name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName;
+}
+
+/** How much each stem of a spec weighs: more in a field that weighs more, and in one with few other words. */
+function weighStems(spec: OperationSpec): Map<string, number> {
+  const weights = new Map<string, number>();
+  for (const { weight, usualLength, read } of fields) {
+    const stems = toStems((read(spec) ?? "").slice(0, maxFieldLength));
+    const share = weight / (0.25 + (0.75 * stems.length) / usualLength);
+    for (const stem of stems) weights.set(stem, (weights.get(stem) ?? 0) + share);
+  }
+  return weights;
+}
+
+function createFilter({ namespace, tag, identity }: SearchOptions): (spec: OperationSpec) => boolean {
+  const reader = identity === undefined ? undefined : toIdentity(identity);
+  return (spec) =>
+    (namespace === undefined || spec.namespace === namespace) &&
+    (tag === undefined || spec.tags?.includes(tag) === true) &&
+    (identity === undefined || checkScopes(spec.accessControl, reader) === true);
+}
