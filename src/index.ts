@@ -14,10 +14,13 @@ export {
   importPeers,
   PendingRequestMap,
   type PendingRequestMapOptions,
+  type ServeCallsOptions,
+  type ServedCalls,
   type SignIdentity,
   type StopHandling,
   type StopOptions,
   type SubscribeRequestOptions,
+  serveCalls,
 } from "./call/index.ts";
 export { type OperationManifest, type ScannerFS, type ScanOptions, scanOperations } from "./from/modules/index.ts";
 export {

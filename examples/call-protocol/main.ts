@@ -1,5 +1,5 @@
 // #region start
-import { buildCallHandler, createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, PendingRequestMap, serveCalls, Type } from "@alkdev/operations";
 
 const createTask = defineOperation({
   namespace: "task",
@@ -28,7 +28,7 @@ const ticks = defineOperation({
 const registry = createRegistry({ operations: [createTask, ticks] });
 
 const calls = new PendingRequestMap(); // in process; or over a transport: new PendingRequestMap(transport)
-const stop = calls.handle(buildCallHandler({ registry, callMap: calls }));
+const served = await serveCalls(registry, calls); // or serveCalls(registry, transport)
 
 const identity = { id: "ada", scopes: ["task:write"] };
 const envelope = await calls.call("task.create", { title: "Ship it" }, { identity, deadline: Date.now() + 5_000 });
@@ -42,9 +42,8 @@ for await (const tick of calls.subscribe("clock.ticks", {}, { idleTimeout: 30_00
 
 // #region identity
 const bus = new EventTarget(); // stands for a network: identities from it are not trusted
-const worker = new PendingRequestMap(bus);
 const tokens = new Map([["secret-token", identity]]);
-worker.handle(buildCallHandler({ registry, callMap: worker, authenticate: (token) => tokens.get(token ?? "") }));
+const worker = await serveCalls(registry, bus, { authenticate: (token) => tokens.get(token ?? "") });
 
 const remote = new PendingRequestMap(bus);
 const claimed = await remote.call("task.create", { title: "x" }, { identity }).catch((error) => error);
@@ -59,28 +58,26 @@ console.log(proven.data);
 import { createInProcessTransport, InProcessBus, importPeers, OperationRegistry } from "@alkdev/operations";
 
 const network = new InProcessBus();
-const serving = new PendingRequestMap(createInProcessTransport(network));
-await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
+const peer = await serveCalls(registry, createInProcessTransport(network));
 
-const asking = new PendingRequestMap(createInProcessTransport(network));
 const hub = new OperationRegistry();
-await hub.follow(importPeers(asking));
+await hub.follow(importPeers(createInProcessTransport(network)));
 
 const viaHub = await hub.execute("task.create", { title: "From the hub" }, { identity });
 console.log(viaHub.data);
 
-await serving.close();
+await peer.close();
 console.log("operations left:", hub.getAllSpecs().length);
 // #endregion peers
 
 // #region close
-await stop(); // takes no more requests, ends subscriptions, lets calls finish
+await served.close(); // receives no further request, ends subscriptions, and lets calls finish
 await calls.close();
 const late = await calls.call("task.create", { title: "too late" }).catch((error) => error);
 console.log(late.code, { mayHaveRun: late.mayHaveRun });
 // #endregion close
 
-await Promise.all([worker.close(), remote.close(), asking.close(), hub.close()]);
+await Promise.all([worker.close(), remote.close(), hub.close()]);
 
 import assert from "node:assert/strict";
 

@@ -1,12 +1,5 @@
 // #region worker
-import {
-  buildCallHandler,
-  createRegistry,
-  defineOperation,
-  OperationType,
-  PendingRequestMap,
-  Type,
-} from "@alkdev/operations";
+import { createRegistry, defineOperation, OperationType, serveCalls, Type } from "@alkdev/operations";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 
 const resize = defineOperation({
@@ -26,15 +19,11 @@ const resize = defineOperation({
 });
 
 const registry = createRegistry({ operations: [resize] });
-const serving = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
-const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
-await stop.ready;
+const served = await serveCalls(registry, await createNATSTransport({ servers: process.env["NATS_URL"] }));
 
 // #region end
-process.once("SIGTERM", async () => {
-  await stop(); // takes no further request, ends subscriptions, and lets calls finish for up to ten seconds
-  await serving.close();
-});
+// Receives no further request, ends subscriptions, and lets calls finish for up to ten seconds.
+process.once("SIGTERM", () => served.close());
 // #endregion end
 // #endregion worker
 process.send?.("ready");

@@ -1,5 +1,5 @@
 // #region use
-import { buildCallHandler, createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, PendingRequestMap, serveCalls, Type } from "@alkdev/operations";
 import { LineTransport } from "./line-transport.ts";
 
 const registry = createRegistry({
@@ -18,8 +18,7 @@ const registry = createRegistry({
   ],
 });
 
-const worker = new PendingRequestMap(new LineTransport("office", "worker", "desk"));
-await worker.handle(buildCallHandler({ registry, callMap: worker })).ready;
+const worker = await serveCalls(registry, new LineTransport("office", "worker", "desk"));
 
 const desk = new PendingRequestMap(new LineTransport("office", "desk", "worker"));
 const { data } = await desk.call("text.upper", { text: "over the line" });
@@ -34,8 +33,7 @@ import { importPeers, OperationRegistry } from "@alkdev/operations";
 import { Room, RoomTransport } from "./room-transport.ts";
 
 const room = new Room();
-const server = new PendingRequestMap(new RoomTransport(room));
-await server.handle(buildCallHandler({ registry, callMap: server })).ready;
+const server = await serveCalls(registry, new RoomTransport(room));
 
 const hub = new OperationRegistry();
 await hub.follow(importPeers(new RoomTransport(room)));

@@ -5,11 +5,11 @@ const url = process.env["REDIS_URL"];
 
 // #region worker
 import {
-  buildCallHandler,
   createRegistry,
   defineOperation,
   OperationType,
   PendingRequestMap,
+  serveCalls,
   Type,
 } from "@alkdev/operations";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
@@ -27,10 +27,8 @@ const render = defineOperation({
   handler: ({ month }) => ({ pages: month.length, at: new Date(0) }),
 });
 
-const serving = new PendingRequestMap(await createRedisTransport({ url }));
 const registry = createRegistry({ operations: [render] });
-const stop = serving.handle(buildCallHandler({ registry, callMap: serving }));
-await stop.ready;
+const worker = await serveCalls(registry, await createRedisTransport({ url }));
 // #endregion worker
 
 // #region caller
@@ -41,11 +39,10 @@ console.log(data);
 assert.deepEqual(data, { pages: 7, at: new Date(0) });
 
 // #region stop
-await stop();
+await worker.close();
 const gone = await calls.call("report.render", { month: "2026-12" }).catch((error) => error);
 console.log(gone.code, { mayHaveRun: gone.mayHaveRun });
 // #endregion stop
 assert.equal(gone.code, "UNAVAILABLE"); // a worker may be restarting; after three heartbeats it is not found
 
 await calls.close();
-await serving.close();

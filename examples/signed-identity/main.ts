@@ -11,7 +11,7 @@ const { privateKey, publicKey } = await generateKeyPair("EdDSA"); // or a PEM, a
 // #endregion keys
 
 // #region worker
-import { buildCallHandler, createRegistry, defineOperation, PendingRequestMap, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, serveCalls, Type } from "@alkdev/operations";
 import { createJWTAuthenticator } from "@alkdev/operations/jwt";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 
@@ -27,15 +27,14 @@ const raise = defineOperation({
   handler: ({ person, percent }, { identity }) => `${identity?.id} raised ${person} by ${percent} %`,
 });
 
-const worker = new PendingRequestMap(await createRedisTransport({ url }));
-const authenticate = await createJWTAuthenticator({ key: publicKey, audience: "salary" });
 const registry = createRegistry({ operations: [raise] });
-await worker.handle(buildCallHandler({ registry, callMap: worker, authenticate })).ready;
+const authenticate = await createJWTAuthenticator({ key: publicKey, audience: "salary" });
+const worker = await serveCalls(registry, await createRedisTransport({ url }), { authenticate });
 
 // #endregion worker
 
 // #region hub
-import { importPeers, OperationRegistry } from "@alkdev/operations";
+import { importPeers, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
 import { createJWTSigner } from "@alkdev/operations/jwt";
 
 const sign = await createJWTSigner({ key: privateKey, audience: "salary" });

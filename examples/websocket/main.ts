@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  buildCallHandler,
   createRegistry,
   defineOperation,
   OperationType,
   PendingRequestMap,
+  serveCalls,
   Type,
 } from "@alkdev/operations";
 import { createWebSocketServer } from "@alkdev/operations/transport-websocket";
@@ -39,17 +39,18 @@ const countdown = defineOperation({
   },
 });
 
-const http = createServer();
-const serving = new PendingRequestMap(
-  await createWebSocketServer({
-    server: http,
-    path: "/operations",
-    authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
-  }),
-);
 const registry = createRegistry({ operations: [greet, countdown] });
-serving.handle(buildCallHandler({ registry, callMap: serving }));
+
+// #region serve
+const http = createServer();
+const transport = await createWebSocketServer({
+  server: http,
+  path: "/operations",
+  authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
+});
+const served = await serveCalls(registry, transport);
 http.listen(0, "127.0.0.1");
+// #endregion serve
 // #endregion server
 await new Promise((resolve) => http.once("listening", resolve));
 const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}/operations`;
@@ -74,7 +75,7 @@ assert.equal(refused.code, "UPSTREAM_DENIED");
 // #region lost
 const endless = calls.subscribe("door.countdown", { from: 1_000_000_000 });
 await endless.next();
-await serving.close();
+await served.close();
 const lost = await drain(endless).catch((error) => error);
 console.log(lost.code, { retryable: lost.retryable, mayHaveRun: lost.mayHaveRun });
 

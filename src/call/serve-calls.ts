@@ -1,0 +1,63 @@
+import type { OperationRegistry } from "../registry/index.ts";
+import type { EventTargetLike } from "../transport/in-process/index.ts";
+import type { Transport } from "../transport/transport.ts";
+import { buildCallHandler, type CallHandlerOptions } from "./call-handler.ts";
+import type { StopOptions } from "./drain.ts";
+import { PendingRequestMap } from "./pending-request-map.ts";
+
+/** Options of {@link serveCalls}. */
+export interface ServeCallsOptions extends Omit<CallHandlerOptions, "registry" | "callMap"> {}
+
+/** A registry that is served over a transport. */
+export interface ServedCalls extends AsyncDisposable {
+  /**
+   * Stops serving: receives no further request, ends subscriptions with `UNAVAILABLE` immediately, and lets running calls
+   * finish, for ten seconds by default. Then closes the transport that was passed to `serveCalls`; a `PendingRequestMap` that
+   * was passed stays open. Calling it twice is fine; the first call decides.
+   */
+  close(options?: StopOptions): Promise<void>;
+}
+
+/**
+ * Serves the operations of a registry to callers at the other end of a transport, and follows the registry's changes. Each
+ * call is checked against the identity of its caller: the one that the transport has authenticated, or the one that
+ * `authenticate` returns. Operations that came from peers of the same transport are left out.
+ *
+ * Resolves when the operations are served. While a broker is unavailable the promise stays pending, and serving is tried
+ * again. Rejects when the transport refuses to serve them; the transport is closed then.
+ * @param transport an event target carries each frame as a `CustomEvent`. Pass a `PendingRequestMap` to make calls over the
+ * same transport, and close the map yourself.
+ * @example
+ * ```ts source="examples/websocket/main.ts#serve"
+ * const http = createServer();
+ * const transport = await createWebSocketServer({
+ *   server: http,
+ *   path: "/operations",
+ *   authenticate: (token) => (token === "let-me-in" ? { id: "ada", scopes: ["door:enter"] } : undefined),
+ * });
+ * const served = await serveCalls(registry, transport);
+ * http.listen(0, "127.0.0.1");
+ * ```
+ */
+export async function serveCalls(
+  registry: OperationRegistry,
+  transport: Transport | EventTargetLike | PendingRequestMap,
+  options: ServeCallsOptions = {},
+): Promise<ServedCalls> {
+  const isOwn = !(transport instanceof PendingRequestMap);
+  const callMap = isOwn ? new PendingRequestMap(transport) : transport;
+  let closed: Promise<void> | undefined;
+  try {
+    const stop = callMap.handle(buildCallHandler({ ...options, registry, callMap }));
+    const stopAndClose = async (stopOptions?: StopOptions) => {
+      await stop(stopOptions);
+      if (isOwn) await callMap.close();
+    };
+    const close = (stopOptions?: StopOptions) => (closed ??= stopAndClose(stopOptions));
+    await stop.ready;
+    return { close, [Symbol.asyncDispose]: () => close() };
+  } catch (error) {
+    if (isOwn) await callMap.close();
+    throw error;
+  }
+}
