@@ -5,7 +5,8 @@ import { decode } from "./decode.ts";
 import { encode } from "./encode.ts";
 
 const page = readFileSync(new URL("../../../docs/wire-format.md", import.meta.url), "utf8");
-const table = page.slice(page.indexOf("| value | text |"), page.indexOf("This table is what"));
+const start = page.indexOf("| value | text |");
+const table = page.slice(start, page.indexOf("\n\n", start));
 const rows = [...table.matchAll(/^\| `(.+?)` \| `(.+?)` \|$/gm)].map(([, source, text]) => ({
   source: source!,
   value: runInThisContext(`(${source})`) as unknown,
