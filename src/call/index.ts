@@ -8,7 +8,7 @@ export {
 export type { StopOptions } from "./drain.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
 export type { Authenticate, IdentityRules } from "./incoming-request.ts";
+export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./outgoing/index.ts";
 export { type ImportPeersOptions, importPeers } from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
-export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
 export { type ServeCallsOptions, type ServedCalls, serveCalls } from "./serve-calls.ts";

@@ -15,8 +15,8 @@ import {
 } from "../operation/index.ts";
 import { describeForwarded, markAsForwarding } from "../registry/index.ts";
 import type { PeerAnnounced, PeerEvent, Transport, Unsubscribe } from "../transport/transport.ts";
+import type { ForwardedOptions } from "./outgoing/index.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
-import type { ForwardedOptions } from "./request-frame.ts";
 
 const log = logger("call");
 const warnOnce = createWarnOnce(log);

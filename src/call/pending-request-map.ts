@@ -1,14 +1,4 @@
-import { LinkedSet } from "../internal/linked-set.ts";
-import {
-  aborted,
-  CallError,
-  isResponseEnvelope,
-  type Limits,
-  mapError,
-  type ResponseEnvelope,
-  resolveDuration,
-  resolveLimits,
-} from "../operation/index.ts";
+import { aborted, CallError, isResponseEnvelope, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import {
   createEventTargetTransport,
   createInProcessTransport,
@@ -25,31 +15,11 @@ import {
 } from "../transport/transport.ts";
 import type { CallHandler } from "./call-handler.ts";
 import { drain, RecordedRequests, runningRequestsOf, type StopOptions } from "./drain.ts";
-import { mapClosed, OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
-import { OutgoingSubscription } from "./outgoing-subscription.ts";
-import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
+import { TransportCaller, type TransportCallerOptions } from "./outgoing/index.ts";
 import { isListed, ServedHandler, ServedUnlistedHandler } from "./serving.ts";
 
 /** Options of a {@link PendingRequestMap}. */
-export interface PendingRequestMapOptions {
-  /**
-   * For calls without a deadline, in ms, or `Infinity` for no limit: a peer may disappear without notice. Calls in process
-   * have none. @default 30,000
-   */
-  defaultTimeout?: number;
-  /**
-   * Creates the token of every call that has an `identity` and no `token`, such as the result of `createJWTSigner`. Not
-   * called in process.
-   */
-  sign?: SignIdentity;
-  /**
-   * Sends the identity of calls as a claim, for servers that set `trustedBus` too. Without it, an identity is not sent.
-   * @default only in process and over an `EventTarget`
-   */
-  trustedBus?: boolean;
-  /** `pendingCalls` is the maximum number of calls and subscriptions that have not ended. */
-  limits?: Pick<Limits, "pendingCalls">;
-}
+export interface PendingRequestMapOptions extends TransportCallerOptions {}
 
 /**
  * Stops serving: receives no further request, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
@@ -68,73 +38,17 @@ export interface StopHandling {
  * One end of the call protocol: calls the operations of other peers and serves its own, over any transport. Every call
  * settles exactly once, with the envelope or the `CallError` of a direct call.
  */
-export class PendingRequestMap implements AsyncDisposable {
-  /** Carries the calls. Closed with this map. */
-  readonly transport: Transport;
-  /** Whether calls stay in this process. */
-  readonly isInProcess: boolean;
-  readonly #host: RequestHost;
+export class PendingRequestMap extends TransportCaller {
   /** Requests whose handler replies with `respond()`, `emitError()` or `complete()`. */
   readonly #recorded = new RecordedRequests();
   readonly #serving = new Set<ServedHandler | ServedUnlistedHandler>();
-  #closed: Promise<void> | undefined = undefined;
 
   /** @param transport an event target carries each frame as a `CustomEvent`. @default in process */
   constructor(
     transport: Transport | EventTargetLike = createInProcessTransport(),
     options: PendingRequestMapOptions = {},
   ) {
-    this.transport = toTransport(transport);
-    const { capabilities = {} } = this.transport;
-    const sharesObjects = capabilities.sharesObjects === true;
-    this.isInProcess = sharesObjects || capabilities.staysInProcess === true;
-    const timeoutDefault = sharesObjects ? Number.POSITIVE_INFINITY : 30_000;
-    this.#host = {
-      transport: this.transport,
-      open: new LinkedSet<OutgoingRequest>(),
-      size: 0,
-      maxPending: resolveLimits(options.limits).pendingCalls,
-      defaultTimeout: resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, { infinite: true }),
-      sendsDefaultTimeout: !this.isInProcess || options.defaultTimeout !== undefined,
-      authenticatesReplies: capabilities.authenticatesReplies === true,
-      sharesObjects,
-      claimsIdentity: sharesObjects || (options.trustedBus ?? capabilities.claimsIdentity === true),
-      sign: options.sign,
-      hasWarned: false,
-      ignored: 0,
-      isClosed: false,
-    };
-  }
-
-  /** Calls a query or mutation of one of the peers that serve it. Rejects with a `CallError`. */
-  call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
-    const host = this.#host;
-    const promise = new Promise<ResponseEnvelope>(takeSettlers);
-    const call = new OutgoingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
-    call.send(input, options, host.defaultTimeout);
-    return promise as Promise<ResponseEnvelope<T>>;
-  }
-
-  /**
-   * Subscribes to an operation of one of the peers that serve it. The request is sent with the first `next()`; leaving the
-   * loop ends the handler.
-   */
-  subscribe<T = unknown>(
-    operationId: string,
-    input: unknown,
-    options?: SubscribeRequestOptions,
-  ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
-    return new OutgoingSubscription(this.#host, operationId, input, options) as never;
-  }
-
-  /** Number of requests of this map that have not ended. */
-  get pendingCount(): number {
-    return this.#host.size;
-  }
-
-  /** Number of replies that arrived for requests that had ended. */
-  get ignoredCount(): number {
-    return this.#host.ignored;
+    super(toTransport(transport), options);
   }
 
   /**
@@ -146,7 +60,7 @@ export class PendingRequestMap implements AsyncDisposable {
     const { onRequest, running } =
       built === undefined ? this.#recorded.record(handler) : { onRequest: handler as OnRequest, running: built };
     const serving = isListed(handler)
-      ? new ServedHandler(this.transport, handler, onRequest, () => !this.#host.isClosed)
+      ? new ServedHandler(this.transport, handler, onRequest, () => !this.host.isClosed)
       : new ServedUnlistedHandler(this.transport, onRequest);
     this.#serving.add(serving);
     let stopping: Promise<void> | undefined;
@@ -180,7 +94,7 @@ export class PendingRequestMap implements AsyncDisposable {
 
   /** Aborts a call of this map, or one that it serves. It fails with `ABORTED`. */
   abort(requestId: string, reason?: unknown): void {
-    for (const request of this.#host.open) {
+    for (const request of this.host.open) {
       if (request.requestId === requestId) return request.abandon(aborted(request.operationId, reason, request.isSent));
     }
     const served = this.#recorded.get(requestId);
@@ -200,23 +114,8 @@ export class PendingRequestMap implements AsyncDisposable {
     return (frame) => this.#reply(requestId, frame);
   }
 
-  /**
-   * Ends everything: calls of this map fail with `UNAVAILABLE`, those that it serves are aborted, and the transport is
-   * closed. To let them finish, call and await the function that `handle()` returned before. Calling it twice is fine.
-   */
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  async #close(): Promise<void> {
-    const host = this.#host;
-    host.isClosed = true;
-    for (const request of [...host.open]) request.abandon(mapClosed(request.isSent));
+  protected override async end(): Promise<void> {
+    this.failPending();
     const stops = await Promise.allSettled(Array.from(this.#serving, (serving) => serving.stop()));
     this.#serving.clear();
     await this.transport.close();
@@ -227,19 +126,8 @@ export class PendingRequestMap implements AsyncDisposable {
   #reply(requestId: string, frame: ReplyFrame): void | Promise<void> {
     if (this.#recorded.get(requestId) !== undefined) return this.#recorded.reply(requestId, frame);
     if (this.transport.broadcast !== undefined) this.transport.broadcast.publish(frame);
-    else this.#host.ignored += 1;
+    else this.host.ignored += 1;
   }
-}
-
-/** Settles the promise that was created last. A closure for each call would be a significant part of its cost. */
-const settlers = {
-  resolve: (_envelope: ResponseEnvelope): void => {},
-  reject: (_error: CallError): void => {},
-};
-
-function takeSettlers(resolve: typeof settlers.resolve, reject: typeof settlers.reject): void {
-  settlers.resolve = resolve;
-  settlers.reject = reject;
 }
 
 /** Checked here, because a missing `await` would otherwise fail the first call with an unrelated error. */

@@ -28,10 +28,11 @@ export function complain({ file, line, text }: Import, reason: string): string {
   return `src/${file}:${line}: ${text} — ${reason}`;
 }
 
-/** The row of the table that a file belongs to: `registry`, `from/openapi`, `from/source.ts`, `index.ts`. */
+/** The row of the table that a file belongs to: `registry`, `call/outgoing`, `from/openapi`, `from/source.ts`, `index.ts`. */
 function layerOf(file: string): string {
   const [first = "", second] = file.split("/");
-  return groups.includes(first) ? `${first}/${second}` : first;
+  const inner = `${first}/${second}`;
+  return groups.includes(first) || Object.hasOwn(layers, inner) ? inner : first;
 }
 
 /** The `group/*` that a layer without a row of its own belongs to. */

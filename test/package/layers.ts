@@ -50,11 +50,13 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
     packages: ["ws"],
   },
+  "call/outgoing": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },
   call: {
     ours: [
       "internal",
       "operation",
       "registry",
+      "call/outgoing",
       "from/source.ts",
       "transport/frames.ts",
       "transport/transport.ts",

@@ -1,6 +1,6 @@
-import { type Expiring, expireAt, monotonicNow } from "../internal/deadlines.ts";
-import { Linked } from "../internal/linked-set.ts";
-import { roughSize } from "../internal/rough-size.ts";
+import { type Expiring, expireAt, monotonicNow } from "../../internal/deadlines.ts";
+import { Linked } from "../../internal/linked-set.ts";
+import { roughSize } from "../../internal/rough-size.ts";
 import {
   CallError,
   checkSubscribeOptions,
@@ -8,8 +8,8 @@ import {
   type ResponseEnvelope,
   restoreData,
   silentTooLong,
-} from "../operation/index.ts";
-import type { CallCompleted, CallFailed, CallResponded } from "../transport/transport.ts";
+} from "../../operation/index.ts";
+import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
 import type { Credit, SubscribeRequestOptions } from "./request-frame.ts";
 

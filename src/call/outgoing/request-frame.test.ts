@@ -1,10 +1,10 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { afterEach, expect, test, vi } from "vitest";
-import { CallError, OperationRegistry } from "../index.ts";
-import { createInProcessTransport } from "../transport/in-process/index.ts";
-import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
-import { buildCallHandler, PendingRequestMap, type PendingRequestMapOptions } from "./index.ts";
-import { deferred, operation, responded, subscription } from "./testing.ts";
+import { CallError, OperationRegistry } from "../../index.ts";
+import { createInProcessTransport } from "../../transport/in-process/index.ts";
+import type { CallRequested, ReplyFrame, Transport } from "../../transport/transport.ts";
+import { buildCallHandler, PendingRequestMap, type PendingRequestMapOptions } from "../index.ts";
+import { deferred, operation, responded, subscription } from "../testing.ts";
 
 const ada = { id: "ada", scopes: ["admin"] };
 

@@ -1,7 +1,7 @@
-import { monotonicNow } from "../internal/deadlines.ts";
-import { quote } from "../internal/text.ts";
-import { CallError, type Identity, mapError, type Progress, timedOut } from "../operation/index.ts";
-import type { CallRequested } from "../transport/transport.ts";
+import { monotonicNow } from "../../internal/deadlines.ts";
+import { quote } from "../../internal/text.ts";
+import { CallError, type Identity, mapError, type Progress, timedOut } from "../../operation/index.ts";
+import type { CallRequested } from "../../transport/transport.ts";
 
 /** Options of a call over a transport. */
 export interface CallRequestOptions {

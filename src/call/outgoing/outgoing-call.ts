@@ -1,9 +1,9 @@
-import { type AbortListener, listenForAbort } from "../internal/abort-listeners.ts";
-import { type Expiring, expireAt, toMonotonic } from "../internal/deadlines.ts";
-import { notify } from "../internal/emitter.ts";
-import { Linked, type LinkedSet } from "../internal/linked-set.ts";
-import { logger } from "../internal/log.ts";
-import { createId, nextRequestId } from "../internal/request-id.ts";
+import { type AbortListener, listenForAbort } from "../../internal/abort-listeners.ts";
+import { type Expiring, expireAt, toMonotonic } from "../../internal/deadlines.ts";
+import { notify } from "../../internal/emitter.ts";
+import { Linked, type LinkedSet } from "../../internal/linked-set.ts";
+import { logger } from "../../internal/log.ts";
+import { createId, nextRequestId } from "../../internal/request-id.ts";
 import {
   aborted,
   CallError,
@@ -18,7 +18,7 @@ import {
   restoreData,
   timedOut,
   toIdentity,
-} from "../operation/index.ts";
+} from "../../operation/index.ts";
 import {
   type CallCompleted,
   type CallFailed,
@@ -28,7 +28,8 @@ import {
   type ReplyFrame,
   type SendFollowUp,
   type Transport,
-} from "../transport/transport.ts";
+  transportClosed,
+} from "../../transport/transport.ts";
 import {
   type CallRequestOptions,
   type Credit,
@@ -40,7 +41,7 @@ import {
 
 const log = logger("call");
 
-/** What the requests of one `PendingRequestMap` share. */
+/** What the requests of one caller share. */
 export interface RequestHost {
   readonly transport: Transport;
   /** Requests that have not ended. */
@@ -88,7 +89,7 @@ class EndTrigger extends Linked implements Expiring, AbortListener {
 }
 
 /**
- * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or with its map. Where frames are
+ * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or with its caller. Where frames are
  * handed over by reference, it is also the frame, so that a call needs one object.
  */
 export abstract class OutgoingRequest extends OpenCall implements CallRequested {
@@ -152,7 +153,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   send(input: unknown, options: ForwardedOptions | undefined, defaultTimeout: number, credit?: Credit): void {
     const { host, operationId } = this;
     try {
-      if (host.isClosed) throw mapClosed(false);
+      if (host.isClosed) throw transportClosed(host.transport.name, { mayHaveRun: false });
       if (host.size > host.maxPending) {
         throw limitExceeded("Too many calls are pending", "pendingCalls", host.maxPending);
       }
@@ -317,11 +318,6 @@ export class OutgoingCall extends OutgoingRequest {
   }
 }
 
-/** `UNAVAILABLE`: the map of a call was closed. */
-export function mapClosed(mayHaveRun: boolean): CallError {
-  return new CallError("UNAVAILABLE", "The PendingRequestMap is closed.", undefined, { retryable: true, mayHaveRun });
-}
-
 /** `BAD_RESPONSE`: a response is not an envelope. */
 export function notAnEnvelope(operationId: string): CallError {
   return invalidReply(operationId, "the response is not an envelope");
@@ -331,7 +327,7 @@ function invalidReply(operationId: string, reason: string): CallError {
   return new CallError("BAD_RESPONSE", `Invalid reply to "${operationId}": ${reason}.`, { operationId });
 }
 
-/** Logged once per map: without it, a missing identity would be searched for at the server. */
+/** Logged once per caller: without it, a missing identity would be searched for at the server. */
 function warnOfIdentity(host: RequestHost): void {
   if (host.hasWarned) return;
   host.hasWarned = true;

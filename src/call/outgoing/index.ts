@@ -1,0 +1,2 @@
+export type { CallRequestOptions, ForwardedOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
+export { TransportCaller, type TransportCallerOptions } from "./transport-caller.ts";
