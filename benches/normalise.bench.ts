@@ -29,7 +29,7 @@ function createTask(index: number): Record<string, unknown> {
     done: index % 2 === 0,
     priority: index % 5,
   };
-  return { ...task, tags: ["work", "today"], assignee: { id: `user-${index % 9}`, name: "Somebody" } };
+  return { ...task, tags: ["work", "today"], assignee: { id: `user-${index % 9}`, name: "Someone" } };
 }
 
 /** About as many tasks as make this many bytes of JSON. */

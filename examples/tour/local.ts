@@ -39,7 +39,7 @@ export const welcome = defineOperation({
   name: "welcome",
   version: "1.0.0",
   type: OperationType.MUTATION,
-  description: "Greets somebody and gives them their first task",
+  description: "Greets a person and creates their first task",
   inputSchema: Type.Object({ name: Type.String() }),
   outputSchema: Type.Object({ greeting: Type.String(), firstTask: Type.String() }),
   accessControl: { requiredScopes: ["team:write"] },

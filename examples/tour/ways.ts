@@ -15,7 +15,7 @@ import { ada, guest } from "./people.ts";
 
 /** A way that calls can take from here to where the operations run. */
 export interface Way {
-  /** What calls for somebody. */
+  /** Calls on behalf of an identity. */
   as(identity: Identity): PendingRequestMap;
   close(): Promise<void>;
 }

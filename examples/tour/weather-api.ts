@@ -53,7 +53,7 @@ const forecasts: Record<string, object> = {
   Oslo: { sky: "snow", celsius: "-4", station: "OSL-1" },
 };
 
-/** An HTTP API on a free port, with its document at `/openapi.json`: somebody else's, as far as the tour knows. */
+/** An HTTP API on a free port, with its document at `/openapi.json`. The tour treats it as a foreign service. */
 export async function startWeatherAPI(): Promise<{ documentUrl: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     const [, version, , name = "", what] = (request.url ?? "").split("/").map(decodeURIComponent);

@@ -6,7 +6,7 @@ import { deferred, operation, sleep, subscription } from "./testing.ts";
 
 const admin = { id: "ada", scopes: ["admin"] };
 
-function secret(handler: IOperationDefinition["handler"] = (_input, { identity }) => identity?.id ?? "nobody") {
+function secret(handler: IOperationDefinition["handler"] = (_input, { identity }) => identity?.id ?? "anonymous") {
   return { ...operation("secret", handler), accessControl: { requiredScopes: ["admin"] } };
 }
 
@@ -151,7 +151,7 @@ test("more calls than the limit are refused before they run", async () => {
   expect(await ask({}).ended).toMatchObject({ code: "LIMIT_EXCEEDED", mayHaveRun: false });
 });
 
-test("metadata and the parent's id reach the handler, odd ones do not", async () => {
+test("metadata and the parent's id reach the handler, malformed ones do not", async () => {
   const { ask } = setUp([
     operation("secret", (_input, { requestId, parentRequestId, metadata }) => [requestId, parentRequestId, metadata]),
   ]);
@@ -167,7 +167,7 @@ test("metadata and the parent's id reach the handler, odd ones do not", async ()
 test("an answer that cannot travel is told as an error, without what cannot travel in it", async () => {
   const { handler } = setUp([
     operation("secret", () => {
-      throw new CallError("ODD", "odd", { code: () => 1 });
+      throw new CallError("UNUSUAL", "unusual", { code: () => 1 });
     }),
   ]);
   const sent: ReplyFrame[] = [];
@@ -186,8 +186,8 @@ test("an answer that cannot travel is told as an error, without what cannot trav
     {
       type: "call.error",
       requestId: "r",
-      code: "ODD",
-      message: "odd",
+      code: "UNUSUAL",
+      message: "unusual",
       details: {},
       retryable: false,
       mayHaveRun: true,
@@ -195,7 +195,7 @@ test("an answer that cannot travel is told as an error, without what cannot trav
   ]);
 });
 
-test("credit that is no count gives no value, and each value costs one", async () => {
+test("credit that is not a count allows no value, and each value costs one", async () => {
   const { ask } = setUp([
     subscription("secret", async function* () {
       yield 1;

@@ -18,7 +18,7 @@ test("an answer is an envelope and nothing else", () => {
   expect(Value.Check(CallEventMap["call.responded"], { ...answer, output: 1 })).toBe(false);
 });
 
-test("frames pass the schemas of their events, odd ones do not", () => {
+test("frames pass the schemas of their events, malformed ones do not", () => {
   const request = { type: "call.requested", requestId: "r", operationId: "test.echo", input: undefined, timeout: 5 };
 
   expect(Value.Check(CallEventMap["call.requested"], request)).toBe(true);

@@ -157,7 +157,7 @@ test("what middleware of the hub returns is wrapped, and what the worker returns
 });
 
 describe("what is announced", () => {
-  test("holds no _meta, whoever lists the operations", async () => {
+  test("has no _meta in any list of operations", async () => {
     const _meta = { http: { url: "http://internal.test/" } };
     const { announced, hub } = await connect([define({ _meta })]);
     const bus = new InProcessBus();

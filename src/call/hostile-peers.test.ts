@@ -94,7 +94,7 @@ describe("a peer that announces", () => {
     expect((await registry.execute("test.good", {})).data).toEqual({});
   });
 
-  test("code that is none, as handler, pages or refinement, gives it no way to run", async () => {
+  test("values in the place of handler, pages or refinement never run", async () => {
     const { registry, announce } = await meet();
     registry.use(readsInput);
 
@@ -138,7 +138,7 @@ describe("a peer that announces", () => {
     expect(registry.has("test.good")).toBe(true);
   });
 
-  test("a schema that is too large or too deep is refused when it is called, and blocks nobody", async () => {
+  test("a schema that is too large or too deep is refused when it is called, and blocks no other call", async () => {
     const { registry, announce } = await meet();
     registry.use(readsInput);
     const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`p${n}`, { type: "string" }]));
@@ -180,7 +180,7 @@ describe("a peer that announces", () => {
     expect([registry.getSpec("test.good")?.version, skipped()]).toEqual(["1.0.0", ["test.good"]]);
   });
 
-  test("text that is no frame loses its link, and the hub keeps its own operations", async () => {
+  test("a message that is not a frame closes its connection, and the hub keeps its own operations", async () => {
     const { registry, announce, port2 } = await meet();
     registry.register(define("own", () => "mine"));
     await announce([spec("good")]);
@@ -239,7 +239,7 @@ describe("the access rules that a peer announces", () => {
 
   test.each([
     ["that the hub does not have", "elsewhere", "ACCESS_DENIED"],
-    ["of something that is no function of the hub", "constructor", "ACCESS_DENIED"],
+    ["of something that is not a function of the hub", "constructor", "ACCESS_DENIED"],
     ["that the hub has", "mine", "answered"],
   ])("with the name of a customAuth %s", async (_title, customAuth, expected) => {
     const mine = vi.fn(() => true);

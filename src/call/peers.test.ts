@@ -222,7 +222,7 @@ describe("peers that a test plays", () => {
 
   test("what a spec throws when it is read is told in a few words", async () => {
     const { announce, reports } = await listen();
-    const spec = describeSpec(operation("odd", () => 1));
+    const spec = describeSpec(operation("unusual", () => 1));
     const failing = () => {
       throw new Error("x".repeat(1_000_000));
     };

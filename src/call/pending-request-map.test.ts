@@ -39,7 +39,7 @@ test("a call that is one too many fails at once and leaves the others alone", as
   expect(requests).toHaveLength(1);
 });
 
-test("requests carry the time that is left and ids that nobody guesses", async () => {
+test("requests carry the time that is left and ids that cannot be guessed", async () => {
   const { calls, requests } = setUp();
   void calls.call("test.echo", {}, { deadline: Date.now() + 60_000 }).catch(() => {});
   void calls.call("test.echo", {}).catch(() => {});
@@ -142,7 +142,7 @@ test.each([0, -1, 1.5, Number.NaN, "1"])("a credit of %s bytes is refused", asyn
   await expect(first).rejects.toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
 });
 
-test("an answer that is no envelope is BAD_RESPONSE, a second one is ignored and counted", async () => {
+test("a response that is not an envelope is BAD_RESPONSE, a second one is ignored and counted", async () => {
   const { calls, requests } = setUp();
   const call = calls.call("test.echo", {});
   const { frame, reply } = requests[0]!;
@@ -165,7 +165,7 @@ test("abort gives up a call by its id and tells the serving side", async () => {
   expect(followUps).toMatchObject([{ type: "call.aborted", requestId }]);
 });
 
-test("a subscription that is closed while nobody waits tells so at the next value", async () => {
+test("a subscription that is closed while no consumer waits reports it at the next value", async () => {
   const calls = new PendingRequestMap();
   const registry = new OperationRegistry();
   registry.register({
@@ -240,7 +240,7 @@ test("a map says what it takes when it is given something else", () => {
 test.each([
   ["in process", undefined],
   ["over an EventTarget", new EventTarget()],
-])("odd arguments are told apart from what runs, %s", async (_, target) => {
+])("invalid arguments are told apart from what runs, %s", async (_, target) => {
   const calls = new PendingRequestMap(target);
   const registry = new OperationRegistry();
   registry.register(operation("echo", (input) => input));

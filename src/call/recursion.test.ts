@@ -40,7 +40,7 @@ async function join(transport: Transport, definitions: IOperationDefinition[], l
   return registry;
 }
 
-/** Calls the other side's operation `width` times, one after the other or all at once, and counts its own runs. */
+/** Calls the peer's operation `width` times, one after the other or all together, and counts its own runs. */
 function bouncing(own: string, other: string, width: number, isParallel: boolean) {
   const counter = { runs: 0 };
   const definition = operation(own, async (_input, { env }) => {
@@ -122,7 +122,7 @@ describe("what a request claims of the calls above it", () => {
     }
   });
 
-  test("is no secret to handlers: progress, ids and signals work as at the top", async () => {
+  test("is visible to handlers: progress, ids and signals work as at the top", async () => {
     const bus = new InProcessBus();
     const seen = operation("seen", (_input, { requestId, parentRequestId, progress, signal }) => {
       progress({ progress: 1 });

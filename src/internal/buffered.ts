@@ -3,7 +3,7 @@ export const takeBuffered: unique symbol = Symbol("takeBuffered");
 
 /**
  * What an async iterator that reads ahead can offer beside `next()`: the values that it has at hand, one by one and
- * without a promise for each. `undefined` when there is none now; `next()` then waits for the next one.
+ * without a promise for each. `undefined` when no value is buffered; `next()` then waits for the next one.
  */
 export interface Buffered<T extends object> {
   [takeBuffered](): T | undefined;

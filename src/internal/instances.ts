@@ -58,7 +58,7 @@ function hasMembers(object: object): boolean {
 
 /**
  * Returns the first object in a value that `JSON.stringify` would silently omit or change: maps, sets, bytes, and objects
- * that hide their state. `undefined` when there is none.
+ * that hide their state. `undefined` for other classes.
  */
 export function findNotJSON(value: unknown): object | undefined {
   if (typeof value !== "object" || value === null) return undefined;

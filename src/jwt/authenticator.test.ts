@@ -108,13 +108,13 @@ describe("tokens for an identity", () => {
   const badScopes = /^the scopes of the token are malformed/;
   const badResources = /^the resources of the token are malformed/;
   const noExpiry = /^the token has no time of expiry/;
-  const nobody = /^the token has no subject/;
+  const noSubject = /^the token has no subject/;
   const tooLong = /^the token is good for more than 86400 s/;
   const hostile: Record<string, [() => string | Promise<string>, RegExp]> = {
     "nothing at all": [() => "", noJWT],
     "some text": [() => "let me in", noJWT],
     "three dots of nothing": [() => "..", noJWT],
-    "a header that is no JSON": [() => `${btoa("nonsense")}.e30.x`, noJWT],
+    "a header that is not JSON": [() => `${btoa("nonsense")}.e30.x`, noJWT],
     "an encrypted token": [() => write({ alg: "dir", enc: "A256GCM" }, {}, "a.b.c"), /./],
     "alg none": [() => write({ alg: "none" }, good), wrongKey],
     "alg None": [() => write({ alg: "None" }, good, "x"), wrongKey],
@@ -148,9 +148,9 @@ describe("tokens for an identity", () => {
     "no audience": [() => forge({ ...good, aud: undefined }), /another audience/],
     "another audience": [() => forge({ ...good, aud: "others" }), /another audience/],
     "an audience that contains ours": [() => forge({ ...good, aud: "workers.evil.test" }), /another audience/],
-    "no sub": [() => forge({ ...good, sub: undefined }), nobody],
-    "an empty sub": [() => forge({ ...good, sub: "" }), nobody],
-    "sub as a number": [() => forge({ ...good, sub: 1 }), nobody],
+    "no sub": [() => forge({ ...good, sub: undefined }), noSubject],
+    "an empty sub": [() => forge({ ...good, sub: "" }), noSubject],
+    "sub as a number": [() => forge({ ...good, sub: 1 }), noSubject],
     "scopes as text": [() => forge({ ...good, scopes: "admin" }), badScopes],
     "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), badScopes],
     "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), badScopes],
@@ -338,7 +338,7 @@ describe("what an authenticator is not made with", () => {
     "alg none": [{ algorithms: ["none"] }, /not for none/],
     "no audience": [{ audience: "" }, /audience/],
     "no list of audiences": [{ audience: [] }, /audience/],
-    "a tolerance that is no number": [{ clockTolerance: Number.NaN }, /milliseconds/],
+    "a tolerance that is not a number": [{ clockTolerance: Number.NaN }, /milliseconds/],
   };
 
   test.each(Object.entries(wrong))("%s", async (_name, [options, message]) => {

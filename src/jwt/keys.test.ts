@@ -172,7 +172,7 @@ describe("published keys", () => {
     await expect(after).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   });
 
-  test("that cannot be had let nobody in, and the error says to try again", async () => {
+  test("that cannot be loaded reject every token, and the error is retryable", async () => {
     const { privateKey } = await generateKeyPair("RS256");
     const token = await forge(claims, { alg: "RS256" }, privateKey);
     const answers = [{ status: 500, body: {} }, { body: { keys: "none" } }, { body: [] }];

@@ -52,7 +52,7 @@ describe("scopes", () => {
   });
 
   test.each([
-    ["nobody", undefined],
+    ["no identity", undefined],
     ["null", null],
     ["an empty object", {}],
     ["text", "ann"],
@@ -64,7 +64,7 @@ describe("scopes", () => {
     ["scopes as object", { id: "ann", scopes: { 0: "read", length: 1, includes: () => true } }],
     ["a scope of another type", { id: "ann", scopes: ["read", 1] }],
     ["a nested list", { id: "ann", scopes: [["read"]] }],
-  ])("a demand is a denial for %s, no demand is none", (_, identity) => {
+  ])("a demand is a denial for %s, and an empty one is not", (_, identity) => {
     expect(toIdentity(identity)).toBeUndefined();
     expect(checkAccess({ requiredScopes: ["read"] }, identity as Identity)).toBe(false);
     expect(checkAccess({ requiredScopes: [], requiredScopesAny: ["read"] }, identity as Identity)).toBe(false);
@@ -85,7 +85,7 @@ describe("scopes", () => {
     { requiredScopes: [{}] },
     { requiredScopes: [Object.create(null)] },
     { requiredScopes: [], resourceType: "t", resourceAction: "a", resourceId: Object.create(null) },
-  ])("an odd rule denies: %j", (access) => {
+  ])("a malformed rule denies: %j", (access) => {
     expect(checkAccess(access as AccessControl, caller())).toBe(false);
   });
 
@@ -138,7 +138,7 @@ describe("resources", () => {
     ["no input", { "task:1": ["edit"] }, rule(), undefined, false],
     ["every element", { "task:1": ["edit"], "task:2": ["edit"] }, rule(), { id: ["1", "2"] }, true],
     ["one forbidden element", { "task:1": ["edit"] }, rule(), { id: ["1", "2"] }, false],
-    ["one odd element", { "task:*": ["edit"] }, rule(), { id: ["1", null] }, false],
+    ["one invalid element", { "task:*": ["edit"] }, rule(), { id: ["1", null] }, false],
     ["an empty list", { "task:*": ["edit"] }, rule(), { id: [] }, false],
     ["a nested list", { "task:1": ["edit"] }, rule(), { id: [["1"]] }, false],
     [
@@ -150,7 +150,7 @@ describe("resources", () => {
     ],
     ["an escaped pointer", { "task:1": ["edit"] }, rule({ resourceId: "/a~1b" }), { "a/b": "1" }, true],
     ["the whole input", { "task:1": ["edit"] }, rule({ resourceId: "" }), "1", true],
-    ["a text that is no pointer", { "task:1": ["edit"] }, rule({ resourceId: "id" }), { id: "1" }, false],
+    ["a string that is not a pointer", { "task:1": ["edit"] }, rule({ resourceId: "id" }), { id: "1" }, false],
     ["a pointer into a prototype", { "task:*": ["edit"] }, rule({ resourceId: "/constructor/name" }), {}, false],
     ["any id of the type", { "task:9": ["edit"] }, rule({ resourceId: undefined }), {}, true],
     ["no id of the type", { "tasks:9": ["edit"] }, rule({ resourceId: undefined }), {}, false],
@@ -174,7 +174,7 @@ describe("resources", () => {
     ["inherited grants", Object.create({ "task:1": ["edit"] })],
     ["grants in a prototype written as JSON", JSON.parse('{"__proto__":{"task:1":["edit"]}}')],
     ["a map", new Map([["task:1", ["edit"]]])],
-  ])("odd grants deny: %s", (_, resources) => {
+  ])("malformed grants deny: %s", (_, resources) => {
     expect(checkAccess(rule(), owner(resources), { id: "1" })).toBe(false);
     expect(checkAccess(rule({ resourceId: undefined }), owner(resources), { id: "1" })).toBe(false);
   });
@@ -208,7 +208,7 @@ describe("both together", () => {
     );
   });
 
-  test("any rule and any identity get an answer, and odd identities never pass a demand", () => {
+  test("any rule and any identity get a decision, and malformed identities never pass a demand", () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (identity, input) => {
         fc.pre(toIdentity(identity) === undefined);

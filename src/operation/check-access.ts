@@ -9,7 +9,7 @@ export type AccessDecision = true | string;
 
 /**
  * Checks the scopes of an identity: all of `requiredScopes`, one of `requiredScopesAny`. Compares exactly, and denies
- * whatever has an odd shape. Needs no input, so it runs before the input is looked at. The identity is one that
+ * every malformed rule or identity. Needs no input, so it runs before the input is looked at. The identity is one that
  * `toIdentity` has read.
  */
 export function checkScopes(access: AccessControl, identity: Identity | undefined): AccessDecision {
@@ -24,7 +24,7 @@ export function checkScopes(access: AccessControl, identity: Identity | undefine
     if (!holds(scopes, requiredScopes[index])) return `scope ${show(requiredScopes[index])} is missing`;
   }
   if (requiredScopesAny === undefined) return true;
-  if (!Array.isArray(requiredScopesAny) || requiredScopesAny.length === 0) return "its rule allows nobody";
+  if (!Array.isArray(requiredScopesAny) || requiredScopesAny.length === 0) return "its rule allows no caller";
   for (let index = 0; index < requiredScopesAny.length; index++) {
     if (holds(scopes, requiredScopesAny[index])) return true;
   }
@@ -110,7 +110,7 @@ function isGranted(grants: Record<string, string[]>, key: string, action: string
   return Object.hasOwn(grants, key) && grants[key]!.includes(action);
 }
 
-/** One id or a list of them; `undefined` when there is none or one is invalid. An empty list often means "all": no id. */
+/** One id or a list of them; `undefined` when one is missing or invalid. An empty list often means "all": no id. */
 function toResourceIds(value: unknown): string[] | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0) return undefined;

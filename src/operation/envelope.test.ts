@@ -92,7 +92,9 @@ describe("telling envelopes", () => {
     const { [key]: _, ...rest } = meta as Record<string, unknown>;
 
     expect(isResponseEnvelope({ data: 1, meta: rest })).toBe(false);
-    expect(isResponseEnvelope({ data: 1, meta: { ...rest, [key]: { odd: true, value }, headers: [] } })).toBe(false);
+    expect(isResponseEnvelope({ data: 1, meta: { ...rest, [key]: { unusual: true, value }, headers: [] } })).toBe(
+      false,
+    );
     expect(isResponseEnvelope({ data: 1, meta: Object.assign(Object.create({ [key]: value }), rest) })).toBe(false);
   });
 
@@ -109,7 +111,7 @@ describe("telling envelopes", () => {
     ["inherited meta", Object.assign(Object.create({ meta: local }), { data: 1 })],
     ["a prototype written in JSON", JSON.parse(`{"data":1,"__proto__":{"meta":${JSON.stringify(local)}}}`)],
     ["a prototype written in the meta", { data: 1, meta: JSON.parse(`{"__proto__":${JSON.stringify(local)}}`) }],
-    ["a time that is no number", { data: 1, meta: { ...local, timestamp: Number.NaN } }],
+    ["a time that is not a number", { data: 1, meta: { ...local, timestamp: Number.NaN } }],
     ["a source from Object.prototype", { data: 1, meta: { source: "toString" } }],
   ])("%s is not an envelope", (_, value) => {
     expect(isResponseEnvelope(value)).toBe(false);

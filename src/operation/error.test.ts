@@ -81,7 +81,7 @@ describe("CallError", () => {
   });
 
   test.each([undefined, null, {}, "text", { code: 5, message: {}, retryable: "yes", mayHaveRun: 0 }])(
-    "odd JSON becomes a cautious error: %j",
+    "malformed JSON becomes a cautious error: %j",
     (json) => {
       expect(CallError.fromJSON(json as never).toJSON()).toEqual({
         code: "UNKNOWN_ERROR",

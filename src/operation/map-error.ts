@@ -18,7 +18,7 @@ export function mapError(error: unknown): CallError {
     : new CallError("EXECUTION_ERROR", message, undefined, { cause: error });
 }
 
-/** The message of an `Error`, also of another realm; `undefined` when the value is no error. */
+/** The message of an `Error`, also of another realm; `undefined` when the value is not an error. */
 function errorMessage(error: unknown): string | undefined {
   try {
     if (!(error instanceof Error) && Object.prototype.toString.call(error) !== "[object Error]") return undefined;

@@ -56,7 +56,7 @@ test.each([
     "undefined in the place of what is optional",
     spec({ title: undefined, tags: undefined, errorSchemas: undefined, _meta: undefined }),
   ],
-  ["odd but allowed ids", spec({ namespace: "größe 漢字/😀", name: "a.b/{c}*>" })],
+  ["unusual but allowed ids", spec({ namespace: "größe 漢字/😀", name: "a.b/{c}*>" })],
   ["names of Object.prototype", spec({ namespace: "__proto__", name: "constructor" })],
   ["the longest ids", spec({ namespace: "😀".repeat(64), name: "😀".repeat(256) })],
   ["boolean schemas", spec({ inputSchema: true, outputSchema: false })],

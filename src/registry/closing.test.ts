@@ -106,7 +106,7 @@ describe("closing a registry", () => {
 });
 
 describe("following a source", () => {
-  test("something that is no operation leaves the others alone", async () => {
+  test("something that is not an operation leaves the others alone", async () => {
     const registry = new OperationRegistry();
 
     await registry.follow(sourceOf(async () => [null as never, 5 as never, operation()]).source);

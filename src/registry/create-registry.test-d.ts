@@ -190,7 +190,7 @@ test("a registry that knows its operations is accepted wherever any registry is"
 test("a registry that knows nothing is not taken for one that does", () => {
   const takesTyped = (typed: typeof registry) => typed;
 
-  // @ts-expect-error: nobody knows what is in it
+  // @ts-expect-error: the operations of this registry are not known
   takesTyped(new OperationRegistry());
   // @ts-expect-error: it lacks operations
   takesTyped(createRegistry({ operations: [createTask] }));

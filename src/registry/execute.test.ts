@@ -162,12 +162,12 @@ describe("the answer", () => {
   });
 
   test("an answer with none of the declared properties stays as it came", async () => {
-    const odd = { error: "boom" };
-    const registry = registryOf({ handler: async () => odd, outputSchema: Task });
+    const unexpected = { error: "boom" };
+    const registry = registryOf({ handler: async () => unexpected, outputSchema: Task });
 
     const envelope = await registry.execute("test.echo", {});
 
-    expect(envelope.data).toBe(odd);
+    expect(envelope.data).toBe(unexpected);
     expect(envelope.meta.drift?.[0]).toMatchObject({ path: "", kind: "mismatch" });
   });
 
@@ -184,12 +184,15 @@ describe("the answer", () => {
     const registry = registryOf({
       handler: () => ({
         get then() {
-          throw new Error("odd");
+          throw new Error("unusual");
         },
       }),
     });
 
-    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "odd" });
+    await expect(registry.execute("test.echo", {})).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+      message: "unusual",
+    });
   });
 });
 

@@ -82,7 +82,7 @@ describe("hostile callers", () => {
     "constructor",
     "x".repeat(1_000_000),
   ];
-  test.each(noIds)("an id that is none is OPERATION_NOT_FOUND: %#", async (id) => {
+  test.each(noIds)("an invalid id is OPERATION_NOT_FOUND: %#", async (id) => {
     const registry = registryOf(operation());
 
     const error = await failureOf(() => registry.execute(id as never, {}));
@@ -147,7 +147,7 @@ describe("hostile callers", () => {
   });
 
   test.each([null, {}, { aborted: false }, "signal", 5])(
-    "a signal that is none is refused each time: %j",
+    "an invalid signal is refused each time: %j",
     async (signal) => {
       const handler = vi.fn();
       const registry = registryOf(operation({ handler }));
@@ -178,18 +178,15 @@ describe("hostile callers", () => {
     expect(await registry.client()["test"]!["echo"]!({}, null as never)).toBeUndefined();
   });
 
-  test.each([Number.NaN, "soon", 5n, null, {}, new Date()])(
-    "a deadline that is none is refused: %s",
-    async (deadline) => {
-      const handler = vi.fn();
-      const registry = registryOf(operation({ handler }));
+  test.each([Number.NaN, "soon", 5n, null, {}, new Date()])("an invalid deadline is refused: %s", async (deadline) => {
+    const handler = vi.fn();
+    const registry = registryOf(operation({ handler }));
 
-      const error = await failureOf(() => registry.execute("test.echo", {}, { deadline: deadline as never }));
+    const error = await failureOf(() => registry.execute("test.echo", {}, { deadline: deadline as never }));
 
-      expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
-      expect(handler).not.toHaveBeenCalled();
-    },
-  );
+    expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
+    expect(handler).not.toHaveBeenCalled();
+  });
 
   test.each([Number.NEGATIVE_INFINITY, -1, 0, Number.MIN_VALUE])(
     "a deadline long past starts nothing: %s",
@@ -344,7 +341,7 @@ describe("hostile handlers", () => {
     });
   });
 
-  test("progress after the call is over reaches nobody", async () => {
+  test("progress after the call is over is dropped", async () => {
     let late: OperationContext | undefined;
     const registry = registryOf(
       operation({
@@ -366,7 +363,7 @@ describe("hostile handlers", () => {
     expect(kinds).toEqual(["started", "succeeded"]);
   });
 
-  test("progress after the call is over reaches nobody, without a listener too", async () => {
+  test("progress after the call is over is dropped, without a listener too", async () => {
     let late: OperationContext | undefined;
     const registry = registryOf(
       operation({
@@ -385,7 +382,7 @@ describe("hostile handlers", () => {
 });
 
 describe("hostile listeners and middleware", () => {
-  test("a listener that rejects disturbs nobody", async () => {
+  test("a listener that rejects disturbs no call", async () => {
     const registry = registryOf(operation());
     registry.on("call", (async () => boom()) as never);
     registry.on("change", (async () => boom()) as never);

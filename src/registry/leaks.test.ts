@@ -64,7 +64,7 @@ test.each<[name: string, count: number, load: () => unknown]>([
     () => registry.execute("test.echo", {}, { deadline: inAnHour() + 10 * distinct++ }),
   ],
   ["calls of a client with two signals", 20_000, () => client["test"]!["echo"]!({}, { signal: fresh() })],
-  ["names that nobody has", 10_000, () => client[`ns${distinct++}`]!["x"]!({}).catch(() => {})],
+  ["unknown names", 10_000, () => client[`ns${distinct++}`]!["x"]!({}).catch(() => {})],
   [
     "subscriptions that are left",
     10_000,
@@ -97,7 +97,7 @@ test.each<[name: string, count: number, load: () => unknown]>([
   expect(growth).toBeLessThan(allowed);
 });
 
-test("a call makes no controller or timer that nobody asks for", async () => {
+test("a call makes no controller or timer that is not used", async () => {
   const made: string[] = [];
   class CountedController extends AbortController {
     constructor() {

@@ -51,7 +51,7 @@ test("an error without details prints without them", () => {
   expect(inspect(new CallError("GONE", "Gone"))).not.toContain("details");
 });
 
-test("middleware that is no function is refused at once", () => {
+test("middleware that is not a function is refused immediately", () => {
   expect(() => new OperationRegistry().use(undefined as never)).toThrow(/use\(\) takes a function/);
 });
 

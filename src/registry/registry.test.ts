@@ -250,7 +250,7 @@ describe("events", () => {
     ]);
   });
 
-  test("a listener that throws disturbs nobody", async () => {
+  test("a listener that throws disturbs no call", async () => {
     const registry = new OperationRegistry();
     registry.register(operation());
     const heard = vi.fn();

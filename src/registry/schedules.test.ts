@@ -31,7 +31,7 @@ function registryOf(...definitions: IOperationDefinition[]): OperationRegistry {
   return registry;
 }
 
-/** A deferred value that may fail though nobody waits for it. */
+/** A deferred value that may fail before anything waits for it. */
 function settleable() {
   const one = deferred<unknown>();
   one.promise.catch(() => {});
@@ -470,7 +470,7 @@ describe("iterators that do not behave", () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("a next() that answers after return() answers nobody", async () => {
+  test("the result of a next() that settles after return() is dropped", async () => {
     const late = deferred<unknown>();
     const returned = vi.fn();
     const iterator = iterate({ next: () => late.promise, return: returned });

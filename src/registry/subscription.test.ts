@@ -264,7 +264,7 @@ describe("being ended from outside", () => {
     expect(await iterable.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("an abort while nobody waits is thrown by the next next, and lets the handler clean up", async () => {
+  test("an abort while no consumer waits is thrown by the next next(), and lets the handler clean up", async () => {
     const controller = new AbortController();
     const cleanedUp = deferred();
     const iterable = subscribeTo(

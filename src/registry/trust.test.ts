@@ -247,8 +247,8 @@ describe("access rules", () => {
     "customAuth allows only by true, not by %s",
     async (answer) => {
       const handler = vi.fn();
-      const registry = new OperationRegistry({ customAuth: { odd: () => answer as never } });
-      registry.register(operation({ handler, accessControl: { requiredScopes: [], customAuth: "odd" } }));
+      const registry = new OperationRegistry({ customAuth: { rule: () => answer as never } });
+      registry.register(operation({ handler, accessControl: { requiredScopes: [], customAuth: "rule" } }));
 
       await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "ACCESS_DENIED" });
       expect(handler).not.toHaveBeenCalled();

@@ -158,7 +158,7 @@ export function checkFaults({ check, ask, serve, rawCaller, network }: Transport
       operation("close", async () => {
         await serving!.close();
         closed.resolve();
-        throw new CallError("LATE", "Nobody hears this.");
+        throw new CallError("LATE", "No caller receives this.");
       }),
     ]);
     serving = map;

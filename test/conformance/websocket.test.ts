@@ -12,7 +12,7 @@ import { describeTransport, type TransportNetwork } from "./transport.ts";
 
 const limits = { maxMessage: 64 * 1024 };
 
-/** Who knows how tokens are made here is whoever they like to be. */
+/** Reads the identity from the token, without any proof: these are tests. */
 const authenticate = (token: string): Identity => JSON.parse(atob(token));
 
 /** Real servers and sockets: every caller is a client of all servers. */

@@ -117,7 +117,7 @@ async function callOnce(operation: ImportedOperation, mock: ValidatingMock): Pro
   } catch (error) {
     // Made up as it is, the value may have no form on the wire, such as an empty object in a path.
     if (isCallError(error) && error.code === "VALIDATION_ERROR") return false;
-    // The mock answers every call with JSON, which is no stream.
+    // The mock answers every call with JSON, which is not a stream.
     if (operation.type !== "subscription") mock.problems.push(`${mock.pointer}: ${String(error)}`);
   }
   return true;

@@ -63,7 +63,7 @@ describe("Redis", () => {
     await expect(connecting).rejects.toMatchObject({ ...notThere, message });
   });
 
-  test("what is no URL is refused with an example, and not repeated", async () => {
+  test("a value that is not a URL is refused with an example, and not repeated", async () => {
     const connecting = createRedisTransport({ url: "ada:secret@127.0.0.1" });
 
     const error: Error = await connecting.then(
@@ -106,7 +106,7 @@ describe("a Redis user who may not do everything", () => {
     new PendingRequestMap(await createRedisTransport({ url: `redis://${user}:pass@127.0.0.1:${redis!.port}` }));
 
   test.skipIf(redis === undefined)(
-    "is told so by its calls and by serving, and that trying again is no use",
+    "receives that from its calls and from serving, and that trying again does not help",
     async () => {
       const admin = await createClient({ url: `redis://:right@127.0.0.1:${redis!.port}` }).connect();
       onTestFinished(() => admin.destroy());

@@ -13,4 +13,4 @@ globalThis.Date = class extends RealDate {
 process.on("message", (message) => {
   if (typeof message === "object" && message !== null && "shiftClock" in message) shift += message.shiftClock;
 });
-process.channel?.unref(); // listening is no reason to stay alive
+process.channel?.unref(); // listening must not keep the process alive

@@ -77,7 +77,7 @@ test("identity and trust in a raw frame count for nothing", async () => {
     { ...trust },
     { input: { ...trust, identity: root } },
     { metadata: { ...trust, identity: root } },
-    { asker: root, context: { identity: root, trusted: true } },
+    { caller: root, context: { identity: root, trusted: true } },
   ];
 
   for (const [n, claim] of claims.entries()) {

@@ -37,5 +37,5 @@ test("the partial line of a killed process is ignored, and any other malformed l
   appendFileSync(file, "\n");
 
   expect(events).toEqual([{ kind: "aborted", call: "a", at: 1, by: "x" }]);
-  expect(() => readHistory([file])).toThrow(`${file}:2 is no event of a history`);
+  expect(() => readHistory([file])).toThrow(`${file}:2 is not an event of a history`);
 });

@@ -57,7 +57,7 @@ function readEvents(file: string): HistoryEvent[] {
 function parseEvent(line: string, where: string): HistoryEvent {
   const event: unknown = parse(line);
   if (typeof event === "object" && event !== null && "kind" in event && "at" in event) return event as HistoryEvent;
-  throw new Error(`${where} is no event of a history`);
+  throw new Error(`${where} is not an event of a history`);
 }
 
 function parseLast(line: string): HistoryEvent[] {

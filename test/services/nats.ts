@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Service, startService } from "./process.ts";
 
-/** Starts a NATS server, or gives `undefined` where there is none to start. `config` is in its own language. */
+/** Starts a NATS server, or returns `undefined` where the program is missing. `config` is in its own language. */
 export async function startNATS(config = ""): Promise<Service | undefined> {
   return startService({
     name: "nats-server",

@@ -31,7 +31,7 @@ export interface ServiceRecipe {
 
 /** How long, in ms, a server may take until it listens. */
 const startTimeout = 60_000;
-/** Starts a server on a free port, or gives `undefined` where there is none to start. */
+/** Starts a server on a free port, or returns `undefined` where the program is missing. */
 export async function startService(recipe: ServiceRecipe): Promise<Service | undefined> {
   const program = await ensureProgram(recipe.name);
   if (program === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { type Service, startService } from "./process.ts";
 
-/** Starts a Redis that keeps nothing on disk, or gives `undefined` where there is none to start. */
+/** Starts a Redis that keeps nothing on disk, or returns `undefined` where the program is missing. */
 export function startRedis(...settings: string[]): Promise<Service | undefined> {
   return startService({
     name: "redis-server",

@@ -16,7 +16,7 @@ export interface Broker extends AsyncDisposable {
   leftovers(): Promise<string[]>;
 }
 
-/** Starts a broker, or gives `undefined` where there is none to start. */
+/** Starts a broker, or returns `undefined` where the program is missing. */
 export async function startBroker(name: BrokerName): Promise<Broker | undefined> {
   const service = await (name === "nats" ? startNATS() : startRedis());
   if (service === undefined) return undefined;

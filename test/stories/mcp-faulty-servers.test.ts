@@ -83,7 +83,7 @@ describe("a server that hangs", () => {
 });
 
 describe("noise on stdout", () => {
-  test("banners, broken JSON and JSON that is no message are skipped", async () => {
+  test("banners, broken JSON and JSON that is not a message are skipped", async () => {
     const { call } = await openFixture(fixtureServer("garbage"));
 
     expect((await call("echo", { message: "one" })).data).toEqual(text("one"));

@@ -197,7 +197,7 @@ describe("results", () => {
     },
   );
 
-  test.each([["text"], [7], [[]], [null]])("%j is no result", async (result) => {
+  test.each([["text"], [7], [[]], [null]])("%j is not a result", async (result) => {
     expect(await failureOf(answer("plain", result))).toMatchObject({ code: "BAD_RESPONSE", mayHaveRun: true });
   });
 

@@ -48,7 +48,7 @@ afterEach(async () => {
   await reset();
 });
 
-test("a call for somebody carries the token that was made for it, and no claim", async () => {
+test("a call with an identity carries the token that was made for it, and no claim", async () => {
   const signed: unknown[] = [];
   const sign = (identity: unknown, request: CallRequested) => {
     signed.push([identity, request.operationId, request.input]);
@@ -72,7 +72,7 @@ test("a call for somebody carries the token that was made for it, and no claim",
   expect(signed).toEqual([[ada, "test.echo", { n: 1 }]]);
 });
 
-test("nothing is signed for nobody, beside a token of the caller's own, or in process", async () => {
+test("nothing is signed without an identity, beside a token of the caller's own, or in process", async () => {
   const sign = vi.fn(() => "made");
   const { calls, requests } = setUp({ sign });
   const local = new PendingRequestMap(createInProcessTransport(), { sign });

@@ -146,7 +146,7 @@ describe("a failure", () => {
 
   test("counts as invalid arguments when the list cannot be read", async () => {
     const { connection, call } = await setUp();
-    connection.call = failing(sdkError(-32602, "odd"));
+    connection.call = failing(sdkError(-32602, "unusual"));
     connection.tools = async () => {
       throw new CallError("UNAVAILABLE", "gone");
     };

@@ -24,7 +24,7 @@ test("unknown fields are dropped", () => {
   const blocks = [
     { type: "text", text: "a", extra: 1, _meta: { b: 2 } },
     { type: "resource_link", uri: "x:1", name: "n", size: 3, title: "N" },
-    { type: "image", data: "", mimeType: "", annotations: { audience: ["user", "nobody"], priority: "high", x: 1 } },
+    { type: "image", data: "", mimeType: "", annotations: { audience: ["user", "stranger"], priority: "high", x: 1 } },
   ];
 
   expect(mapMCPContentBlocks(blocks)).toEqual([
@@ -55,7 +55,7 @@ test.each([
 });
 
 test("blocks that JSON cannot represent become text as far as possible", () => {
-  const cyclic: Record<string, unknown> = { type: "odd" };
+  const cyclic: Record<string, unknown> = { type: "unusual" };
   cyclic["self"] = cyclic;
   const throwing = {
     get type(): string {
@@ -63,10 +63,10 @@ test("blocks that JSON cannot represent become text as far as possible", () => {
     },
   };
 
-  expect(mapMCPContentBlocks([cyclic, throwing, { type: "odd", big: 1n }, undefined])).toEqual([
-    { type: "text", text: '{"type":"odd","self":"[circular]"}' },
+  expect(mapMCPContentBlocks([cyclic, throwing, { type: "unusual", big: 1n }, undefined])).toEqual([
+    { type: "text", text: '{"type":"unusual","self":"[circular]"}' },
     { type: "text", text: '"[unreadable]"' },
-    { type: "text", text: '{"type":"odd","big":"1"}' },
+    { type: "text", text: '{"type":"unusual","big":"1"}' },
     { type: "text", text: "null" },
   ]);
 });

@@ -189,7 +189,7 @@ describe("registerAll", () => {
     loader.approve("a", "two");
 
     expect(registry.has("a.two")).toBe(true);
-    expect(() => loader.approve("nobody")).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+    expect(() => loader.approve("unknown")).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
   });
 });
 

@@ -104,7 +104,7 @@ test("_meta is kept when it is an object", () => {
     content: [],
     _meta: { "a/b": 1 },
   });
-  expect(read({ content: [], _meta: "odd" }).meta).toEqual({ source: "mcp", isError: false, content: [] });
+  expect(read({ content: [], _meta: "unusual" }).meta).toEqual({ source: "mcp", isError: false, content: [] });
 });
 
 test("isError is true only for true", () => {

@@ -92,7 +92,7 @@ describe("a tool", () => {
       [
         mcpTool({ name: "reads", annotations: { readOnlyHint: true } }),
         mcpTool({ name: "sets", annotations: { idempotentHint: true } }),
-        mcpTool({ name: "odd", annotations: { readOnlyHint: "yes" } }),
+        mcpTool({ name: "unusual", annotations: { readOnlyHint: "yes" } }),
       ],
       { trustAnnotations: true },
     );
@@ -100,7 +100,7 @@ describe("a tool", () => {
     expect(operations.map(({ name, type, idempotent }) => ({ name, type, idempotent }))).toEqual([
       { name: "reads", type: "query", idempotent: undefined },
       { name: "sets", type: "mutation", idempotent: true },
-      { name: "odd", type: "mutation", idempotent: undefined },
+      { name: "unusual", type: "mutation", idempotent: undefined },
     ]);
   });
 

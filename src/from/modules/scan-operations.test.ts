@@ -184,7 +184,7 @@ describe("what they export", () => {
       'Invalid operation "test.x": /type must be "query", "mutation" or "subscription".',
     ],
     [
-      "a handler that is no function",
+      "a handler that is not a function",
       spec("x", { handler: 1 }),
       'Invalid operation "test.x": /handler must be a function; leave it out to register it later.',
     ],

@@ -100,7 +100,7 @@ test("size and time are limited, the size by decoded bytes", async () => {
 });
 
 test.each(["file:///etc/passwd", "data:application/json,{}", "not a url", "http://user:pw@127.0.0.1/"])(
-  "%s is no URL of a document",
+  "%s is not a URL of a document",
   async (url) => {
     await expect(FromOpenAPIUrl(url, quiet)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
   },

@@ -215,7 +215,7 @@ describe("values that do not travel", () => {
     ],
     ["a buffer that was given away", [{ bytes: givenAway() }], "/input/0/bytes"],
     ["a proxy that was revoked", [{ proxy: revoked() }], "/input/0/proxy"],
-    ["a promise that nobody awaited", { user: Promise.resolve(1) }, "/input/user"],
+    ["a promise that was not awaited", { user: Promise.resolve(1) }, "/input/user"],
     ["a regular expression", [/a/g], "/input/0"],
     ["a weak map", { cache: new WeakMap() }, "/input/cache"],
     ["a weak set", { seen: new WeakSet() }, "/input/seen"],

@@ -20,7 +20,7 @@ function failure(run: () => unknown): unknown {
 const request = { type: "call.requested" as const, requestId: "r-1", operationId: "test.echo", input: 1 };
 const meta = { source: "local", operationId: "test.echo", timestamp: 0 };
 
-class Odd {
+class CustomJSON {
   constructor(readonly given: unknown) {}
   toJSON(): unknown {
     return this.given;
@@ -30,8 +30,12 @@ class Odd {
 const field = fc.oneof(
   fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withNullPrototype: true }),
   fc.constantFrom("", "x".repeat(300), "x".repeat(70_000), -1, 0.5, 1e308, Number.NaN, null, [], {}, new Map()),
-  fc.constantFrom(new Odd("text"), new Odd({}), new Odd(undefined), new Odd([1])),
-  fc.constantFrom({ data: 1, meta }, new Odd({ data: 1, meta }), Object.assign(new Odd(5), { data: 1, meta })),
+  fc.constantFrom(new CustomJSON("text"), new CustomJSON({}), new CustomJSON(undefined), new CustomJSON([1])),
+  fc.constantFrom(
+    { data: 1, meta },
+    new CustomJSON({ data: 1, meta }),
+    Object.assign(new CustomJSON(5), { data: 1, meta }),
+  ),
   fc.string(),
 );
 const names = [
@@ -71,7 +75,7 @@ describe("a frame of ours", () => {
     ["a token that is too long", { token: "x".repeat(70_000) }, "/token"],
     ["a parent's id that is too long", { parentRequestId: "x".repeat(300) }, "/parentRequestId"],
     ["metadata that is a list", { metadata: [] }, "/metadata"],
-    ["metadata that becomes a text", { metadata: new Odd("text") }, "/metadata"],
+    ["metadata that becomes a string", { metadata: new CustomJSON("text") }, "/metadata"],
     ["a bigint of too many digits", { input: [10n ** 20_000n] }, "/input/0"],
     ["too many errors", { input: new Array(10_001).fill(new Error("no")) }, "/input/10000"],
   ])("with %s fails before it is sent, with the path", (_, fields, path) => {
@@ -82,7 +86,7 @@ describe("a frame of ours", () => {
     });
   });
 
-  test.each(["", "x".repeat(400)])("for an operation whose id can be nobody's is not found", (operationId) => {
+  test.each(["", "x".repeat(400)])("for an operation with an impossible id is not found", (operationId) => {
     const own = { ...request, operationId };
 
     expect(failure(() => encode(own, limits))).toMatchObject({
@@ -94,8 +98,8 @@ describe("a frame of ours", () => {
   test.each([
     ["an empty code", new CallError("", "oh")],
     ["a long code", new CallError("X".repeat(1_000), "oh")],
-    ["odd flags", new CallError("X", "oh", undefined, { retryable: "yes" as never, mayHaveRun: null as never })],
-    ["a message that is no text", Object.defineProperty(new CallError("X", "oh"), "message", { value: 5 })],
+    ["malformed flags", new CallError("X", "oh", undefined, { retryable: "yes" as never, mayHaveRun: null as never })],
+    ["a message that is not a string", Object.defineProperty(new CallError("X", "oh"), "message", { value: 5 })],
   ])("that tells an error with %s arrives", (_, error) => {
     const sent = toFailedFrame("r-1", error);
 

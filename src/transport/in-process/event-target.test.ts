@@ -211,7 +211,7 @@ describe("an EventTarget", () => {
     expect(replies).toMatchObject([{ type: "call.error", code: "UNAVAILABLE" }]);
   });
 
-  test("that brings events which are no frames harms nobody", async () => {
+  test("that emits events which are not frames harms no call", async () => {
     const target = new EventTarget();
     const server = hang();
     await join(target).serve(["test.hang"], server);

@@ -171,7 +171,7 @@ export function readLines(message: string, start: number, read: (line: string) =
 
 /**
  * Reads the sender's address from the first line of a message: a peer can only follow up on its own calls. Returns the
- * address, empty when there is none, and where the frames begin; `undefined` when the line is too long.
+ * address, empty when it is missing, and where the frames begin; `undefined` when the line is too long.
  */
 export function readSender(message: string): { from: string; start: number } | undefined {
   if (!message.startsWith(senderMark)) return { from: "", start: 0 };

@@ -15,7 +15,7 @@ export interface BrokerAdapter {
   readonly isConnected: boolean;
 
   /**
-   * Hands a request to one of the peers that serve the operation. `onUnserved` reports later when there is none. The
+   * Hands a request to one of the peers that serve the operation. `onUnserved` reports later that no peer serves it. The
    * result identifies the request in other methods.
    */
   request(operationId: string, requestId: string, message: string): unknown;

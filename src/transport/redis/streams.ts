@@ -150,7 +150,7 @@ end
 return refused`;
 
 /**
- * Checks whether a worker that is alive reads the stream in KEYS. If there is none, the stream is removed, so that the
+ * Checks whether a worker that is alive reads the stream in KEYS. If not, the stream is removed, so that the
  * next request for it fails immediately. Returns 1 or 0, the last id that a worker has received, and which of the ids in
  * ARGV the stream contained. A consumer in ARGV leaves first; the entries that no worker has received are returned too.
  * ARGV: group, prefix of the keys of workers that are alive, consumer or an empty string, ids.

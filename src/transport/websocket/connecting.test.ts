@@ -112,7 +112,7 @@ test("a server that drops every connection is asked less and less often", async 
 });
 
 test.each(["nowhere?token=secret", "ws://127.0.0.1:1/?token=secret#part"])(
-  "%s is no URL of a WebSocket, and its secrets are not told",
+  "%s is not a URL of a WebSocket, and the error does not contain its secrets",
   async (url) => {
     const error = await createWebSocketTransport(url).catch((error) => error);
 

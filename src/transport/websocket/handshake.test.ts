@@ -58,7 +58,7 @@ describe("refused handshakes", () => {
     ["true", true],
     ["an empty object", {}],
     ["scopes that are no list", { id: "ali", scopes: "admin" }],
-  ])("%s is no identity: the connection is refused", async (_, identity) => {
+  ])("%s is not an identity: the connection is refused", async (_, identity) => {
     const server = await serve({ authenticate: () => identity as never, allowAnonymous: true });
 
     const dialled = createWebSocketTransport(server.url, { token: "sesame" });

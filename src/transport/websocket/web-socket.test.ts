@@ -241,7 +241,7 @@ describe("hostile clients", () => {
     JSON.stringify({ type: "call.requested", requestId: id, operationId: "test.echo", input });
 
   test.each([
-    ["text that is no JSON", "hello"],
+    ["a message that is not JSON", "hello"],
     ["a null", "null"],
     ["an id of null", '{"type":"call.requested","requestId":null,"operationId":"test.echo"}'],
     [
@@ -267,8 +267,8 @@ describe("hostile clients", () => {
     const socket = (await knock(server.url)) as RawSocket;
 
     socket.send('{"type":"later.thing","x":1}');
-    socket.send('{"type":"call.completed","requestId":"nobody"}');
-    socket.send('{"type":"call.aborted","requestId":"nobody"}');
+    socket.send('{"type":"call.completed","requestId":"unknown"}');
+    socket.send('{"type":"call.aborted","requestId":"unknown"}');
     socket.send('{"type":"link.serves","operationIds":{"length":9}}');
     socket.send(request("r1"));
 

@@ -11,7 +11,7 @@ import { openConnection } from "./index.ts";
 import { call, connect, serveHTTP, serveWeb, stopHTTP } from "./testing.ts";
 
 /** A server of the SDK with a few tools. `tools` may grow. */
-function buildServer(names: string[] = ["echo", "hang", "odd"]): Server {
+function buildServer(names: string[] = ["echo", "hang", "unusual"]): Server {
   const server = new Server({ name: "web", version: "2.0.0" }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler("tools/list", () => ({
     tools: names.map((name) => ({ name, inputSchema: { type: "object" as const } })),
@@ -71,7 +71,7 @@ test.each([
     protocol: { era, version },
     server: { name: "web", version: "2.0.0" },
   });
-  expect((await connection.listTools()).map(({ name }) => name)).toEqual(["echo", "hang", "odd"]);
+  expect((await connection.listTools()).map(({ name }) => name)).toEqual(["echo", "hang", "unusual"]);
   expect(await call(connection, "echo", { a: 1 })).toBe('{"a":1}');
   await expect(call(connection, "nothing")).rejects.toMatchObject({ name: "ProtocolError", code: -32602 });
 });

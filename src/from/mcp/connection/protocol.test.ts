@@ -127,9 +127,9 @@ test("a server without tools has an empty list", async () => {
 });
 
 test("other requests return their results unchanged", async () => {
-  const connection = await connect(program('handlers["resources/list"] = () => ({ resources: [{ odd: 1 }] });'));
+  const connection = await connect(program('handlers["resources/list"] = () => ({ resources: [{ unusual: 1 }] });'));
 
-  expect(await connection.request("resources/list")).toEqual({ resources: [{ odd: 1 }] });
+  expect(await connection.request("resources/list")).toEqual({ resources: [{ unusual: 1 }] });
   await expect(connection.request("prompts/list")).rejects.toMatchObject({ name: "ProtocolError", code: -32601 });
 });
 

@@ -68,7 +68,7 @@ class MCPServerConnection implements MCPConnection {
   readonly #closing = new AbortController();
   #state: Omit<MCPServerState, "stderr"> = { status: "starting", restarts: 0 };
   #session: MCPSession | undefined;
-  /** The next session, while there is none. */
+  /** The session that is being opened. */
   #opening: Promise<MCPSession> | undefined;
   #closed: Promise<void> | undefined;
   #relisted: { at: number; tools: Promise<MCPTool[]> } | undefined;

@@ -66,7 +66,7 @@ export class ItemQueue {
     this.#taken = 0;
   }
 
-  /** The envelope of the next item; `undefined` when there is none now, or when the item ended the stream. */
+  /** The envelope of the next item; `undefined` when no item has arrived, or when the item ended the stream. */
   take(): ResponseEnvelope | undefined {
     while (this.#taken < this.#items.length) {
       const item = this.#items[this.#taken++]!;

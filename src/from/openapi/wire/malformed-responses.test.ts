@@ -19,7 +19,7 @@ test.each([
   ["204 with a body", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", undefined],
   ["early hints before the answer", `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${good}`, {}],
   ["trailers", `${head}Transfer-Encoding: chunked\r\nTrailer: X\r\n\r\n2\r\n{}\r\n0\r\nX: 1\r\n\r\n`, {}],
-  ["an answer that nobody asked for", `${good}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON`, {}],
+  ["a response without a request", `${good}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON`, {}],
   ["a byte order mark", `${head}Content-Length: 5\r\n\r\n\ufeff{}`, {}],
   ["its type twice", `${head}${good.slice(good.indexOf("\r\n") + 2)}`, {}],
 ])("%s does no harm, and the next call gets its own response", async (_name, first, data) => {

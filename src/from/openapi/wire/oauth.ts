@@ -25,7 +25,7 @@ export class TokenSource {
     this.#fetch = fetchToken;
   }
 
-  /** Returns the current token; requests one when there is none or it is about to expire. */
+  /** Returns the current token; requests one when it is missing or about to expire. */
   get(): string | Promise<string> {
     if (this.#token !== undefined && Date.now() < this.#token.staleAt) return this.#token.value;
     this.#pending ??= this.#request().finally(() => {

@@ -305,7 +305,7 @@ function ignore(): void {}
 
 const encoder = new TextEncoder();
 
-/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where there is none, or where it is not a valid header value. */
+/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where it is missing or not a valid header value. */
 function toHeader(id: string): string | undefined {
   if (id === "" || id.length > 1024) return undefined;
   const text = String.fromCharCode(...encoder.encode(id));
