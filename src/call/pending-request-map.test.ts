@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { localEnvelope, OperationRegistry } from "../index.ts";
 import { createInProcessTransport } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
@@ -52,6 +52,31 @@ test("requests carry the time that is left and ids that cannot be guessed", asyn
   expect(first!.requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   expect(Object.getPrototypeOf(first)).toBe(Object.prototype);
   await calls.close();
+});
+
+test("a timeout is the time that requests carry, unless the deadline is earlier", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+  const { calls, requests } = setUp();
+  void calls.call("test.echo", {}, { timeout: 500 }).catch(() => {});
+  void calls.call("test.echo", {}, { timeout: 500, deadline: Date.now() + 200 }).catch(() => {});
+  void calls.call("test.echo", {}, { timeout: Number.POSITIVE_INFINITY }).catch(() => {});
+  const values = calls.subscribe("test.ticks", {}, { timeout: 500 });
+  vi.advanceTimersByTime(100);
+  void values.next().catch(() => {});
+
+  expect(requests.map(({ frame }) => frame.timeout)).toEqual([500, 200, undefined, 400]);
+  vi.useRealTimers();
+  await calls.close();
+});
+
+test.each([0, Number.NaN, "5s", null])("the timeout %j is refused, and nothing is sent", async (timeout) => {
+  const { calls, requests } = setUp();
+  const options = { timeout: timeout as never };
+  const refusal = { code: "VALIDATION_ERROR", mayHaveRun: false };
+
+  await expect(calls.call("test.echo", {}, options)).rejects.toMatchObject(refusal);
+  await expect(calls.subscribe("test.ticks", {}, options).next()).rejects.toMatchObject(refusal);
+  expect(requests).toEqual([]);
 });
 
 test("a value that was lost ends a subscription with STREAM_GAP and tells the producer", async () => {

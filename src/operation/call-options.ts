@@ -5,8 +5,35 @@ import { mapError } from "./map-error.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 
-/** Says what is wrong with the deadline or signal of a call, if anything is. */
-export function checkCallOptions(operationId: string, deadline: unknown, signal: unknown): CallError | undefined {
+/** The options that limit the time of a call. */
+interface TimeOptions {
+  deadline?: number | undefined;
+  timeout?: number | undefined;
+}
+
+/**
+ * Applies `timeout` to `deadline`, counted from now. Options without a timeout are returned as they are, and so are invalid
+ * ones, which `checkCallOptions` reports.
+ */
+export function withDeadline<T extends TimeOptions | null | undefined>(options: T): T {
+  const timeout: unknown = options?.timeout;
+  if (typeof timeout !== "number" || !(timeout > 0)) return options;
+  const { deadline } = options as TimeOptions;
+  if (deadline !== undefined && typeof deadline !== "number") return options;
+  const end = Date.now() + timeout;
+  return { ...options, deadline: deadline === undefined ? end : Math.min(deadline, end) };
+}
+
+/** Returns what is invalid in the deadline, signal or timeout of a call, if anything is. */
+export function checkCallOptions(
+  operationId: string,
+  deadline: unknown,
+  signal: unknown,
+  timeout?: unknown,
+): CallError | undefined {
+  if (timeout !== undefined && (typeof timeout !== "number" || !(timeout > 0))) {
+    return invalidOption(operationId, "timeout", "must be a number of milliseconds above 0, or Infinity");
+  }
   if (deadline !== undefined && (typeof deadline !== "number" || Number.isNaN(deadline))) {
     return invalidOption(operationId, "deadline", deadlineHint);
   }
@@ -21,7 +48,7 @@ export function checkPastDeadline(operationId: string, deadline: number): CallEr
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
 }
 
-/** Says what is wrong with the numbers that a subscription was given, if anything is. */
+/** Returns what is invalid in the numbers that a subscription was given, if anything is. */
 export function checkSubscribeOptions(
   operationId: string,
   options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,

@@ -22,8 +22,10 @@ export interface CallOptions {
   identity?: Identity | undefined;
   /** Aborts the call, which then fails with `ABORTED`. */
   signal?: AbortSignal | undefined;
-  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. @default none */
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The earlier of this and `timeout` counts. @default none */
   deadline?: number | undefined;
+  /** After how many milliseconds the call fails with `TIMEOUT`, counted from the call; `Infinity` for no limit. @default none */
+  timeout?: number | undefined;
   /** Passed to the handler's context and to nested calls. */
   metadata?: Record<string, unknown> | undefined;
   /** @default a fresh id */

@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import * as v from "valibot";
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { defineOperation, type HandlerOf, type IdOf, type KnownFrom } from "./define.ts";
+import { defineNamespace, defineOperation, type HandlerOf, type IdOf, type KnownFrom } from "./define.ts";
 import { localEnvelope } from "./envelope.ts";
 import type { IOperationDefinition } from "./spec.ts";
 import { OperationType } from "./spec.ts";
@@ -168,12 +168,68 @@ test("a subscription needs an async iterable, a query must not give one", () => 
   });
 });
 
+test("names, type, schemas and handler are enough", () => {
+  const ping = defineOperation({
+    namespace: "sys",
+    name: "ping",
+    type: "query",
+    inputSchema: Type.Object({}),
+    outputSchema: Type.String(),
+    handler: () => "pong",
+  });
+
+  expectTypeOf(ping.version).toEqualTypeOf<string>();
+  expectTypeOf(ping.description).toEqualTypeOf<string>();
+  expectTypeOf(ping.accessControl).toExtend<{ requiredScopes: string[] }>();
+  expectTypeOf(ping).toExtend<IOperationDefinition>();
+});
+
+test("lists may be readonly", () => {
+  const access = { accessControl: { requiredScopes: ["a"], requiredScopesAny: ["b"] }, tags: ["x"] } as const;
+  const errorSchemas = [{ code: "GONE", schema: Type.Object({}) }] as const;
+  const base = { namespace: "a", name: "b", type: "query", inputSchema: Title, outputSchema: Type.Number() } as const;
+
+  defineOperation({ ...base, ...access, errorSchemas, handler: () => 1 });
+  defineNamespace("a", access)({ ...base, name: "b", handler: () => 1 });
+});
+
+test("a namespace defines operations with all that defineOperation infers", () => {
+  const define = defineNamespace("task", { accessControl: { requiredScopes: ["task"] }, tags: ["work"] });
+  const create = define({
+    name: "create",
+    type: "mutation",
+    inputSchema: Title,
+    outputSchema: Task,
+    handler: ({ title }, { signal }) => {
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+      return { id: title, state: "open" };
+    },
+  });
+
+  expectTypeOf<IdOf<typeof create>>().toEqualTypeOf<"task.create">();
+  expectTypeOf<KnownFrom<[typeof create]>["task.create"]["input"]>().toEqualTypeOf<{ title: string }>();
+  define({
+    name: "find",
+    type: "query",
+    inputSchema: Title,
+    outputSchema: Task,
+    // @ts-expect-error: the state is missing
+    handler: ({ title }) => ({ id: title }),
+  });
+  // @ts-expect-error: the name is missing
+  define({ type: "query", inputSchema: Title, outputSchema: Type.Unknown(), handler: () => 1 });
+  // @ts-expect-error: names cannot be shared
+  defineNamespace("task", { name: "create" });
+});
+
 test("what a spec demands must be there and properties must be known", () => {
   const handler = () => 1;
   const base = { namespace: "a", name: "b", type: "query", inputSchema: Title, outputSchema: Type.Number() } as const;
 
-  // @ts-expect-error: version, description and accessControl are missing
-  defineOperation({ ...base, handler });
+  // @ts-expect-error: the handler is missing
+  defineOperation(base);
+  // @ts-expect-error: an access rule has requiredScopes
+  defineOperation({ ...base, handler, accessControl: {} });
   // @ts-expect-error: there is no such type
   defineOperation({ ...common, ...base, type: "request", handler });
   // @ts-expect-error: a schema is an object

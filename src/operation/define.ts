@@ -1,12 +1,28 @@
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
-import type { Register } from "./known.ts";
-import type { OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
+import type { AccessControl, OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
 
 /** The handler that an operation of this type needs. */
 export type HandlerOf<Type extends OperationType, Input, Output> = Type extends "subscription"
   ? SubscriptionHandler<Input, Output>
   : OperationHandler<Input, Output>;
+
+/** What the type of a handler follows from, and what only `defineOperation` and the registry read. */
+interface DefinitionParts<Type extends OperationType, InputSchema extends object, OutputSchema extends object> {
+  /** Whether it reads, changes something, or returns many values. */
+  type: Type;
+  /** What a caller passes: a TypeBox type, a JSON Schema literal, or a Standard Schema that has a JSON Schema. */
+  inputSchema: InputSchema;
+  /** Shape of the data that the handler returns; of each value for a subscription. */
+  outputSchema: OutputSchema;
+  /** Runs the operation: receives the validated input and the context of the call. */
+  handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>>;
+  /** Returns the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
+  nextPage?: (
+    input: InferHandlerInput<InputSchema>,
+    envelope: ResponseEnvelope<InferOutput<OutputSchema>>,
+  ) => InferInput<InputSchema> | undefined;
+}
 
 /** A definition whose names and schemas the compiler knows. */
 export interface OperationDefinition<
@@ -15,26 +31,47 @@ export interface OperationDefinition<
   Type extends OperationType,
   InputSchema extends object,
   OutputSchema extends object,
-> extends OperationSpec {
+> extends Omit<OperationSpec, "namespace" | "name" | keyof DefinitionParts<Type, object, object>>,
+    DefinitionParts<Type, InputSchema, OutputSchema> {
+  /** 1 to 64 characters, no dot, no control character. */
   namespace: Namespace;
+  /** 1 to 256 characters, no control character. The id is `namespace.name`. */
   name: Name;
-  type: Type;
-  inputSchema: InputSchema;
-  outputSchema: OutputSchema;
-  handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>>;
-  /** Whether declared defaults are filled into the input before it is checked. @default true */
-  fillDefaults?: boolean;
-  /** Returns the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
-  nextPage?: (
-    input: InferHandlerInput<InputSchema>,
-    envelope: ResponseEnvelope<InferOutput<OutputSchema>>,
-  ) => InferInput<InputSchema> | undefined;
+}
+
+/** The same with lists that may be readonly. */
+type Relaxed<T> = { [Key in keyof T]: T[Key] extends readonly (infer Item)[] | undefined ? readonly Item[] : T[Key] };
+
+/** What the operations of a namespace share. Each of them can replace a part. */
+export interface OperationDefaults
+  extends Relaxed<Pick<OperationSpec, "tags" | "idempotent" | "outputPolicy" | "_meta">> {
+  /** Version of the operation's contract. @default "1.0.0" */
+  version?: string;
+  /** Who may call it. @default any caller */
+  accessControl?: Relaxed<AccessControl>;
+}
+
+/** What `defineOperation` takes: a definition in which everything but names, type, schemas and handler may be left out. */
+export interface OperationInit<
+  Namespace extends string,
+  Name extends string,
+  Type extends OperationType,
+  InputSchema extends object,
+  OutputSchema extends object,
+> extends OperationDefaults,
+    Relaxed<Pick<OperationSpec, "title" | "errorSchemas">>,
+    DefinitionParts<Type, InputSchema, OutputSchema> {
+  /** 1 to 64 characters, no dot, no control character. */
+  namespace: Namespace;
+  /** 1 to 256 characters, no control character. The id is `namespace.name`. */
+  name: Name;
+  /** What the operation does. @default "" */
+  description?: string;
 }
 
 /**
- * Declares an operation and returns it unchanged. The handler's input and output are inferred from the schemas; for a
- * subscription the handler is an async generator. In a program that declares {@link Register}, a handler that returns
- * what it got from `context.env` writes down its return type, because that env depends on this very operation.
+ * Declares an operation and returns its definition, with a default for everything that was left out. The handler's input
+ * and output are inferred from the schemas; for a subscription the handler is an async generator.
  */
 export function defineOperation<
   const Namespace extends string,
@@ -43,9 +80,35 @@ export function defineOperation<
   const InputSchema extends object,
   const OutputSchema extends object,
 >(
-  definition: OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema>,
+  definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema>,
 ): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema> {
-  return definition;
+  const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] } } = definition;
+  return { ...definition, version, description, accessControl } as never;
+}
+
+/** Declares an operation of one namespace. The result of {@link defineNamespace}. */
+export type DefineInNamespace<Namespace extends string> = <
+  const Name extends string,
+  const Type extends OperationType,
+  const InputSchema extends object,
+  const OutputSchema extends object,
+>(
+  definition: Omit<OperationInit<Namespace, Name, Type, InputSchema, OutputSchema>, "namespace">,
+) => OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema>;
+
+/**
+ * Returns a `defineOperation` for one namespace: `const define = defineNamespace("task", { accessControl })`, then
+ * `define({ name: "create", … })`. What `defaults` has need not be repeated, and a definition may replace it.
+ */
+export function defineNamespace<const Namespace extends string>(
+  namespace: Namespace,
+  defaults: OperationDefaults = {},
+): DefineInNamespace<Namespace> {
+  return (definition) => {
+    // A part that is `undefined` is left out: it must not replace an access rule of the namespace.
+    const own = Object.entries(definition).filter(([, value]) => value !== undefined);
+    return defineOperation({ ...defaults, ...Object.fromEntries(own), namespace } as never);
+  };
 }
 
 /** What the compiler knows of a list of definitions, by id. A name that is just a `string` stands for any id. */

@@ -1,4 +1,4 @@
-export { checkCallOptions, checkPastDeadline, checkSubscribeOptions } from "./call-options.ts";
+export { checkCallOptions, checkPastDeadline, checkSubscribeOptions, withDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export type {
   CallOptions,
@@ -9,8 +9,14 @@ export type {
   SubscribeOptions,
 } from "./context.ts";
 export { progressFields } from "./context.ts";
-export type { KnownFrom, OperationDefinition } from "./define.ts";
-export { defineOperation } from "./define.ts";
+export type {
+  DefineInNamespace,
+  KnownFrom,
+  OperationDefaults,
+  OperationDefinition,
+  OperationInit,
+} from "./define.ts";
+export { defineNamespace, defineOperation } from "./define.ts";
 export type {
   Drift,
   DriftKind,
@@ -54,6 +60,7 @@ export type { AuthenticatedIdentity, Identity } from "./identity.ts";
 export { expiryOf, identityFields, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
+  AcceptsEmpty,
   CallsOf,
   DataOf,
   KnownEnv,

@@ -41,10 +41,14 @@ export type KnownEnv<Known extends KnownOperations> = {
   };
 };
 
-/** Calls one operation from inside a handler. The input may be left out where `undefined` is one. */
-export type EnvFunction<Input, Output> = undefined extends Input
-  ? (input?: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>
-  : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
+/** `true` where a call may leave out the input, because the operation accepts `undefined` or `{}`. */
+export type AcceptsEmpty<Input> = undefined extends Input ? true : Record<never, never> extends Input ? true : false;
+
+/** Calls one operation from inside a handler. The input may be left out where `undefined` or `{}` is one. */
+export type EnvFunction<Input, Output> =
+  AcceptsEmpty<Input> extends true
+    ? (input?: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>
+    : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
 
 /**
  * Declares to the compiler which registry the handlers of a program run in, so that `context.env` knows its operations:

@@ -247,11 +247,13 @@ export class CallContext implements OperationContext {
     const options = context.#options;
     const signal = options?.signal;
     const deadline = options?.deadline;
+    const timeout = options?.timeout;
     const outer = parent === undefined ? undefined : CallContext.openGuard(parent);
-    if (signal === undefined && deadline === undefined && outer === undefined) return undefined;
+    if (signal === undefined && deadline === undefined && timeout === undefined && outer === undefined)
+      return undefined;
     const id = context.#operationId;
     const base = options?.[baseSignal];
-    throwIfInvalid(id, checkCallOptions(id, deadline, signal));
+    throwIfInvalid(id, checkCallOptions(id, deadline, signal, timeout));
     if (base !== undefined) throwIfInvalid(id, checkCallOptions(id, undefined, base));
     const guard = new Guard(id);
     guard.arm(signal, deadline, outer);

@@ -49,7 +49,9 @@ export function execute(
 ): Promise<ResponseEnvelope> {
   try {
     const outer = parent === undefined && CallContext.is(options) ? options : parent;
-    const context = new CallContext(core, id, outer === options ? undefined : options, outer, undefined, trusted);
+    const own = outer === options ? undefined : options;
+    const limited = own?.timeout !== undefined || core.defaultTimeout !== undefined ? core.limit(own, outer) : own;
+    const context = new CallContext(core, id, limited, outer, undefined, trusted);
     if (core.calls.hasListeners) return startObserved(core, context, id, input, outer);
     return start(core, context, id, input, outer);
   } catch (error) {

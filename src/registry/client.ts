@@ -1,5 +1,6 @@
 import { createLookup } from "../internal/lookup.ts";
 import {
+  type AcceptsEmpty,
   CallError,
   type CallOptions,
   type KnownOperations,
@@ -17,8 +18,11 @@ import type { RegistryCore } from "./core.ts";
 import { notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
 
-/** What holds for every call of a client; a call's own options come on top. */
-export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "metadata">;
+/**
+ * What holds for every call of a client; a call's own options come on top. Either signal aborts, the earlier deadline counts,
+ * and a call's own `timeout` replaces that of the client.
+ */
+export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "timeout" | "metadata">;
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
 export type Client<Known extends KnownOperations = KnownOperations> = {
@@ -62,15 +66,15 @@ export interface ClientAny<Input, Output> {
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
-/** The input may be left out where `undefined` is one. */
-export type CallArguments<Input> = undefined extends Input
-  ? [input?: Input, options?: CallOptions]
-  : [input: Input, options?: CallOptions];
+/** The input may be left out where `undefined` or `{}` is one. */
+export type CallArguments<Input> =
+  AcceptsEmpty<Input> extends true ? [input?: Input, options?: CallOptions] : [input: Input, options?: CallOptions];
 
 /** The same for subscriptions. */
-export type SubscribeArguments<Input> = undefined extends Input
-  ? [input?: Input, options?: SubscribeOptions]
-  : [input: Input, options?: SubscribeOptions];
+export type SubscribeArguments<Input> =
+  AcceptsEmpty<Input> extends true
+    ? [input?: Input, options?: SubscribeOptions]
+    : [input: Input, options?: SubscribeOptions];
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
@@ -181,8 +185,8 @@ export function createTrustedEnv(
 /** An env for code outside any handler: every call is checked against the identity that was given. */
 export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?: readonly string[]): OperationEnv {
   return createEnv(core, allowed, (id, input, options) => {
-    const { signal, deadline, metadata, onProgress } = options ?? {};
-    return executeMerged(core, id, input, base, { signal, deadline, metadata, onProgress });
+    const { signal, deadline, timeout, metadata, onProgress } = options ?? {};
+    return executeMerged(core, id, input, base, { signal, deadline, timeout, metadata, onProgress });
   });
 }
 
@@ -242,5 +246,6 @@ export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefine
     signal: own.signal ?? base.signal,
     [baseSignal]: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
+    timeout: own.timeout ?? base.timeout,
   };
 }

@@ -2,13 +2,16 @@ import type { Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
+  type CallOptions,
   handlerMissing,
   type Limits,
   type OperationEnv,
   type OperationSpec,
   type OutputPolicy,
   type Progress,
+  resolveDuration,
   resolveLimits,
+  withDeadline,
 } from "../operation/index.ts";
 import type { CallContext } from "./call-context.ts";
 import { createTrustedEnv } from "./client.ts";
@@ -37,6 +40,8 @@ interface InstalledMiddleware {
 /** What a call needs of its registry: operations, middleware, listeners and limits. */
 export class RegistryCore {
   readonly limits: Required<Limits>;
+  /** For direct calls without a limit of their own, in ms. */
+  readonly defaultTimeout: number | undefined;
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
   isClosed = false;
@@ -53,10 +58,11 @@ export class RegistryCore {
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
 
-  constructor({ customAuth = {}, outputPolicy = "cast", limits }: RegistryOptions) {
+  constructor({ customAuth = {}, outputPolicy = "cast", limits, defaultTimeout }: RegistryOptions) {
     this.#customAuth = customAuth;
     this.#outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
+    this.defaultTimeout = resolveDuration("defaultTimeout", defaultTimeout, undefined);
   }
 
   *specs(): Iterable<OperationSpec> {
@@ -139,6 +145,12 @@ export class RegistryCore {
 
   #middlewareOf(entry: OperationEntry): readonly Middleware[] {
     return this.#middleware.filter(({ selects }) => selects(entry)).map(({ middleware }) => middleware);
+  }
+
+  /** Applies the timeout of a call, or the registry's own where a direct call has no limit. */
+  limit(options: CallOptions | undefined, parent: CallContext | undefined): CallOptions | undefined {
+    const isLimited = parent !== undefined || options?.timeout !== undefined || options?.deadline !== undefined;
+    return withDeadline(isLimited ? options : { ...options, timeout: this.defaultTimeout });
   }
 
   createEnv(context: CallContext): OperationEnv {

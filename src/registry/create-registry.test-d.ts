@@ -108,10 +108,42 @@ test("execute refuses unknown ids, wrong inputs and subscriptions", () => {
   registry.execute("task.create", { title: "a" }, { trusted: true });
 });
 
+test("the input may be left out where {} is one, and only there", () => {
+  expectTypeOf(registry.execute("task.list")).resolves.toEqualTypeOf<ResponseEnvelope<{ titles: string[] }>>();
+  expectTypeOf(registry.execute("clock.now")).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
+  expectTypeOf(registry.execute("task.list", undefined, { timeout: 5 })).resolves.toHaveProperty("data");
+  expectTypeOf(registry.client().task.list()).resolves.toEqualTypeOf<{ titles: string[] }>();
+  expectTypeOf(registry.client().task.list.envelope()).resolves.toHaveProperty("meta");
+  expectTypeOf(buildEnv({ registry, context: {} }).task.list()).resolves.toHaveProperty("meta");
+  // @ts-expect-error: the title is missing
+  registry.execute("task.create");
+  // @ts-expect-error: the title is missing
+  registry.client().task.create();
+  // @ts-expect-error: every is missing
+  registry.subscribe("clock.ticks");
+  // @ts-expect-error: there is no such operation
+  registry.execute("task.lists");
+
+  const mixed = createRegistry({ operations: [createTask, ...imported] });
+  expectTypeOf(mixed.execute("pets.list")).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+  // @ts-expect-error: the title is missing
+  mixed.execute("task.create");
+});
+
 test("subscribe checks id and input and knows each value", async () => {
   for await (const envelope of subscribe(registry, "clock.ticks", { every: 1 })) {
     expectTypeOf(envelope).toEqualTypeOf<ResponseEnvelope<{ at: number }>>();
   }
+  for await (const envelope of registry.subscribe("clock.ticks", { every: 1 }, { idleTimeout: 5 })) {
+    expectTypeOf(envelope).toEqualTypeOf<ResponseEnvelope<{ at: number }>>();
+  }
+  for await (const { data } of new OperationRegistry().subscribe<number>("a.b")) {
+    expectTypeOf(data).toEqualTypeOf<number>();
+  }
+  // @ts-expect-error: every is a number
+  registry.subscribe("clock.ticks", { every: "1" });
+  // @ts-expect-error: clock.now is a query
+  registry.subscribe("clock.now");
   // @ts-expect-error: every is a number
   subscribe(registry, "clock.ticks", { every: "1" });
   // @ts-expect-error: clock.now is a query

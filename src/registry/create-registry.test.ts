@@ -28,12 +28,6 @@ const count = defineOperation({
   },
 });
 
-test("defineOperation returns its argument unchanged", () => {
-  const definition = { ...add };
-
-  expect(defineOperation(definition)).toBe(definition);
-});
-
 test("a created registry is an OperationRegistry with its operations in the order given", () => {
   const registry = createRegistry({ operations: [count, add] });
 

@@ -12,7 +12,7 @@ import type {
   SubscriptionsOf,
 } from "../operation/index.ts";
 import { CallContext, type CallOrigin } from "./call-context.ts";
-import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
+import { createCheckedEnv, createTrustedEnv, type NestedMode, type SubscribeArguments } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
@@ -48,8 +48,8 @@ export function createRegistry<const Operations extends readonly IOperationDefin
 }
 
 /**
- * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first
- * `next()`; leaving the loop ends it. An abort or a deadline throws.
+ * `registry.subscribe` as a function. Given the context of a running handler in the place of options, the subscription ends
+ * with that call.
  */
 export function subscribe<
   T = never,
@@ -58,8 +58,7 @@ export function subscribe<
 >(
   registry: OperationRegistry<Known>,
   id: Id,
-  input: Known[Id]["input"],
-  options?: SubscribeOptions,
+  ...[input, options]: SubscribeArguments<Known[Id]["input"]>
 ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable {
   return new Subscription(Registry.coreOf(registry), id, input, options) as never;
 }

@@ -11,6 +11,7 @@ import {
   OperationType,
   operationNotFound,
   type ResponseEnvelope,
+  type SubscribeOptions,
   type SubscriptionHandler,
   unavailable,
 } from "../operation/index.ts";
@@ -19,6 +20,7 @@ import { type Client, type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
 import { Follower } from "./follow.ts";
 import { OperationEntry, type Registrable } from "./operation-entry.ts";
+import { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   Following,
@@ -125,8 +127,16 @@ export class Registry {
     return this.#core.search(query, options);
   }
 
-  execute<T = unknown>(id: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
+  execute<T = unknown>(id: string, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope<T>> {
     return execute(this.#core, id, input, options) as Promise<ResponseEnvelope<T>>;
+  }
+
+  subscribe<T = unknown>(
+    id: string,
+    input?: unknown,
+    options?: SubscribeOptions,
+  ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
+    return new Subscription(this.#core, id, input, options) as never;
   }
 
   use(middleware: Middleware, selection: OperationSelection = {}): Unsubscribe {

@@ -9,6 +9,7 @@ import {
   type ResponseEnvelope,
   type SubscribeOptions,
   silentTooLong,
+  withDeadline,
 } from "../operation/index.ts";
 import { CallContext, type CallOrigin } from "./call-context.ts";
 import { callHandler, find, isNativePromise, validate } from "./call-run.ts";
@@ -82,7 +83,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#core = core;
     // A context in the place of options makes this a nested call.
     const parent = CallContext.is(options) ? options : undefined;
-    const own = parent === undefined ? options : undefined;
+    const own = parent === undefined ? withDeadline(options) : undefined;
     this.#context = new CallContext(core, operationId, own, parent, incoming, false);
     this.#operationId = operationId;
     this.#options = own;

@@ -1,7 +1,6 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
 import type {
   CallError,
-  CallOptions,
   CallsOf,
   DataOf,
   Identity,
@@ -15,8 +14,9 @@ import type {
   Progress,
   ResponseEnvelope,
   SubscriptionHandler,
+  SubscriptionsOf,
 } from "../operation/index.ts";
-import type { Client, ClientOptions } from "./client.ts";
+import type { CallArguments, Client, ClientOptions, SubscribeArguments } from "./client.ts";
 
 /** What a `customAuth` function decides on. */
 export interface CustomAuthCall {
@@ -36,6 +36,12 @@ export interface RegistryOptions {
   customAuth?: Record<string, CustomAuth>;
   /** What happens to output that does not fit, for operations that do not say. @default "cast" */
   outputPolicy?: OutputPolicy;
+  /**
+   * Time in ms for direct calls of queries and mutations that have neither `timeout` nor `deadline`. Calls inside handlers
+   * have the time of the call around them, and calls that arrive by a server or transport that of the server. @default none
+   */
+  defaultTimeout?: number;
+  /** Bounds on what one call may cost. @default those of `Limits` */
   limits?: Limits;
 }
 
@@ -139,7 +145,7 @@ export interface Following extends AsyncDisposable {
  * checks ids, inputs and outputs; one made by `new OperationRegistry()` takes any id and returns `unknown`. The
  * first can be passed wherever the second is accepted.
  */
-export interface OperationRegistry<out Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
+export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
   /** Never set; carries what the compiler knows. */
   readonly "~known"?: Known;
 
@@ -181,13 +187,22 @@ export interface OperationRegistry<out Known extends KnownOperations = KnownOper
 
   /**
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
-   * a `CallError`. Where the registry knows nothing, `execute<T>(…)` sets the type of the data.
+   * a `CallError`. The input may be left out where `{}` is valid. Where the registry knows nothing, `execute<T>(…)` sets
+   * the type of the data.
    */
   execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
     id: Id,
-    input: Known[Id]["input"],
-    options?: CallOptions,
+    ...args: CallArguments<Known[Id]["input"]>
   ): Promise<ResponseEnvelope<DataOf<T, Known[Id]>>>;
+
+  /**
+   * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first `next()`;
+   * leaving the loop ends it. An abort or a deadline throws. The input may be left out where `{}` is valid.
+   */
+  subscribe<T = never, Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string>(
+    id: Id,
+    ...args: SubscribeArguments<Known[Id]["input"]>
+  ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable;
 
   /**
    * Adds middleware around the run step, outermost first: of all operations, or of those that `selection` chooses, also

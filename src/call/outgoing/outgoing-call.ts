@@ -18,6 +18,7 @@ import {
   restoreData,
   timedOut,
   toIdentity,
+  withDeadline,
 } from "../../operation/index.ts";
 import {
   type CallCompleted,
@@ -219,7 +220,10 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     const identity = toIdentity(options.identity);
     describeCall(frame, options, host.claimsIdentity ? identity : undefined);
     if (host.sharesObjects && options.isRemote === true) frame.isRemote = true;
-    this.#watch(frame, options.deadline, options.signal, defaultTimeout);
+    const invalid = checkCallOptions(this.operationId, undefined, undefined, options.timeout);
+    if (invalid !== undefined) throw invalid;
+    const { deadline } = withDeadline(options);
+    this.#watch(frame, deadline, options.signal, defaultTimeout);
     if (host.sharesObjects || identity === undefined || frame.token !== undefined) return this.#transmit(frame);
     if (host.sign !== undefined) return this.#sign(frame, host.sign, identity);
     if (!host.claimsIdentity) warnOfIdentity(host);

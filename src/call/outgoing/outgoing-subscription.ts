@@ -8,6 +8,7 @@ import {
   type ResponseEnvelope,
   restoreData,
   silentTooLong,
+  withDeadline,
 } from "../../operation/index.ts";
 import type { CallCompleted, CallFailed, CallResponded } from "../../transport/transport.ts";
 import { notAnEnvelope, OutgoingRequest, type RequestHost } from "./outgoing-call.ts";
@@ -39,7 +40,8 @@ export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvel
   constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeRequestOptions | undefined) {
     this.#host = host;
     this.#operationId = operationId;
-    this.#options = options;
+    // The time of a subscription starts here; its request is sent with the first `next()`.
+    this.#options = options?.timeout === undefined ? options : withDeadline(options);
     this.#input = input;
   }
 

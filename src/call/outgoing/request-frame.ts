@@ -7,6 +7,8 @@ import type { CallRequested } from "../../transport/transport.ts";
 export interface CallRequestOptions {
   /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The frame carries the time left. */
   deadline?: number | undefined;
+  /** After how many milliseconds the call fails with `TIMEOUT`; the earlier of this and `deadline` counts. `Infinity` for no limit. */
+  timeout?: number | undefined;
   /** Passed to `authenticate` of the server. */
   token?: string | undefined;
   /**

@@ -66,7 +66,7 @@ export class TransportCaller implements AsyncDisposable {
   }
 
   /** Calls a query or mutation of one of the peers that serve it. Rejects with a `CallError`. */
-  call<T = unknown>(operationId: string, input: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
+  call<T = unknown>(operationId: string, input?: unknown, options?: CallRequestOptions): Promise<ResponseEnvelope<T>> {
     const { host } = this;
     const promise = new Promise<ResponseEnvelope>(takeSettlers);
     const call = new OutgoingCall(host, operationId, options?.onProgress, settlers.resolve, settlers.reject);
@@ -80,7 +80,7 @@ export class TransportCaller implements AsyncDisposable {
    */
   subscribe<T = unknown>(
     operationId: string,
-    input: unknown,
+    input?: unknown,
     options?: SubscribeRequestOptions,
   ): AsyncIterableIterator<ResponseEnvelope<T>> & AsyncDisposable {
     return new OutgoingSubscription(this.host, operationId, input, options) as never;
