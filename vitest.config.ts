@@ -1,15 +1,16 @@
 import { availableParallelism } from "node:os";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { sourceOf, subpaths } from "./scripts/subpaths.ts";
 import { testTimeoutMs, waitTimeoutMs } from "./src/internal/testing.ts";
 import SlowFirst from "./test/slow-first.ts";
 
-export default defineConfig({
+/** What all configurations of tests have in common. */
+export const shared = {
   resolve: {
     // Tests, examples and docs import the package by its name; here that means the sources.
     alias: subpaths.map(({ specifier, entry }) => ({
       find: new RegExp(`^${specifier}$`),
-      replacement: sourceOf(entry),
+      replacement: sourceOf(entry).replaceAll("\\", "/"),
     })),
   },
   test: {
@@ -22,6 +23,13 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
     reporters: ["default", "./scripts/count-reporter.ts"],
+  },
+} satisfies ViteUserConfig;
+
+export default defineConfig({
+  ...shared,
+  test: {
+    ...shared.test,
     projects: [
       {
         extends: true,
@@ -29,7 +37,7 @@ export default defineConfig({
           name: "unit",
           include: ["{src,test,docs,scripts}/**/*.test.ts"],
           exclude: ["test/package/**", "test/fixtures/**"],
-          globalSetup: "./test/global-setup.ts",
+          globalSetup: ["./test/test-folder.ts", "./test/brokers.ts"],
         },
       },
       {

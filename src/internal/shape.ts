@@ -1,7 +1,7 @@
 import { isObject, type JSONObject } from "./objects.ts";
 
 /** The fields of an object, by name. Types, checks, copies and schemas of our own shapes all follow from such a table. */
-export type Shape = Readonly<Record<string, Field>>;
+export type Shape = { readonly [name: string]: Field };
 
 /** What every field can have besides its kind. */
 export interface FieldOptions {
