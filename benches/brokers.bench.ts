@@ -12,7 +12,7 @@ import { type Block, formatNoise, measure } from "./measure.ts";
 import { formatTime, type Row } from "./table.ts";
 import { expected, input, Task, TaskInput } from "./task-operation.ts";
 
-const { importPeers, OperationRegistry, PendingRequestMap } = operations;
+const { peerSource, OperationRegistry, PendingRequestMap } = operations;
 const { createNATSTransport } =
   await importBuilt<typeof import("../src/transport/nats/index.ts")>("transport/nats/index.js");
 const { createRedisTransport } =
@@ -140,7 +140,7 @@ async function callHub(map: InstanceType<typeof PendingRequestMap>): Promise<Cal
   const known = new Promise<void>((resolve) => {
     registry.on("change", () => resolve());
   });
-  await registry.follow(importPeers(map));
+  await registry.follow(peerSource(map));
   if (!registry.has("task.create")) await known;
   return { call: () => registry.execute("task.create", input), close: () => registry.close() };
 }

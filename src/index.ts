@@ -10,10 +10,10 @@ export {
   type CallRequestOptions,
   type HandlerChange,
   type IdentityRules,
-  type ImportPeersOptions,
-  importPeers,
+  type PeerSourceOptions,
   PendingRequestMap,
   type PendingRequestMapOptions,
+  peerSource,
   type ServeCallsOptions,
   type ServedCalls,
   type SignIdentity,
@@ -33,7 +33,7 @@ export {
   type OpenAPIParameter,
   type OpenAPISpec,
 } from "./from/openapi/index.ts";
-export type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "./from/source.ts";
+export type { OperationSource, SourceChange, SourceLoadOptions, SourceReport, Unsubscribe } from "./from/source.ts";
 export {
   type AccessControl,
   type AuthenticatedIdentity,
@@ -117,6 +117,7 @@ export {
   type CustomAuthCall,
   createRegistry,
   type Following,
+  type FollowOptions,
   type Middleware,
   type MiddlewareCall,
   type NestedMode,
@@ -130,6 +131,7 @@ export {
   type SearchOptions,
   type SubscribeArguments,
   subscribe,
+  type WaitForOptions,
 } from "./registry/index.ts";
 export {
   assertIsSchema,

@@ -55,13 +55,13 @@ console.log(proven.data);
 // #endregion identity
 
 // #region peers
-import { createInProcessTransport, InProcessBus, importPeers, OperationRegistry } from "@alkdev/operations";
+import { createInProcessTransport, InProcessBus, OperationRegistry, peerSource } from "@alkdev/operations";
 
 const network = new InProcessBus();
 const peer = await serveCalls(registry, createInProcessTransport(network));
 
 const hub = new OperationRegistry();
-await hub.follow(importPeers(createInProcessTransport(network)));
+await hub.follow(peerSource(createInProcessTransport(network)));
 
 const viaHub = await hub.execute("task.create", { title: "From the hub" }, { identity });
 console.log(viaHub.data);

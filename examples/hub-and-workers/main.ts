@@ -12,13 +12,13 @@ const startWorker = async () => {
 const workers = await Promise.all([startWorker(), startWorker()]);
 
 // #region hub
-import { importPeers, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { OperationRegistry, PendingRequestMap, peerSource } from "@alkdev/operations";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 
 const calls = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
 const hub = new OperationRegistry();
 const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
-await hub.follow(importPeers(calls)); // operations of the workers, as long as they serve them
+await hub.follow(peerSource(calls)); // operations of the workers, as long as they serve them
 await announced;
 
 const half = await hub.execute("image.resize", { width: 640, height: 480, factor: 0.5 });

@@ -29,14 +29,14 @@ await Promise.all([desk.close(), worker.close()]);
 // #endregion use
 
 // #region room
-import { importPeers, OperationRegistry } from "@alkdev/operations";
+import { OperationRegistry, peerSource } from "@alkdev/operations";
 import { Room, RoomTransport } from "./room-transport.ts";
 
 const room = new Room();
 const server = await serveCalls(registry, new RoomTransport(room));
 
 const hub = new OperationRegistry();
-await hub.follow(importPeers(new RoomTransport(room)));
+await hub.follow(peerSource(new RoomTransport(room)));
 const shouted = await hub.execute("text.upper", { text: "by reference" });
 console.log(shouted.data);
 

@@ -34,14 +34,14 @@ const worker = await serveCalls(registry, await createRedisTransport({ url }), {
 // #endregion worker
 
 // #region hub
-import { importPeers, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { OperationRegistry, PendingRequestMap, peerSource } from "@alkdev/operations";
 import { createJWTSigner } from "@alkdev/operations/jwt";
 
 const sign = await createJWTSigner({ key: privateKey, audience: "salary" });
 const calls = new PendingRequestMap(await createRedisTransport({ url }), { sign });
 const hub = new OperationRegistry();
 const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
-await hub.follow(importPeers(calls));
+await hub.follow(peerSource(calls));
 await announced;
 
 const ada = { id: "ada", scopes: ["salary:write"] }; // the caller that the hub has authenticated

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 
 // #region pool
-import { importPeers, OperationRegistry } from "@alkdev/operations";
+import { OperationRegistry, peerSource } from "@alkdev/operations";
 import { createWorkerPool } from "@alkdev/operations/transport-worker";
 
 const registry = new OperationRegistry();
-await registry.follow(importPeers(await createWorkerPool(new URL("worker.mjs", import.meta.url), { size: 2 })));
+await registry.follow(peerSource(await createWorkerPool(new URL("worker.mjs", import.meta.url), { size: 2 })));
 
 const results = await Promise.all(
   [10_000, 20_000, 30_000, 40_000].map((below) =>
@@ -41,7 +41,7 @@ const pool = await createWorkerPool(new URL("worker.ts", import.meta.url), {
   process: { env: { PATH: process.env["PATH"] } }, // without it, the whole environment of this process
 });
 const apart = new OperationRegistry();
-await apart.follow(importPeers(pool));
+await apart.follow(peerSource(pool));
 
 const crashed = await apart.execute("math.crash", {}).catch((error) => error);
 console.log(crashed.message);

@@ -11,7 +11,7 @@ import {
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createWorkerTransport } from "../transport/worker/index.ts";
-import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
 
 const closing: Array<() => unknown> = [];
 afterEach(async () => {
@@ -52,7 +52,7 @@ async function connect(definitions: IOperationDefinition[], options?: RegistryOp
   });
   const hub = new OperationRegistry(options);
   closing.push(() => hub.close());
-  await hub.follow(importPeers(transport, { trustedBus: true }));
+  await hub.follow(peerSource(transport, { trustedBus: true }));
   await vi.waitFor(() => expect(hub.list()).toHaveLength(definitions.length));
   return { worker, hub, announced };
 }
@@ -119,7 +119,7 @@ describe("input of a followed operation", () => {
     await peer.announce([spec]);
     const hub = new OperationRegistry();
     closing.push(() => hub.close());
-    await hub.follow(importPeers(transport));
+    await hub.follow(peerSource(transport));
     await vi.waitFor(() => expect(hub.has("task.create")).toBe(true));
 
     expect(await outcome(hub.execute("task.create", 5))).toMatchObject({ code: "SEEN" });
@@ -138,7 +138,7 @@ describe("input of a followed operation", () => {
     closing.push(() => hub.close());
     hub.registerSpec(define());
 
-    await hub.follow(importPeers(new PendingRequestMap(createInProcessTransport(bus))));
+    await hub.follow(peerSource(new PendingRequestMap(createInProcessTransport(bus))));
 
     expect((await hub.execute("task.create", { title: "a" })).data).toEqual({ title: "a", size: 1 });
   });
@@ -184,7 +184,7 @@ describe("what is announced", () => {
     const hub = new OperationRegistry();
     closing.push(() => hub.close());
 
-    await hub.follow(importPeers(createInProcessTransport(bus)));
+    await hub.follow(peerSource(createInProcessTransport(bus)));
 
     expect(hub.getSpec("task.create")).not.toHaveProperty("_meta");
   });
@@ -212,7 +212,7 @@ describe("metadata of a call from outside this process", () => {
     const inner = new PendingRequestMap(createInProcessTransport(bus));
     const gateway = new OperationRegistry();
     closing.push(() => gateway.close());
-    await gateway.follow(importPeers(inner));
+    await gateway.follow(peerSource(inner));
     const channels = [new MessageChannel(), new MessageChannel()] as const;
     const maps = channels.map(({ port2 }) => new PendingRequestMap(createWorkerTransport(port2)));
     await serve(registry, createWorkerTransport(channels[0].port1));

@@ -10,7 +10,7 @@ import {
 } from "../index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createWorkerTransport } from "../transport/worker/index.ts";
-import { importPeers } from "./index.ts";
+import { peerSource } from "./index.ts";
 import { operation as define, describeSpec, until } from "./testing.ts";
 
 const closing: Array<() => unknown> = [];
@@ -30,9 +30,9 @@ async function meet(options?: RegistryOptions, limits?: { operations: number }) 
   const registry = new OperationRegistry(options);
   closing.push(() => registry.close());
   const onReport = (report: SourceReport) => reports.push(report);
-  await registry.follow(importPeers(createWorkerTransport(port1), { onReport, ...(limits && { limits }) }));
   const peer: Transport = createWorkerTransport(port2);
   closing.push(() => peer.close());
+  await registry.follow(peerSource(createWorkerTransport(port1), { onReport, ...(limits && { limits }) }));
   const announce = async (specs: unknown[]) => {
     await peer.serve(
       ["test.good", "test.secret", "test.pattern", "test.bomb"],

@@ -11,7 +11,7 @@ import {
 } from "../index.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { CallRequested, PeerEvent, Transport } from "../transport/transport.ts";
-import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
 import { describeSpec, operation, subscription, until } from "./testing.ts";
 
 async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[]) {
@@ -23,10 +23,10 @@ async function startWorker(bus: InProcessBus, definitions: IOperationDefinition[
   return { map, registry };
 }
 
-async function startHub(bus: InProcessBus, onReport?: Parameters<typeof importPeers>[1]) {
+async function startHub(bus: InProcessBus, onReport?: Parameters<typeof peerSource>[1]) {
   const map = new PendingRequestMap(createInProcessTransport(bus));
   const registry = new OperationRegistry();
-  const following = await registry.follow(importPeers(map, onReport));
+  const following = await registry.follow(peerSource(map, onReport));
   return { map, registry, following };
 }
 
@@ -198,7 +198,7 @@ describe("peers that a test plays", () => {
       close: async () => {},
     };
     const reports: SourceReport[] = [];
-    const source = importPeers(transport, { onReport: (report) => reports.push(report) });
+    const source = peerSource(transport, { onReport: (report) => reports.push(report) });
     await source.load();
     const announce = (peerId: string, specs: OperationSpec[]) => say({ type: "peer.announced", peerId, specs });
     return { source, announce, reports };

@@ -1,7 +1,8 @@
-import type { OperationSource, SourceChange, SourceReport } from "../from/source.ts";
+import { ReportBuilder } from "../from/report.ts";
+import type { OperationSource, SourceChange, SourceLoadOptions, SourceReport } from "../from/source.ts";
 import { Emitter, notify } from "../internal/emitter.ts";
-import { createWarnOnce, logger } from "../internal/log.ts";
-import { quote, truncate } from "../internal/text.ts";
+import { logger } from "../internal/log.ts";
+import { quote } from "../internal/text.ts";
 import {
   assertValidSpec,
   formatOperationId,
@@ -19,13 +20,12 @@ import type { ForwardedOptions } from "./outgoing/index.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
 
 const log = logger("call");
-const warnOnce = createWarnOnce(log);
 
 /** How many problems of one announcement are reported one by one. */
 const maxReportedProblems = 20;
 
-/** How operations of peers are imported. */
-export interface ImportPeersOptions {
+/** Options of {@link peerSource}. */
+export interface PeerSourceOptions {
   /** Sent with every call; `authenticate` of the peer maps it to an identity. */
   token?: string | ((context: OperationContext) => string | undefined);
   /** Receives what was skipped: specs that differ from those of another peer, and those that are invalid. @default the log */
@@ -35,23 +35,25 @@ export interface ImportPeersOptions {
 }
 
 /**
- * The operations that peers announce, for `registry.follow()`: each is an ordinary operation whose handler calls one of the
- * peers that serve it. Updated as peers join and leave. Where peers announce different specs for an operation, the first one
- * is used, and the others are reported. Closing the map is left to you.
+ * The operations that the peers of a transport announce, for `registry.follow()`: each is an ordinary operation whose handler
+ * calls one of the peers that serve it. Updated as peers join and leave. Where peers announce different specs for an
+ * operation, the first one is used, and the others are reported. Closing the source closes the transport.
+ *
+ * On a broker, `follow` waits a moment for the peers to announce themselves; `registry.waitFor(id)` waits for one operation.
+ *
+ * @example
+ * await registry.follow(peerSource(await createNATSTransport({ servers: "nats://127.0.0.1:4222" })));
  */
-export function importPeers(callMap: PendingRequestMap, options?: ImportPeersOptions): OperationSource;
-/**
- * The same over a transport that has no other user, such as a pool of workers: closing the source, or the registry that
- * follows it, closes the transport.
- */
-export function importPeers(
+export function peerSource(
   transport: Transport,
-  options?: ImportPeersOptions & PendingRequestMapOptions,
-): OperationSource;
-export function importPeers(
+  options?: PeerSourceOptions & PendingRequestMapOptions,
+): OperationSource & AsyncDisposable;
+/** The same for a map that has other uses. Closing the map is left to you. */
+export function peerSource(callMap: PendingRequestMap, options?: PeerSourceOptions): OperationSource & AsyncDisposable;
+export function peerSource(
   peers: PendingRequestMap | Transport,
-  options: ImportPeersOptions & PendingRequestMapOptions = {},
-): OperationSource {
+  options: PeerSourceOptions & PendingRequestMapOptions = {},
+): OperationSource & AsyncDisposable {
   if (peers instanceof PendingRequestMap) return new PeerSource(peers, options);
   const callMap = new PendingRequestMap(peers, options);
   return new PeerSource(callMap, options, () => callMap.close());
@@ -64,32 +66,41 @@ interface Offer {
   readonly json: string;
 }
 
-class PeerSource implements OperationSource {
+class PeerSource implements OperationSource, AsyncDisposable {
   readonly name: string;
   readonly #callMap: PendingRequestMap;
-  readonly #options: ImportPeersOptions;
+  readonly #options: PeerSourceOptions;
+  #onReport: ((report: SourceReport) => void) | undefined;
   readonly #maxOperations: number;
   readonly #onClose: (() => Promise<void>) | undefined;
   /** By operation, then by peer in the order of announcing. */
   readonly #offers = new Map<string, Map<string, Offer>>();
   readonly #definitions = new Map<string, { definition: IOperationDefinition; json: string }>();
+  /** Ids that each peer announces, in its order. */
+  readonly #announced = new Map<string, readonly string[]>();
+  /** The last report about each peer. */
+  readonly #reports = new Map<string, ReportBuilder>();
   readonly #changes = new Emitter<SourceChange>((error) =>
     log.error("A listener of peer changes threw: {error}", { error }),
   );
   #stop: Unsubscribe | undefined = undefined;
 
-  constructor(callMap: PendingRequestMap, options: ImportPeersOptions, onClose?: () => Promise<void>) {
+  constructor(callMap: PendingRequestMap, options: PeerSourceOptions, onClose?: () => Promise<void>) {
     this.name = `peers:${callMap.transport.name}`;
     this.#callMap = callMap;
     this.#options = options;
+    this.#onReport = options.onReport;
     this.#maxOperations = resolveLimits(options.limits).operations;
     this.#onClose = onClose;
   }
 
-  /** Resolves with what is announced at this time. Later announcements are reported as changes. */
-  async load(): Promise<IOperationDefinition[]> {
-    this.#stop ??= this.#callMap.transport.watchPeers((event) => this.#onPeer(event));
-    return Array.from(this.#definitions.values(), ({ definition }) => definition);
+  /** Resolves with what the peers that are there announce. Later announcements are reported as changes. */
+  async load({ onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
+    const { transport } = this.#callMap;
+    this.#onReport ??= onReport;
+    this.#stop ??= transport.watchPeers((event) => this.#onPeer(event));
+    await transport.whenPeersKnown?.();
+    return this.#inOrder();
   }
 
   onChange(listener: (change: SourceChange) => void): Unsubscribe {
@@ -105,41 +116,81 @@ class PeerSource implements OperationSource {
     this.#stop = undefined;
     this.#offers.clear();
     this.#definitions.clear();
+    this.#announced.clear();
+    this.#reports.clear();
     await this.#onClose?.();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /**
+   * The operations of each peer in the order of its announcement. Peers reply in any order, so they are ordered by what they
+   * announce: the result is the same in every run.
+   */
+  #inOrder(): IOperationDefinition[] {
+    const lists = Array.from(this.#announced.values(), (ids) => ({ ids, key: ids.join("\n") }));
+    lists.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    const ids = new Set(lists.flatMap((list) => list.ids));
+    return Array.from(ids, (id) => this.#definitions.get(id)!.definition);
   }
 
   #onPeer(event: PeerEvent): void {
     const { peerId } = event;
-    const announced = event.type === "peer.announced" ? this.#read(event) : new Map<string, Offer>();
+    const report = new ReportBuilder();
+    const announced = event.type === "peer.announced" ? this.#read(event, report) : new Map<string, Offer>();
     const touched = new Set<string>();
-    for (const [id, offers] of this.#offers) {
-      if (!announced.has(id) && offers.delete(peerId)) touched.add(id);
+    for (const id of this.#announced.get(peerId) ?? []) {
+      if (!announced.has(id) && this.#offers.get(id)?.delete(peerId)) touched.add(id);
     }
     for (const [id, offer] of announced) {
       const offers = this.#offers.get(id) ?? new Map<string, Offer>();
-      if (offers.get(peerId) === offer) continue;
-      offers.set(peerId, offer);
-      this.#offers.set(id, offers);
-      touched.add(id);
-      this.#compare(id, peerId, offer, offers);
+      if (offers.get(peerId) !== offer) {
+        offers.set(peerId, offer);
+        this.#offers.set(id, offers);
+        touched.add(id);
+      }
+      if (offers.values().next().value?.json === offer.json) continue;
+      report.warn(
+        id,
+        `The peer ${quote(peerId)} announces ${quote(id)} with a different spec than the first peer. It is not merged.`,
+      );
     }
+    this.#note(peerId, event.type === "peer.left" ? undefined : [...announced.keys()], report);
     this.#settle(touched);
   }
 
-  #read({ peerId, specs, omitted = [] }: PeerAnnounced): Map<string, Offer> {
+  #note(peerId: string, ids: readonly string[] | undefined, report: ReportBuilder): void {
+    const previous = this.#reports.get(peerId);
+    if (ids === undefined) {
+      this.#announced.delete(peerId);
+      this.#reports.delete(peerId);
+    } else {
+      this.#announced.set(peerId, ids);
+      this.#reports.set(peerId, report);
+    }
+    if (report.isClean) return;
+    notify(
+      () => report.deliver({ source: this.name, onReport: this.#onReport, log, previous }),
+      (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
+    );
+  }
+
+  #read({ peerId, specs, omitted = [] }: PeerAnnounced, report: ReportBuilder): Map<string, Offer> {
     for (const id of omitted) {
-      this.#report("skipped", id, `The peer ${quote(peerId)} cannot announce ${quote(id)}: its spec is too large.`);
+      report.skipped(id, `The peer ${quote(peerId)} cannot announce ${quote(id)}: its spec is too large.`);
     }
     const offers = new Map<string, Offer>();
     let problems = 0;
     const skip = (where: string, reason: string) => {
       problems += 1;
-      if (problems <= maxReportedProblems) this.#report("skipped", where, reason);
+      if (problems <= maxReportedProblems) report.skipped(where, reason);
     };
     for (const [index, announced] of specs.entries()) {
       if (offers.size >= this.#maxOperations) {
         const reason = `A peer announces more than ${this.#maxOperations} operations. The rest is skipped. Raise limits.operations.`;
-        this.#report("skipped", "specs", reason);
+        report.skipped("specs", reason);
         break;
       }
       try {
@@ -152,9 +203,7 @@ class PeerSource implements OperationSource {
       }
     }
     const unreported = problems - maxReportedProblems;
-    if (unreported > 0) {
-      this.#report("skipped", "specs", `${unreported} more operations of this announcement were skipped.`);
-    }
+    if (unreported > 0) report.skipped("specs", `${unreported} more operations of this announcement were skipped.`);
     return offers;
   }
 
@@ -204,24 +253,5 @@ class PeerSource implements OperationSource {
     const options = describeForwarded(context);
     if (token !== undefined) options.token = typeof token === "function" ? token(context) : token;
     return options;
-  }
-
-  #compare(id: string, peerId: string, { json }: Offer, offers: ReadonlyMap<string, Offer>): void {
-    const first = offers.values().next().value;
-    if (first === undefined || first.json === json) return;
-    const reason = `The peer ${quote(peerId)} announces ${quote(id)} with a different spec than the first peer. It is not merged.`;
-    this.#report("warnings", id, reason);
-  }
-
-  #report(kind: "skipped" | "warnings", where: string, text: string): void {
-    const { onReport } = this.#options;
-    const reason = truncate(text, 500);
-    if (onReport === undefined) return warnOnce(`${where} ${reason}`, "{where}: {reason}", { where, reason });
-    const report: SourceReport = { imported: [], skipped: [], warnings: [] };
-    report[kind].push({ where, reason });
-    notify(
-      () => onReport(report),
-      (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
-    );
   }
 }

@@ -5,7 +5,7 @@ import { type IOperationDefinition, OperationRegistry, type RegistryOptions } fr
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import type { CallRequested, ReplyFrame, Transport } from "../transport/transport.ts";
 import { createWebSocketServer, createWebSocketTransport } from "../transport/websocket/index.ts";
-import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
 import { operation, requested, subscription, until } from "./testing.ts";
 
 const closing: Array<() => unknown> = [];
@@ -36,7 +36,7 @@ async function join(transport: Transport, definitions: IOperationDefinition[], l
   const registry = new OperationRegistry({ limits });
   registry.registerAll(definitions);
   await map.handle(buildCallHandler({ registry, callMap: map, limits })).ready;
-  await registry.follow(importPeers(map));
+  await registry.follow(peerSource(map));
   return registry;
 }
 

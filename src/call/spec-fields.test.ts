@@ -5,7 +5,7 @@ import { type IOperationDefinition, OperationRegistry, OperationSpecSchema } fro
 import type { Field } from "../internal/shape.ts";
 import { assertValidSpec, specFields, toPublicSpec } from "../operation/index.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
-import { buildCallHandler, importPeers, PendingRequestMap } from "./index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "./index.ts";
 
 // A field that is added to the table of fields is covered by every test here: nothing else has to change for it to be
 // checked, described, stored, listed and announced.
@@ -74,7 +74,7 @@ test("peers receive every field that is not private", async () => {
   await stop.ready;
 
   const registry = new OperationRegistry();
-  await registry.follow(importPeers(client));
+  await registry.follow(peerSource(client));
   const { handler: _, fillDefaults: __, ...announced } = registry.get(id)!;
 
   const published = toPublicSpec(spec as unknown as IOperationDefinition);

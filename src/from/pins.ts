@@ -1,3 +1,4 @@
+import { copyWith } from "../internal/objects.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../operation/index.ts";
 
 /** An operation as its source has it now, with the hash of everything that a caller or reviewer relies on. */
@@ -81,12 +82,7 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
     const handler = () => {
       throw new CallError("UNAVAILABLE", message, { operationId }, { mayHaveRun: false });
     };
-    // The getters are copied, not read: schemas stay unconverted until they are needed.
-    const properties = {
-      ...Object.getOwnPropertyDescriptors(operation),
-      ...Object.getOwnPropertyDescriptors({ handler }),
-    };
-    const refusing = Object.defineProperties({}, properties) as Operation;
+    const refusing = copyWith(operation, { handler });
     this.#refusing.set(operation, refusing);
     return refusing;
   }

@@ -13,8 +13,8 @@ export interface ReportReceiver {
   onReport?: ((report: SourceReport) => void) | undefined;
   /** Where skipped items and warnings go without `onReport`. */
   log: Logger;
-  /** Also writes them to the console until the application configures LogTape. @default false */
-  visible?: boolean;
+  /** Its items were logged already, and are not logged again. */
+  previous?: ReportBuilder | undefined;
 }
 
 /** Collects what a source imported, skipped and warned about. Each warning is kept once per place and reason. */
@@ -46,22 +46,40 @@ export class ReportBuilder {
 
   /** Adds a problem that was repaired or ignored. Bound, so that it can be passed on as a function. */
   readonly warn = (where: string, reason: string): void => {
-    const key = `${where}\n${reason}`;
+    const key = keyOf({ where, reason });
     if (this.#known.has(key)) return;
     this.#known.add(key);
     this.report.warnings.push({ where, reason: truncate(reason, maxReasonLength) });
   };
 
-  /** Passes the report to `onReport`, or logs one warning per item. */
-  deliver({ source, onReport, log, visible = false }: ReportReceiver): void {
+  /** Adds what another report skipped and warned about. */
+  include({ skipped, warnings }: SourceReport): void {
+    this.report.skipped.push(...skipped);
+    this.report.warnings.push(...warnings);
+  }
+
+  /** Whether nothing was skipped and there is no warning. */
+  get isClean(): boolean {
+    return this.report.skipped.length + this.report.warnings.length === 0;
+  }
+
+  /** Passes the report to `onReport`, or logs one warning per item, on the console until LogTape is configured. */
+  deliver({ source, onReport, log, previous }: ReportReceiver): void {
     if (onReport !== undefined) return onReport(this.report);
-    const write = (message: string, item: object) => {
-      if (visible) warnVisibly(log, message, { source, ...item });
-      else log.warn(message, { source, ...item });
+    const { skipped, warnings } = previous?.report ?? { skipped: [], warnings: [] };
+    const known = new Set([...skipped, ...warnings].map(keyOf));
+    const write = (message: string, item: ReportItem) => {
+      if (!known.has(keyOf(item))) warnVisibly(log, message, { source, ...item });
     };
     for (const item of this.report.skipped) {
       if (!this.#requested.has(item)) write("{source}: {where} was skipped: {reason}", item);
     }
     for (const item of this.report.warnings) write("{source}: {where}: {reason}", item);
   }
+}
+
+type ReportItem = SourceReport["skipped"][number];
+
+function keyOf({ where, reason }: ReportItem): string {
+  return `${where}\n${reason}`;
 }

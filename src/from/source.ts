@@ -23,12 +23,25 @@ export interface SourceReport {
   warnings: Array<{ where: string; reason: string }>;
 }
 
+/** Options of {@link OperationSource.load}. */
+export interface SourceLoadOptions {
+  /** Ends loading when it fires. */
+  signal?: AbortSignal;
+  /** Receives what each reading skipped, now and after later changes. @default the source logs it */
+  onReport?: (report: SourceReport) => void;
+}
+
 /** A place operations come from, such as an OpenAPI document or an MCP server. Never sees the registry. */
 export interface OperationSource {
   /** Label for logs and errors, such as `openapi:petstore`. */
   readonly name: string;
-  /** Reads the description and returns operations ready to register. */
-  load(options?: { signal?: AbortSignal }): Promise<IOperationDefinition[]>;
+  /**
+   * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because nobody but the
+   * importing program has made them. Otherwise it is added to them. @default false
+   */
+  readonly replacesAccess?: boolean;
+  /** Reads the description and returns operations ready to register, in an order that is the same in every run. */
+  load(options?: SourceLoadOptions): Promise<IOperationDefinition[]>;
   /** Reports what was added, changed or removed later. Absent when the source cannot change. */
   onChange?(listener: (change: SourceChange) => void): Unsubscribe;
   /**

@@ -28,3 +28,9 @@ export function setOwn(target: JSONObject, key: string, value: unknown): void {
     target[key] = value;
   }
 }
+
+/** A copy with other values for some properties. Getters are copied, not read, so that what they make stays unmade. */
+export function copyWith<T extends object>(source: T, changes: object): T {
+  const properties = { ...Object.getOwnPropertyDescriptors(source), ...Object.getOwnPropertyDescriptors(changes) };
+  return Object.create(Object.getPrototypeOf(source), properties);
+}

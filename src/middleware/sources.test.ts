@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../call/index.ts";
 import { FromOpenAPI } from "../from/openapi/index.ts";
 import { CallError } from "../operation/index.ts";
 import { OperationRegistry } from "../registry/index.ts";
@@ -74,7 +74,7 @@ async function peerService(): Promise<Service> {
   served.handle(buildCallHandler({ registry: local.registry, callMap: served }));
   const registry = new OperationRegistry();
   const calls = new PendingRequestMap(createInProcessTransport(bus));
-  await registry.follow(importPeers(calls));
+  await registry.follow(peerSource(calls));
   return {
     registry,
     state: local.state,

@@ -1,8 +1,26 @@
+import { ReportBuilder } from "../from/report.ts";
 import type { OperationSource, SourceChange, Unsubscribe } from "../from/source.ts";
-import { formatOperationId, type IOperationDefinition, type OperationSpec } from "../operation/index.ts";
+import { onAbort } from "../internal/abort-listeners.ts";
+import { BoundedMap } from "../internal/bounded.ts";
+import { notify } from "../internal/emitter.ts";
+import { logger } from "../internal/log.ts";
+import { quote } from "../internal/text.ts";
+import { waitFor } from "../internal/wait.ts";
+import {
+  aborted,
+  CallError,
+  formatOperationId,
+  type IOperationDefinition,
+  mapError,
+  type OperationSpec,
+  resolveDuration,
+} from "../operation/index.ts";
 import { toCallerView } from "../schema/index.ts";
-import { reportRefused, reportTaken } from "./reports.ts";
-import type { ChangeEvent, Following, OperationRegistry } from "./types.ts";
+import type { RegistryCore } from "./core.ts";
+import { SourceAdapter } from "./follow-options.ts";
+import type { ChangeEvent, Following, FollowOptions, OperationRegistry, WaitForOptions } from "./types.ts";
+
+const log = logger("registry");
 
 type Target = Pick<
   OperationRegistry,
@@ -16,6 +34,14 @@ type Target = Pick<
 export class Follower implements Following {
   readonly #target: Target;
   readonly #source: OperationSource;
+  readonly #adapter: SourceAdapter;
+  readonly #onReport: FollowOptions["onReport"];
+  /** Id in the registry by the id that the source uses. */
+  readonly #ids = new Map<string, string>();
+  /** The reverse of {@link #ids}. */
+  readonly #sourceIds = new Map<string, string>();
+  /** The ids that removed operations had in the source, where those differ: a peer that left may return. */
+  readonly #formerIds = new BoundedMap<string, string>(1_000);
   /** What of the source is in the registry, by id. */
   readonly #own = new Map<string, IOperationDefinition>();
   /** Of these, the ones that only added their handler to a registered spec without one. */
@@ -26,10 +52,16 @@ export class Follower implements Following {
   readonly #stops: Array<Unsubscribe | undefined> = [];
   #state: "loading" | "following" | "closed" = "loading";
   #closing: Promise<void> | undefined = undefined;
+  /** What happened since the last report. */
+  #report = new ReportBuilder();
+  #lastReport: ReportBuilder | undefined = undefined;
+  #isReportDue = false;
 
-  constructor(target: Target, source: OperationSource) {
+  constructor(target: Target, source: OperationSource, options: FollowOptions) {
     this.#target = target;
     this.#source = source;
+    this.#adapter = new SourceAdapter(source, options);
+    this.#onReport = options.onReport;
   }
 
   /** Whether the operation of this id is the source's. */
@@ -39,7 +71,7 @@ export class Follower implements Following {
 
   /** Whether the source may have an operation in a moment that it does not have now. */
   mayHave(id: string): boolean {
-    return this.#source.isIncomplete?.(id) ?? false;
+    return this.#source.isIncomplete?.(this.#formerIds.get(id) ?? id) ?? false;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -51,10 +83,13 @@ export class Follower implements Following {
       }),
     );
     try {
-      const definitions = await this.#source.load({ signal });
+      const definitions = await this.#source.load(this.#loadOptions(signal));
       if (this.#state === "closed") return;
       this.#stops.push(this.#target.on("change", (event) => this.#onChange(event)));
       for (const definition of definitions) this.#add(definition);
+      if (definitions.length > 0 && this.#ids.size === 0) {
+        this.#report.warn("include", `No operation is registered: none of ${definitions.length} is chosen.`);
+      }
     } catch (error) {
       for (const stop of this.#stops) stop?.();
       if (signal.aborted) await this.close(); // the registry is closed: there is no second attempt
@@ -62,6 +97,7 @@ export class Follower implements Following {
     }
     this.#state = "following";
     for (const change of this.#early.splice(0)) this.#apply(change);
+    this.#deliverReport();
   }
 
   close(): Promise<void> {
@@ -81,34 +117,72 @@ export class Follower implements Following {
     await this.#source.close();
   }
 
+  #loadOptions(signal: AbortSignal): Parameters<OperationSource["load"]>[0] {
+    if (this.#onReport === undefined) return { signal }; // the source logs what it skips
+    return {
+      signal,
+      onReport: (report) => {
+        this.#report.include(report);
+        this.#reportSoon();
+      },
+    };
+  }
+
   #apply({ added, changed, removed }: SourceChange): void {
-    for (const id of removed) this.#remove(id);
+    for (const sourceId of removed) this.#forget(sourceId);
     for (const definition of [...changed, ...added]) this.#add(definition);
+    this.#reportSoon();
   }
 
   #add(definition: IOperationDefinition): void {
-    let id = "(not an operation)";
+    let sourceId = "(not an operation)";
     try {
-      id = formatOperationId(definition.namespace, definition.name);
-      if (this.#lent.has(id)) this.#remove(id);
-      if (this.#own.has(id)) this.#claim(id, definition, () => this.#target.replace(definition));
-      else this.#place(id, definition);
+      sourceId = formatOperationId(definition.namespace, definition.name);
+      const adapted = this.#adapter.adapt(sourceId, definition);
+      if (adapted?.id !== this.#ids.get(sourceId)) this.#forget(sourceId);
+      if (adapted === undefined) {
+        return this.#report.skipped(sourceId, "excluded by include or exclude", { requested: true });
+      }
+      const { id } = adapted;
+      const user = this.#sourceIds.get(id) ?? sourceId;
+      if (user !== sourceId) return this.#report.skipped(sourceId, `${quote(user)} is called ${quote(id)} as well.`);
+      this.#ids.set(sourceId, id);
+      this.#sourceIds.set(id, sourceId);
+      this.#put(id, adapted.definition);
     } catch (error) {
-      reportRefused(this.#source.name, id, error);
+      this.#report.skipped(sourceId, mapError(error).message);
     }
+  }
+
+  /** The source no longer has an operation, or has it under another id. */
+  #forget(sourceId: string): void {
+    const id = this.#ids.get(sourceId);
+    if (id === undefined) return;
+    this.#ids.delete(sourceId);
+    this.#sourceIds.delete(id);
+    if (id !== sourceId) this.#formerIds.set(id, sourceId);
+    this.#remove(id);
+  }
+
+  #put(id: string, definition: IOperationDefinition): void {
+    if (this.#lent.has(id)) this.#remove(id);
+    if (this.#own.has(id)) this.#claim(id, definition, () => this.#target.replace(definition));
+    else this.#place(id, definition);
   }
 
   #place(id: string, definition: IOperationDefinition): void {
     const known = this.#target.get(id);
     this.#waiting.delete(id);
-    if (known === undefined) this.#claim(id, definition, () => this.#target.register(definition));
-    else if (known.handler === undefined && isAlike(known, definition)) {
+    if (known === undefined) return this.#claim(id, definition, () => this.#target.register(definition));
+    const isEqual = isAlike(known, definition);
+    if (known.handler === undefined && isEqual) {
       this.#lent.add(id);
-      this.#claim(id, definition, () => this.#target.registerHandler(id, definition.handler));
-    } else {
-      this.#waiting.set(id, definition);
-      reportTaken(this.#source.name, id, isAlike(known, definition));
+      return this.#claim(id, definition, () => this.#target.registerHandler(id, definition.handler));
     }
+    this.#waiting.set(id, definition);
+    // Equal ones are common, as on a hub that several peers announce the same to.
+    if (isEqual) log.debug("{id} of {source} waits until its id is free.", { id, source: this.#source.name });
+    else this.#report.skipped(id, "another operation with this id and another schema is registered; it is not merged.");
   }
 
   /** What is ours is written down before it is registered, because listeners to changes may act immediately. */
@@ -122,6 +196,7 @@ export class Follower implements Following {
       else this.#own.set(id, before);
       throw error;
     }
+    this.#report.imported(id);
   }
 
   #remove(id: string): void {
@@ -140,14 +215,43 @@ export class Follower implements Following {
     const own = this.#own.get(id);
     if (own === undefined) {
       const waiting = this.#waiting.get(id);
-      if (kind === "removed" && waiting !== undefined && !this.#target.has(id)) this.#add(waiting);
+      if (kind === "removed" && waiting !== undefined && !this.#target.has(id)) this.#retry(id, waiting);
       return;
     }
     if (this.#target.getHandler(id) === own.handler) return;
     this.#own.delete(id);
     this.#lent.delete(id);
     // What was taken out by hand stays out until the source changes it; what was replaced waits.
-    if (kind !== "removed") this.#add(own);
+    if (kind !== "removed") this.#retry(id, own);
+  }
+
+  #retry(id: string, definition: IOperationDefinition): void {
+    try {
+      this.#put(id, definition);
+    } catch (error) {
+      this.#report.skipped(id, mapError(error).message);
+    }
+    this.#reportSoon();
+  }
+
+  /** A source reports before or after it emits a change, so both become one report. */
+  #reportSoon(): void {
+    if (this.#isReportDue || this.#state !== "following") return;
+    this.#isReportDue = true;
+    queueMicrotask(() => this.#deliverReport());
+  }
+
+  #deliverReport(): void {
+    const report = this.#report;
+    this.#isReportDue = false;
+    this.#report = new ReportBuilder();
+    const { name: source } = this.#source;
+    const receiver = { source, onReport: this.#onReport, log, previous: this.#lastReport };
+    this.#lastReport = report;
+    notify(
+      () => report.deliver(receiver),
+      (error) => log.error("onReport of {source} threw: {error}", { source, error }),
+    );
   }
 }
 
@@ -163,4 +267,45 @@ function isAlike(one: OperationSpec, other: OperationSpec): boolean {
   } catch {
     return false; // a schema that is made when it is read, and cannot be
   }
+}
+
+const defaultWaitMs = 30_000;
+
+/** Resolves when an operation can be called. `closing` fires when the registry is closed, with the error as its reason. */
+export async function waitForOperation(
+  core: RegistryCore,
+  id: string,
+  options: WaitForOptions,
+  closing: AbortSignal,
+): Promise<void> {
+  const timeout = resolveDuration("timeout", options.timeout, defaultWaitMs, { infinite: true });
+  const isThere = () => core.operations.get(id)?.handler !== undefined;
+  closing.throwIfAborted();
+  if (isThere()) return;
+  const stops: Unsubscribe[] = [];
+  const appears = new Promise<void>((resolve, reject) => {
+    stops.push(
+      core.changes.on(() => {
+        if (isThere()) resolve();
+      }),
+      onAbort(closing, reject),
+    );
+  });
+  try {
+    await waitFor(appears, { timeout, signal: options.signal }, (failure) =>
+      failure === "TIMEOUT"
+        ? notRegistered(id, timeout, core.nearestId(id))
+        : aborted(id, options.signal?.reason, false),
+    );
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+function notRegistered(id: string, timeout: number, nearest: string | undefined): CallError {
+  const advice =
+    nearest === undefined ? "Check that its source is followed and running." : `Did you mean ${quote(nearest)}?`;
+  const message = `No operation ${quote(id)} was registered within ${timeout} ms. ${advice}`;
+  const details = nearest === undefined ? { operationId: id } : { operationId: id, nearest };
+  return new CallError("TIMEOUT", message, details, { retryable: true, mayHaveRun: false });
 }

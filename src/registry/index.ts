@@ -30,6 +30,7 @@ export type {
   CustomAuth,
   CustomAuthCall,
   Following,
+  FollowOptions,
   Middleware,
   MiddlewareCall,
   OperationSelection,
@@ -39,4 +40,5 @@ export type {
   RegistryEvents,
   RegistryOptions,
   SearchOptions,
+  WaitForOptions,
 } from "./types.ts";

@@ -18,12 +18,13 @@ import {
 import { execute } from "./call-run.ts";
 import { type Client, type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
-import { Follower } from "./follow.ts";
+import { Follower, waitForOperation } from "./follow.ts";
 import { OperationEntry, type Registrable } from "./operation-entry.ts";
 import { Subscription } from "./subscription.ts";
 import type {
   ChangeEvent,
   Following,
+  FollowOptions,
   Middleware,
   OperationSelection,
   RegisteredOperation,
@@ -31,6 +32,7 @@ import type {
   RegistryEvents,
   RegistryOptions,
   SearchOptions,
+  WaitForOptions,
 } from "./types.ts";
 
 /** The implementation of the interface `OperationRegistry`. */
@@ -154,9 +156,9 @@ export class Registry {
     }
   }
 
-  async follow(source: OperationSource): Promise<Following> {
+  async follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
     if (this.#core.isClosed) throw closed();
-    const follower = new Follower(this, source);
+    const follower = new Follower(this, source, options);
     this.#following.add(follower);
     const close = () => {
       this.#following.delete(follower);
@@ -173,6 +175,10 @@ export class Registry {
       throw closed();
     }
     return { close, [Symbol.asyncDispose]: close };
+  }
+
+  waitFor(id: string, options: WaitForOptions = {}): Promise<void> {
+    return waitForOperation(this.#core, id, options, this.#closing.signal);
   }
 
   client<K extends KnownOperations>(options: ClientOptions = {}): Client<K> {

@@ -93,19 +93,3 @@ export function reportAbandoned(operationId: string, error: unknown): void {
 export function reportListener(event: string, error: unknown): void {
   log.error("A listener to {event} events threw: {error}", { event, error });
 }
-
-/** Logs that the id of an operation of a followed source is taken. Not a warning where both are equal, as on a hub. */
-export function reportTaken(source: string, operationId: string, isEqual: boolean): void {
-  const properties = { operationId, source };
-  if (isEqual) log.debug("{operationId} of {source} waits until its id is free.", properties);
-  else {
-    const message =
-      "{operationId} of {source} has another schema than the operation that is registered; it is not merged.";
-    warnOnce(`${operationId} ${source} taken`, message, properties);
-  }
-}
-
-/** Logs that an operation of a followed source could not be registered. */
-export function reportRefused(source: string, operationId: string, error: unknown): void {
-  log.warn("{operationId} of {source} was not registered: {error}", { operationId, source, error });
-}

@@ -1,5 +1,6 @@
-import type { OperationSource, Unsubscribe } from "../from/source.ts";
+import type { OperationSource, SourceReport, Unsubscribe } from "../from/source.ts";
 import type {
+  AccessControl,
   CallError,
   CallsOf,
   DataOf,
@@ -134,6 +135,38 @@ export interface SearchOptions {
   limit?: number;
 }
 
+/**
+ * What `registry.follow()` does with the operations of a source. Options of the source itself choose what is read; these
+ * apply to what it returned. `include` and `exclude` match the ids in the registry, after `rename` and `namespace`.
+ */
+export interface FollowOptions extends OperationSelection {
+  /**
+   * New names by the id that the source uses, such as `{ "github.issues/list": "issues" }`, or a function from that id to the
+   * name. `undefined` keeps the name.
+   */
+  rename?: Readonly<Record<string, string>> | ((id: string) => string | undefined);
+  /** Namespace of all operations. @default the one that each operation has */
+  namespace?: string;
+  /**
+   * Access rule of all operations. Replaces the rule of operations that are imported from OpenAPI or MCP. Operations of
+   * modules and peers keep their own rule, and this one is added: callers must meet both.
+   */
+  accessControl?: AccessControl;
+  /**
+   * Receives what was imported, skipped and warned about: after loading, and after every change what is new since then.
+   * @default warnings in the log, and on the console until LogTape is configured
+   */
+  onReport?: (report: SourceReport) => void;
+}
+
+/** Limits of `registry.waitFor()`. */
+export interface WaitForOptions {
+  /** Maximum time to wait, in ms, above 0; `Infinity` for no limit. @default 30,000 */
+  timeout?: number;
+  /** Ends the wait with `ABORTED`. */
+  signal?: AbortSignal;
+}
+
 /** A source that a registry follows. */
 export interface Following extends AsyncDisposable {
   /** Stops following, removes the source's operations and closes the source. Calling it twice is fine. */
@@ -213,9 +246,12 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
   /**
    * Registers a source's operations and applies its changes until closed. What is registered here beats the source; an
-   * operation whose id is taken is registered when the id gets free.
+   * operation whose id is taken is registered when the id gets free. Operations keep the order of the source; a changed one
+   * keeps its place, and one that is added later is the last. When loading fails, so does this, and nothing is registered.
    */
-  follow(source: OperationSource): Promise<Following>;
+  follow(source: OperationSource, options?: FollowOptions): Promise<Following>;
+  /** Resolves when the operation `id` can be called. Fails with `TIMEOUT`, `ABORTED`, or `UNAVAILABLE` when the registry is closed. */
+  waitFor(id: string, options?: WaitForOptions): Promise<void>;
   /** Calls by name: `client.task.create(input)` returns the data. The options hold for every call. */
   client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
 

@@ -113,6 +113,12 @@ export interface Transport {
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe;
 
   /**
+   * Resolves when the peers that are there have announced what they serve, as far as that can be known, or after a moment.
+   * Called after `watchPeers`. Absent where `watchPeers` reports all peers immediately.
+   */
+  whenPeersKnown?(): Promise<void>;
+
+  /**
    * Whether an operation that no known peer serves may be served all the same, because the known peers are known to be
    * incomplete: a link is being restored, or a peer that served it has just left and may be restarting. Such an operation
    * is `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never

@@ -10,7 +10,7 @@ import {
   subscription,
   until,
 } from "../../src/call/testing.ts";
-import type { OperationSpec } from "../../src/index.ts";
+import { OperationRegistry, type OperationSpec, peerSource } from "../../src/index.ts";
 import type { Frame, PeerEvent, SendFollowUp } from "../../src/transport/transport.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 
@@ -266,6 +266,18 @@ export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: 
     expect(new Set(events.map(({ peerId }) => peerId)).size).toBe(1);
     const [first] = events as unknown as [{ specs: OperationSpec[] }];
     expect(first.specs[0]).toEqual(JSON.parse(JSON.stringify(spec)));
+  });
+
+  check("knows the operations of the peers that are there when a source of them has loaded", async () => {
+    await serve([operation("d", () => 4), operation("c", () => 3)]);
+    await serve([operation("b", () => 2), operation("a", () => 1), operation("c", () => 3)]);
+    const registry = new OperationRegistry();
+
+    await using _following = await registry.follow(peerSource(await ask()));
+
+    // Whichever peer replied first.
+    expect(registry.list().map(({ name }) => name)).toEqual(["b", "a", "c", "d"]);
+    expect((await registry.execute("test.d", {})).data).toBe(4);
   });
 
   check("works again after its link was lost", async () => {

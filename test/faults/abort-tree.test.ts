@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { MessageChannel } from "node:worker_threads";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
 import { operation } from "../../src/call/testing.ts";
 import type { OperationContext } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
@@ -66,7 +66,7 @@ async function growTree(trees: readonly Tree[]): Promise<PendingRequestMap> {
     );
     const registry = new OperationRegistry();
     registry.register(operation(`level${level}`, (input, context) => run(level, input, context)));
-    if (below !== undefined) await registry.follow(importPeers(below));
+    if (below !== undefined) await registry.follow(peerSource(below));
     const next = `test.level${level + 1}`;
     if (below !== undefined) await vi.waitFor(() => expect(registry.getHandler(next)).toBeDefined());
     await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;

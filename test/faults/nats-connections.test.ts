@@ -1,6 +1,6 @@
 import { connect as connectNATS, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
 import { deferred, operation } from "../../src/call/testing.ts";
 import type { IOperationDefinition, SourceReport } from "../../src/index.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
@@ -92,7 +92,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     const reports: SourceReport[] = [];
     await using calls = await ask();
     const hub = new OperationRegistry();
-    await hub.follow(importPeers(calls, { onReport: (report) => reports.push(report) }));
+    await hub.follow(peerSource(calls, { onReport: (report) => reports.push(report) }));
 
     const described = (name: string, size: number) => ({ ...operation(name, () => 1), description: "x".repeat(size) });
     await using _ = await serve([echo, described("large", 50_000), described("huge", 70_000)]);

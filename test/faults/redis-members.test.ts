@@ -1,6 +1,6 @@
 import { createClient } from "@redis/client";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
 import { deferred, operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { createRedisTransport, type RedisTransportOptions } from "../../src/transport/redis/index.ts";
@@ -33,10 +33,10 @@ describe.skipIf(service === undefined)("members of a Redis bus", () => {
   test("peers in another database are not heard", async () => {
     const hub = new OperationRegistry();
     onTestFinished(() => hub.close());
-    await hub.follow(importPeers(await connect()));
+    await hub.follow(peerSource(await connect()));
     const seventh = new OperationRegistry();
     onTestFinished(() => seventh.close());
-    await seventh.follow(importPeers(await connect({ url: `${url}/7` })));
+    await seventh.follow(peerSource(await connect({ url: `${url}/7` })));
 
     await serve(
       await connect({ connect: { database: 7 } }),

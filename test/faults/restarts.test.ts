@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
 import { operation } from "../../src/call/testing.ts";
 import { OperationRegistry } from "../../src/registry/index.ts";
 import { startNATS } from "../services/nats.ts";
@@ -71,7 +71,7 @@ describe.each(["nats", "redis"] as const)("restarts on %s", (broker: BrokerName)
       const calls = await connect();
       const hub = new OperationRegistry();
       onTestFinished(() => hub.close());
-      await hub.follow(importPeers(calls));
+      await hub.follow(peerSource(calls));
       await vi.waitFor(() => hub.execute("test.echo", 1));
 
       await worker.close();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../src/call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../src/call/index.ts";
 import type { OperationRegistry } from "../../src/registry/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { createWebSocketServer } from "../../src/transport/websocket/index.ts";
@@ -30,7 +30,7 @@ export async function serveOver(registry: OperationRegistry, transport: Transpor
   const calls = new PendingRequestMap(transport);
   const stop = calls.handle(buildCallHandler({ registry, callMap: calls }));
   await stop.ready;
-  const following = await registry.follow(importPeers(calls));
+  const following = await registry.follow(peerSource(calls));
   return {
     async close() {
       await following.close();

@@ -10,9 +10,9 @@ import {
   buildCallHandler,
   type Identity,
   type IOperationDefinition,
-  importPeers,
   OperationRegistry,
   PendingRequestMap,
+  peerSource,
 } from "../../src/index.ts";
 import { createJWTAuthenticator, createJWTSigner, type JWTSigner } from "../../src/jwt/index.ts";
 import type { CallFailed, CallRequested, ReplyFrame } from "../../src/transport/index.ts";
@@ -125,7 +125,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     await startWorker();
     const hub = new OperationRegistry();
     hub.register(operation("outer", (_input, { env }) => env["test"]!["secret"]!({ from: "hub" })));
-    await hub.follow(importPeers(await startCaller()));
+    await hub.follow(peerSource(await startCaller()));
     await until(() => hub.has("test.secret"));
 
     const high = await hub.execute("test.outer", {}, { identity: ada });

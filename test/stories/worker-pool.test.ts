@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { importPeers, OperationRegistry, subscribe } from "../../src/index.ts";
+import { OperationRegistry, peerSource, subscribe } from "../../src/index.ts";
 import { type BundledModule, bundleModule } from "../../src/transport/testing.ts";
 import { createWorkerPool } from "../../src/transport/worker/index.ts";
 
@@ -15,7 +15,7 @@ describe.each(["thread", "process"] as const)("a pool of %ss behind a registry",
   test("is one line, works at once, keeps access rules, and goes with the registry", async () => {
     const registry = new OperationRegistry();
     const pool = await createWorkerPool(worker.url, { kind, size: 2 });
-    await registry.follow(importPeers(pool, { trustedBus: true }));
+    await registry.follow(peerSource(pool, { trustedBus: true }));
 
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => registry.execute<{ by: string; where: string }>("test.who", {}, { identity: ada })),
@@ -35,7 +35,7 @@ describe.each(["thread", "process"] as const)("a pool of %ss behind a registry",
 
   test("gives way to an operation of the registry itself, and serves again when that goes", async () => {
     await using registry = new OperationRegistry();
-    await registry.follow(importPeers(await createWorkerPool(worker.url, { kind, size: 1 }), { trustedBus: true }));
+    await registry.follow(peerSource(await createWorkerPool(worker.url, { kind, size: 1 }), { trustedBus: true }));
     const { handler: _handler, ...spec } = registry.get("test.who")!;
     const answer = async () =>
       (await registry.execute<{ where: string }>("test.who", {}, { identity: ada })).data.where;

@@ -51,7 +51,7 @@ export async function scanOperations(
   }
   for (const id of scan.operations.keys()) report.imported(id);
   const log = logger("from", "modules");
-  report.deliver({ source: directory, onReport: options.onReport, log, visible: true });
+  report.deliver({ source: directory, onReport: options.onReport, log });
   return [...scan.operations.values()];
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { operation, subscription, until } from "../../call/testing.ts";
-import { buildCallHandler, importPeers, localEnvelope, OperationRegistry, PendingRequestMap } from "../../index.ts";
+import { buildCallHandler, localEnvelope, OperationRegistry, PendingRequestMap, peerSource } from "../../index.ts";
 import type { CallRequested, OnRequest, ReplyFrame, Transport } from "../transport.ts";
 import { createEventTargetTransport, type EventTargetLike } from "./index.ts";
 
@@ -123,7 +123,7 @@ describe("an EventTarget", () => {
     const hub = new OperationRegistry();
     const calls = mapAt(near);
 
-    await hub.follow(importPeers(calls));
+    await hub.follow(peerSource(calls));
     const envelope = await hub.execute("test.nothing", {});
     registry.register(operation("later", () => undefined));
     await until(() => hub.getSpec("test.later") !== undefined);

@@ -124,6 +124,11 @@ export class BrokerTransport implements Transport, BrokerEvents {
     return stop;
   }
 
+  async whenPeersKnown(): Promise<void> {
+    await this.#listening?.catch(() => {}); // logged by `watchPeers`
+    await this.#directory.whenQuiet();
+  }
+
   isIncomplete(operationId: string): boolean {
     return !this.#adapter.isConnected || this.#directory.mayBeAnnounced(operationId);
   }

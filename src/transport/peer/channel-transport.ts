@@ -29,7 +29,7 @@ import { PeerDirectory } from "./peer-directory.ts";
 
 const log = logger("transport", "peer");
 
-/** How long, in ms, to wait until peers have noted what this one serves. */
+/** How long, in ms, to wait until peers have handled what was sent to them. */
 const maxSyncMs = 1_000;
 /** How long, in ms, a peer whose connection was lost may take to come back. */
 const restartMs = 15_000;
@@ -99,6 +99,11 @@ export class ChannelTransport implements Transport, ConnectionOwner {
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
     return this.#directory.watch(listener);
+  }
+
+  /** What a peer announced when it was connected arrives before its reply. */
+  async whenPeersKnown(): Promise<void> {
+    await this.#sync();
   }
 
   async close(reason?: Error): Promise<void> {
@@ -180,6 +185,11 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   /** Sends a frame to every peer and waits until they have handled it, unless they are starting or paused. */
   async #sendAll(toFrame: (connection: Connection) => WireFrame): Promise<void> {
     for (const connection of this.#connections) this.#send(connection, toFrame(connection));
+    await this.#sync();
+  }
+
+  /** Waits until every peer has handled what was sent to it, unless it is starting or paused. */
+  async #sync(): Promise<void> {
     if (this.#connections.size === 0) return;
     await settlesWithin(maxSyncMs, Promise.all(Array.from(this.#connections, (connection) => connection.sync())));
   }

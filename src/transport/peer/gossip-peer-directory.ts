@@ -1,4 +1,6 @@
+import { monotonicNow } from "../../internal/deadlines.ts";
 import { createWarnOnce, logger } from "../../internal/log.ts";
+import { pause } from "../../internal/wait.ts";
 import {
   type CallError,
   formatOperationId,
@@ -28,6 +30,10 @@ const maxSilentBeats = 3;
 const restartBeats = 3;
 /** In ms. Peers reply to a question for all peers at different times, and once for questions that arrive together. */
 const maxReplyDelayMs = 50;
+/** In ms. Peers that were asked have announced themselves when none has done so for this time. */
+const quietMs = 5 * maxReplyDelayMs;
+/** In ms. Peers may announce themselves without end. */
+const maxQuietWaitMs = 2_000;
 
 /** What is known of another peer. */
 interface KnownPeer {
@@ -71,6 +77,8 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
   /** After this beat the announcements of peers that were there before have arrived. */
   #listeningAfter = -1;
   #keptLength = 0;
+  /** Counts the messages with announcements that were accepted. */
+  #announcements = 0;
   #replyTimer: NodeJS.Timeout | undefined;
 
   /** @param maxOperations maximum number of operations of one peer */
@@ -147,6 +155,15 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     this.#listeningAfter = this.#beat + 1;
   }
 
+  /** Resolves when the peers that were asked have announced themselves. A peer that is paused may do so later. */
+  async whenQuiet(): Promise<void> {
+    const end = monotonicNow() + maxQuietWaitMs;
+    for (let seen = -1; seen !== this.#announcements && monotonicNow() < end; ) {
+      seen = this.#announcements;
+      await pause(quietMs);
+    }
+  }
+
   /** Returns whether an operation that was not announced may be announced in a moment. */
   mayBeAnnounced(operationId: string): boolean {
     return this.#beat <= this.#listeningAfter || this.mayReturn(operationId);
@@ -184,6 +201,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     peer.lastSignAt = this.#connectedBeat;
     if (peer.isComplete || part >= parts || peer.parts.has(part)) return true; // repeated for another peer
     if (this.#keptLength + length > maxKeptLength) return false;
+    this.#announcements++;
     this.#keptLength += length;
     peer.length += length;
     peer.parts.set(part, specs.filter(isNamed));

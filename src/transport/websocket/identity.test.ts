@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { buildCallHandler, importPeers, PendingRequestMap } from "../../call/index.ts";
+import { buildCallHandler, PendingRequestMap, peerSource } from "../../call/index.ts";
 import type { AccessControl, Identity } from "../../operation/index.ts";
 import { OperationRegistry, subscribe } from "../../registry/index.ts";
 import { createInProcessTransport, InProcessBus } from "../in-process/index.ts";
@@ -26,7 +26,7 @@ async function serve(): Promise<TestServer> {
 async function follow(url: string, token: string): Promise<OperationRegistry> {
   const registry = new OperationRegistry();
   closing.push(() => registry.close());
-  await registry.follow(importPeers(await createWebSocketTransport(url, { token })));
+  await registry.follow(peerSource(await createWebSocketTransport(url, { token })));
   await vi.waitFor(() => expect(registry.has("test.admin")).toBe(true));
   return registry;
 }
@@ -104,7 +104,7 @@ describe("a client whose connection the server has authenticated", () => {
       watchPeers: (listener) => transport.watchPeers(listener),
       close: () => transport.close(),
     };
-    await registry.follow(importPeers(carrying));
+    await registry.follow(peerSource(carrying));
 
     expect((await registry.execute("test.one", {})).data).toBe(1);
     expect((await subscribe(registry, "test.count", {}).next()).value?.data).toBe(1);

@@ -1,0 +1,311 @@
+import { Type } from "typebox";
+import { describe, expect, test, vi } from "vitest";
+import type { OperationSource, SourceChange, SourceReport } from "../from/source.ts";
+import type { AccessControl, IOperationDefinition } from "../operation/index.ts";
+import { OperationRegistry } from "./index.ts";
+import { operation } from "./testing.ts";
+
+type Part = Partial<IOperationDefinition>;
+
+/** A source with these operations, whose changes the test emits. */
+function createSource(operations: Part[], part: Partial<OperationSource> = {}) {
+  let listener: ((change: SourceChange) => void) | undefined;
+  const source: OperationSource = {
+    name: "shop",
+    load: async () => operations.map(define),
+    onChange(next) {
+      listener = next;
+      return () => {
+        listener = undefined;
+      };
+    },
+    async close() {},
+    ...part,
+  };
+  const change = (changes: Partial<SourceChange>) => listener?.({ added: [], changed: [], removed: [], ...changes });
+  return { source, change };
+}
+
+function define(part: Part): IOperationDefinition {
+  return operation({ namespace: "shop", outputSchema: Type.Unknown(), handler: () => part.name, ...part });
+}
+
+function idsOf(registry: OperationRegistry): string[] {
+  return registry.list().map(({ namespace, name }) => `${namespace}.${name}`);
+}
+
+describe("include and exclude", () => {
+  const operations = [
+    { name: "items/list", tags: ["read"] },
+    { name: "items/add", tags: ["write"] },
+    { name: "orders/list", tags: ["read", "beta"] },
+    { name: "stock" },
+  ];
+
+  test.each([
+    [{ include: ["shop.items/*"] }, ["shop.items/list", "shop.items/add"]],
+    [{ include: ["tag:read"] }, ["shop.items/list", "shop.orders/list"]],
+    [{ exclude: ["tag:b*", "*.stock"] }, ["shop.items/list", "shop.items/add"]],
+    [{ include: ["shop.*list"], exclude: ["tag:beta"] }, ["shop.items/list"]],
+    [{ include: ["store.stock"], namespace: "store" }, ["store.stock"]],
+    [{ include: ["shop.amount"], rename: { "shop.stock": "amount" } }, ["shop.amount"]],
+  ])("%j chooses %j", async (options, expected) => {
+    const registry = new OperationRegistry();
+
+    await registry.follow(createSource(operations).source, { onReport: () => {}, ...options });
+
+    expect(idsOf(registry)).toEqual(expected);
+  });
+
+  test("apply to changes too", async () => {
+    const registry = new OperationRegistry();
+    const { source, change } = createSource(operations);
+    await registry.follow(source, { include: ["tag:read"] });
+
+    change({
+      added: [define({ name: "new", tags: ["read"] }), define({ name: "other" })],
+      changed: [define({ name: "items/list", tags: [] }), define({ name: "stock", tags: ["read"] })],
+    });
+
+    expect(idsOf(registry)).toEqual(["shop.orders/list", "shop.stock", "shop.new"]);
+  });
+
+  test("that choose nothing are reported", async () => {
+    const reports: SourceReport[] = [];
+    const registry = new OperationRegistry();
+
+    await registry.follow(createSource([{ name: "a" }]).source, {
+      include: ["shpo.*"],
+      onReport: (report) => reports.push(report),
+    });
+
+    expect(reports).toEqual([
+      {
+        imported: [],
+        skipped: [{ where: "shop.a", reason: "excluded by include or exclude" }],
+        warnings: [{ where: "include", reason: "No operation is registered: none of 1 is chosen." }],
+      },
+    ]);
+  });
+});
+
+describe("rename and namespace", () => {
+  test("change ids, not what is called", async () => {
+    const registry = new OperationRegistry();
+    await registry.follow(createSource([{ name: "a" }, { name: "b" }]).source, {
+      namespace: "store",
+      rename: (id) => (id === "shop.a" ? "first" : undefined),
+    });
+
+    const data = await Promise.all(idsOf(registry).map(async (id) => [id, (await registry.execute(id, {})).data]));
+
+    expect(data).toEqual([
+      ["store.first", "a"],
+      ["store.b", "b"],
+    ]);
+  });
+
+  test("follow what the source changes and removes under its own ids", async () => {
+    const registry = new OperationRegistry();
+    const { source, change } = createSource([{ name: "a" }, { name: "b" }]);
+    await registry.follow(source, { rename: { "shop.a": "first" } });
+
+    change({ changed: [define({ name: "a", version: "2.0.0" })], removed: ["shop.b"] });
+    const version = registry.getSpec("shop.first")?.version;
+    change({ removed: ["shop.a"] });
+
+    expect([version, idsOf(registry)]).toEqual(["2.0.0", []]);
+  });
+
+  test("schemas that are made when they are read stay unread", async () => {
+    const inputSchema = vi.fn(() => Type.Object({}));
+    const lazy = Object.defineProperty(define({ name: "lazy" }), "inputSchema", { get: inputSchema, enumerable: true });
+    const registry = new OperationRegistry();
+
+    await registry.follow(createSource([], { load: async () => [lazy] }).source, { namespace: "store" });
+
+    expect([idsOf(registry), inputSchema.mock.calls.length]).toEqual([["store.lazy"], 0]);
+  });
+
+  test("of two operations with one name, the first is used and the second is reported", async () => {
+    const reports: SourceReport[] = [];
+    const registry = new OperationRegistry();
+
+    await registry.follow(createSource([{ name: "a" }, { namespace: "depot", name: "a" }]).source, {
+      namespace: "store",
+      onReport: (report) => reports.push(report),
+    });
+
+    expect((await registry.execute("store.a", {})).data).toBe("a");
+    expect(reports).toEqual([
+      {
+        imported: ["store.a"],
+        skipped: [{ where: "depot.a", reason: '"shop.a" is called "store.a" as well.' }],
+        warnings: [],
+      },
+    ]);
+  });
+
+  test.each([{ rename: "first" }, { namespace: "a.b" }, { include: "shop.*" }])(
+    "an invalid option %j is refused before anything is loaded",
+    async (options) => {
+      const load = vi.fn(async () => []);
+      const { source } = createSource([], { load });
+
+      await expect(new OperationRegistry().follow(source, options as object)).rejects.toThrow(TypeError);
+      expect(load).not.toHaveBeenCalled();
+    },
+  );
+});
+
+describe("accessControl", () => {
+  const own: AccessControl = { requiredScopes: ["shop"], customAuth: "isOpen" };
+
+  async function follow(rule: AccessControl, accessControl: AccessControl, replacesAccess: boolean) {
+    const reports: SourceReport[] = [];
+    const registry = new OperationRegistry();
+    const { source } = createSource([{ name: "a", accessControl: rule }], { replacesAccess });
+    await registry.follow(source, { accessControl, onReport: (report) => reports.push(report) });
+    return { rule: registry.getSpec("shop.a")?.accessControl, reports };
+  }
+
+  test("replaces the rule where the source says so", async () => {
+    const { rule } = await follow(own, { requiredScopes: ["mine"] }, true);
+
+    expect(rule).toEqual({ requiredScopes: ["mine"] });
+  });
+
+  test("is added to the rule elsewhere: callers must meet both", async () => {
+    const { rule } = await follow(own, { requiredScopes: ["mine", "shop"], requiredScopesAny: ["x"] }, false);
+
+    expect(rule).toEqual({ requiredScopes: ["shop", "mine"], requiredScopesAny: ["x"], customAuth: "isOpen" });
+  });
+
+  test.each<[AccessControl, AccessControl, string]>([
+    [own, { requiredScopes: [], customAuth: "isMine" }, "customAuth"],
+    [
+      { requiredScopes: [], requiredScopesAny: ["a"] },
+      { requiredScopes: [], requiredScopesAny: ["b"] },
+      "requiredScopesAny",
+    ],
+    [
+      { requiredScopes: [], resourceType: "shop", resourceAction: "buy" },
+      { requiredScopes: [], resourceType: "shop", resourceAction: "buy", resourceId: "/id" },
+      "resourceType",
+    ],
+  ])("an operation whose rule %j cannot be combined with %j is skipped and reported", async (rule, added, part) => {
+    const { rule: combined, reports } = await follow(rule, added, false);
+
+    const reason = `Its access rule cannot be combined with "accessControl" of follow(): both have "${part}".`;
+    expect(combined).toBeUndefined();
+    expect(reports[0]?.skipped).toEqual([{ where: "shop.a", reason }]);
+  });
+});
+
+describe("the order of operations", () => {
+  test("is that of the source; changed ones keep their place, and new ones are last", async () => {
+    const registry = new OperationRegistry();
+    const { source, change } = createSource([{ name: "c" }, { name: "a" }, { name: "b" }]);
+    await registry.follow(source);
+    registry.register(define({ name: "local" }));
+    const first = idsOf(registry);
+
+    change({
+      added: [define({ name: "z" }), define({ name: "0" })],
+      changed: [define({ name: "b", version: "2.0.0" }), define({ name: "c", version: "2.0.0" })],
+      removed: ["shop.a"],
+    });
+
+    expect(first).toEqual(["shop.c", "shop.a", "shop.b", "shop.local"]);
+    expect(idsOf(registry)).toEqual(["shop.c", "shop.b", "shop.local", "shop.z", "shop.0"]);
+  });
+});
+
+describe("onReport", () => {
+  test("receives what the source skipped too, after loading and after changes", async () => {
+    let onReport: ((report: SourceReport) => void) | undefined;
+    const { source, change } = createSource([{ name: "a" }], {
+      async load(options) {
+        onReport = options?.onReport;
+        onReport?.({ imported: ["shop.a"], skipped: [{ where: "tool b", reason: "no schema" }], warnings: [] });
+        return [define({ name: "a" })];
+      },
+    });
+    const reports: SourceReport[] = [];
+    const registry = new OperationRegistry();
+
+    await registry.follow(source, { namespace: "store", onReport: (report) => reports.push(report) });
+    change({ added: [define({ name: "c" })] });
+    onReport?.({ imported: [], skipped: [], warnings: [{ where: "tool d", reason: "no description" }] });
+    await Promise.resolve();
+
+    expect(reports).toEqual([
+      { imported: ["store.a"], skipped: [{ where: "tool b", reason: "no schema" }], warnings: [] },
+      { imported: ["store.c"], skipped: [], warnings: [{ where: "tool d", reason: "no description" }] },
+    ]);
+  });
+
+  test("that throws stops nothing", async () => {
+    const registry = new OperationRegistry();
+
+    await registry.follow(createSource([{ name: "a" }]).source, {
+      onReport() {
+        throw new Error("full disk");
+      },
+    });
+
+    expect(idsOf(registry)).toEqual(["shop.a"]);
+  });
+});
+
+describe("waitFor", () => {
+  test("resolves immediately for an operation that is there, and when it is registered", async () => {
+    const registry = new OperationRegistry();
+    registry.register(define({ name: "here" }));
+    const waiting = registry.waitFor("shop.later", { timeout: Number.POSITIVE_INFINITY });
+    registry.registerSpec(define({ name: "later" }));
+    const order: string[] = [];
+    const observed = waiting.then(() => order.push("there"));
+
+    await registry.waitFor("shop.here", { timeout: 1 });
+    order.push("before");
+    registry.registerHandler("shop.later", () => 1);
+    await observed;
+
+    expect(order).toEqual(["before", "there"]);
+  });
+
+  test("fails with TIMEOUT and the nearest id", async () => {
+    const registry = new OperationRegistry();
+    registry.register(define({ name: "create" }));
+
+    await expect(registry.waitFor("shop.crate", { timeout: 5 })).rejects.toMatchObject({
+      code: "TIMEOUT",
+      message: 'No operation "shop.crate" was registered within 5 ms. Did you mean "shop.create"?',
+      details: { operationId: "shop.crate", nearest: "shop.create" },
+      mayHaveRun: false,
+    });
+    await expect(new OperationRegistry().waitFor("a.b", { timeout: 5 })).rejects.toMatchObject({
+      message: 'No operation "a.b" was registered within 5 ms. Check that its source is followed and running.',
+    });
+  });
+
+  test("fails when its signal fires or the registry is closed", async () => {
+    const registry = new OperationRegistry();
+    const controller = new AbortController();
+    const aborted = registry.waitFor("a.b", { signal: controller.signal }).catch(({ code }) => code);
+    const closed = registry.waitFor("a.b").catch(({ code }) => code);
+
+    controller.abort();
+    await registry.close();
+    const late = registry.waitFor("a.b").catch(({ code }) => code);
+
+    expect(await Promise.all([aborted, closed, late])).toEqual(["ABORTED", "UNAVAILABLE", "UNAVAILABLE"]);
+  });
+
+  test("refuses a timeout that is not a duration", async () => {
+    await expect(new OperationRegistry().waitFor("a.b", { timeout: -1 })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+    });
+  });
+});

@@ -1,0 +1,79 @@
+import type { OperationSource } from "../from/source.ts";
+import { copyWith, getOwn } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
+import {
+  type AccessControl,
+  CallError,
+  formatOperationId,
+  type IOperationDefinition,
+  namespacePattern,
+} from "../operation/index.ts";
+import { createSelector, type Selector } from "./selection.ts";
+import type { FollowOptions } from "./types.ts";
+
+/** An operation of a source as the registry has it. */
+export interface AdaptedOperation {
+  /** Its id in the registry. */
+  readonly id: string;
+  readonly definition: IOperationDefinition;
+}
+
+/** Applies the options of `follow()` to the operations of a source. */
+export class SourceAdapter {
+  readonly #options: FollowOptions;
+  readonly #selects: Selector;
+  readonly #replacesAccess: boolean;
+
+  /** Throws a `TypeError` for an invalid option. */
+  constructor(source: OperationSource, options: FollowOptions) {
+    const { rename, namespace } = options;
+    if (rename !== undefined && typeof rename !== "function" && (typeof rename !== "object" || rename === null)) {
+      throw new TypeError('"rename" must be an object or a function, such as { "task.make": "create" }.');
+    }
+    if (namespace !== undefined && !(typeof namespace === "string" && namespacePattern.test(namespace))) {
+      throw new TypeError(
+        '"namespace" must have 1 to 64 characters, no dot, no control character and no lone surrogate.',
+      );
+    }
+    this.#options = options;
+    this.#selects = createSelector(options);
+    this.#replacesAccess = source.replacesAccess === true;
+  }
+
+  /**
+   * Renames an operation and applies the access rule. Returns `undefined` for one that `include` and `exclude` leave out.
+   * Throws a `CallError` when the access rules cannot be combined.
+   */
+  adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
+    const { rename, namespace = definition.namespace, accessControl } = this.#options;
+    const renamed = typeof rename === "function" ? rename(sourceId) : getOwn(rename, sourceId);
+    const name = typeof renamed === "string" ? renamed : definition.name;
+    const id = formatOperationId(namespace, name);
+    if (!this.#selects({ id, spec: definition })) return undefined;
+    const changes: Partial<IOperationDefinition> = {};
+    if (namespace !== definition.namespace) changes.namespace = namespace;
+    if (name !== definition.name) changes.name = name;
+    if (accessControl !== undefined) changes.accessControl = this.#toRule(definition.accessControl, accessControl);
+    return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
+  }
+
+  #toRule(own: AccessControl, given: AccessControl): AccessControl {
+    return this.#replacesAccess ? given : addRule(own, given);
+  }
+}
+
+/** Parts of a rule that belong together. */
+const ruleParts = [["requiredScopesAny"], ["resourceType", "resourceAction", "resourceId"], ["customAuth"]] as const;
+
+/** The rule that demands what both demand. Throws a `CallError` where one rule cannot express that. */
+function addRule(own: AccessControl, added: AccessControl): AccessControl {
+  const requiredScopes = [...new Set([...own.requiredScopes, ...added.requiredScopes])];
+  const combined: AccessControl = { ...own, ...added, requiredScopes };
+  for (const keys of ruleParts) {
+    const [ours, theirs] = [own, added].map((rule) => JSON.stringify(keys.map((key) => rule[key])));
+    if (ours === theirs || [own, added].some((rule) => keys.every((key) => rule[key] === undefined))) continue;
+    const message = `Its access rule cannot be combined with "accessControl" of follow(): both have ${quote(keys[0])}.`;
+    throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+  }
+  return combined;
+}
