@@ -80,7 +80,7 @@ export class ExampleRunner implements AsyncDisposable {
   async #start(path: string): Promise<ExampleResult> {
     const [, example = ""] = path.split("/");
     // All of the tour runs, including the parts that have to be asked for.
-    const args = example === "tour" ? ["--nats", "--redis"] : [];
+    const args = example === "tour" ? ["--all", "--nats", "--redis"] : [];
     const prepared = await this.prepare(example, args);
     if ("missing" in prepared) return { skipped: prepared.missing };
     const started = performance.now();

@@ -1,59 +1,80 @@
-/** The tour that `npm start` gives: what the package does, in one program that checks itself. */
+/** The tour that `npm start` runs: what the package does, in one program that checks itself. */
 import assert from "node:assert/strict";
-import { type CallError, createRegistry, subscribe } from "@alkdev/operations";
-import { tourHTTP } from "./http.ts";
-import { countdown, createTask, greet, welcome } from "./local.ts";
-import { tourMCP } from "./mcp.ts";
-import { ada as identity } from "./people.ts";
-import { chapter, show } from "./print.ts";
-import { readWays } from "./read-ways.ts";
-import { tourTravel } from "./travel.ts";
+import { once } from "node:events";
+import type { OperationRegistry } from "@alkdev/operations";
+import { compareTransports } from "./compare.ts";
+import { showMore } from "./more.ts";
+import { readOptions } from "./options.ts";
+import { heading, oneLine, table } from "./print.ts";
+import { createTourRegistry } from "./registry.ts";
+import { startWeatherAPI } from "./weather-api.ts";
 
-const names = readWays(process.argv.slice(2));
-const registry = createRegistry({ operations: [createTask, greet, welcome, countdown] });
+const { all, transports } = readOptions(process.argv.slice(2));
+/** Functions that close what the tour has opened. They run in reverse order, also after Ctrl-C. */
+const closers: Array<() => Promise<void>> = [];
 
-chapter("A function is an operation; its answer is an envelope");
-const greeting = await registry.execute("text.greet", { name: "Ada" });
-show('execute("text.greet", { name: "Ada" })', greeting);
-assert.equal(greeting.data, "Hello, Ada!");
+const isInterrupted = await Promise.race([tour().then(() => false), once(process, "SIGINT").then(() => true)]);
+for (const close of closers.reverse()) await close();
+if (isInterrupted) process.exit(130);
 
-chapter("An answer that does not fit its schema is put right, and says so");
-const created = await registry.execute("task.create", { title: "Ship it" }, { identity });
-show('execute("task.create", { title: "Ship it" })', created);
-assert.deepEqual(Object.keys(created.data), ["id", "title", "done"]);
-assert.equal(created.meta.drift?.[0]?.kind, "stripped");
-
-chapter("Operations compose: one that calls two others");
-const welcomed = await registry.client({ identity }).team.welcome({ name: "Grace" });
-show('client.team.welcome({ name: "Grace" })', welcomed);
-assert.deepEqual(welcomed, { greeting: "Hello, Grace!", firstTask: "task-1" });
-
-chapter("Errors have codes, and tell whether anything may have happened");
-for (const [title, options] of [
-  ["Ship it", {}],
-  ["", { identity }],
-  ["Ship it again", { identity }],
-] as const) {
-  const error: CallError = await registry.execute("task.create", { title }, options).then(
-    () => assert.fail(),
-    (error) => error,
+async function tour(): Promise<void> {
+  console.log(
+    "Options: --all shows every part, --nats and --redis also call over these brokers, --help explains them.",
   );
-  show(`execute("task.create", { title: ${JSON.stringify(title)} })`, error.toJSON());
+  const api = await startWeatherAPI();
+  closers.push(() => api.close());
+  const { registry, close } = await createTourRegistry(api.documentUrl);
+  closers.push(close);
+
+  showSources(registry);
+  await showComposition(registry);
+  await compareTransports(registry, api.documentUrl, transports, (close) => closers.push(close));
+  if (all) await showMore(registry);
+  showNext();
 }
 
-chapter("A subscription gives an envelope for each value, until you leave");
-for await (const envelope of subscribe(registry, "clock.countdown", { from: 3 })) {
-  show("clock.countdown", envelope);
-  if (envelope.data === 1) break;
+function showSources(registry: OperationRegistry): void {
+  const idsOf = (...namespaces: string[]) =>
+    registry
+      .list()
+      .filter(({ namespace }) => namespaces.includes(namespace))
+      .map(({ namespace, name }) => `${namespace}.${name}`)
+      .join(", ");
+  heading("One registry for functions, an HTTP API and an MCP server");
+  table(
+    ["source", "operations"],
+    [
+      ["functions", idsOf("text", "task", "clock", "trip")],
+      ["OpenAPI document", idsOf("weather")],
+      ["MCP server", idsOf("packing")],
+    ],
+  );
 }
 
-// Operations from elsewhere, one file each.
-const api = await tourHTTP(registry);
-const tools = await tourMCP(registry);
+async function showComposition(registry: OperationRegistry): Promise<void> {
+  heading("One operation calls all three");
+  console.log('execute("trip.prepare", { name: "Grace", city: "Oslo" })');
+  const stopListening = registry.on("call", (event) => {
+    if (event.kind !== "succeeded" || event.parentRequestId === undefined || event.envelope === undefined) return;
+    const { data, meta } = event.envelope;
+    console.log(`  calls ${event.operationId.padEnd(16)}  ${meta.source.padEnd(5)}  ${oneLine(data)}`);
+  });
+  const prepared = await registry.execute("trip.prepare", { name: "Grace", city: "Oslo" });
+  stopListening();
+  console.log(`  → ${oneLine(prepared)}`);
+  assert.deepEqual(prepared.data, { greeting: "Hello, Grace!", celsius: -4, pack: ["coat", "gloves"] });
+}
 
-// And operations that run elsewhere.
-await tourTravel(registry, api.documentUrl, names);
-
-await tools.close();
-await api.close();
-console.log("\nThat was the tour. Read on in docs/, or change examples/tour/ and run it again.");
+function showNext(): void {
+  heading("Try next");
+  table(
+    ["command", "what it does"],
+    [
+      all
+        ? ["npm run examples -- types", "shows what the compiler checks"]
+        : ["npm start -- --all", "shows errors, drift, subscriptions and search"],
+      ["npm start -- --nats --redis", "also calls over both brokers, and starts them"],
+      ["npm run examples -- openapi-api", "imports an HTTP API; every folder of examples/ runs like this"],
+    ],
+  );
+}

@@ -1,17 +1,68 @@
-import { createRegistry, FromOpenAPIUrl, type OperationRegistry } from "@alkdev/operations";
-import { MCPClientLoader } from "@alkdev/operations/from-mcp";
-import { plan } from "./http.ts";
-import { countdown, createTask, greet, welcome } from "./local.ts";
-import { packing, prepare } from "./mcp.ts";
+import { CallError, defineOperation, OperationType, Type } from "@alkdev/operations";
 
-/** What the tour has by its end, made at once: operations of our own, of an HTTP API and of an MCP server. */
-export async function createTourRegistry(
-  documentUrl: string,
-): Promise<{ registry: OperationRegistry; close(): Promise<void> }> {
-  const registry = createRegistry({ operations: [createTask, greet, welcome, countdown, plan, prepare] });
-  registry.registerAll(await FromOpenAPIUrl(documentUrl, { namespace: "weather" }));
-  const loader = new MCPClientLoader();
-  await loader.load({ packing });
-  await loader.registerAll(registry);
-  return { registry, close: () => loader.closeAll() };
-}
+const anyone = { requiredScopes: [] };
+
+/** A query that every caller may call. */
+export const greet = defineOperation({
+  namespace: "text",
+  name: "greet",
+  version: "1.0.0",
+  type: OperationType.QUERY,
+  description: "Greets a person",
+  inputSchema: Type.Object({ name: Type.String() }),
+  outputSchema: Type.String(),
+  accessControl: anyone,
+  handler: ({ name }) => `Hello, ${name}!`,
+});
+
+/** A mutation with a required scope, a declared error, and a result with a property that its schema does not declare. */
+export const createTask = defineOperation({
+  namespace: "task",
+  name: "create",
+  version: "1.0.0",
+  type: OperationType.MUTATION,
+  description: "Creates a task",
+  inputSchema: Type.Object({ title: Type.String({ minLength: 1 }) }),
+  outputSchema: Type.Object({ id: Type.String(), title: Type.String(), done: Type.Boolean() }),
+  errorSchemas: [{ code: "TITLE_TAKEN", schema: Type.Object({ title: Type.String() }) }],
+  accessControl: { requiredScopes: ["task:write"] },
+  handler: async ({ title }) => {
+    if (title === "Rest") throw new CallError("TITLE_TAKEN", `The title "${title}" is taken.`, { title });
+    const row = { id: "task-1", title, done: false, internalCost: 42 };
+    return row;
+  },
+});
+
+/** A subscription: an async generator function. */
+export const countdown = defineOperation({
+  namespace: "clock",
+  name: "countdown",
+  version: "1.0.0",
+  type: OperationType.SUBSCRIPTION,
+  description: "Counts down to zero",
+  inputSchema: Type.Object({ from: Type.Integer({ minimum: 0, maximum: 100 }) }),
+  outputSchema: Type.Integer(),
+  accessControl: anyone,
+  handler: async function* ({ from }) {
+    for (let left = from; left >= 0; left -= 1) yield left;
+  },
+});
+
+/** Calls a function, an HTTP endpoint and an MCP tool, all in the same way. */
+export const prepare = defineOperation({
+  namespace: "trip",
+  name: "prepare",
+  version: "1.0.0",
+  type: OperationType.QUERY,
+  description: "Greets a traveller and lists what to pack",
+  inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
+  outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
+  accessControl: anyone,
+  handler: async ({ name, city }, { env }) => {
+    const greeting = await env.text!.greet!({ name });
+    const forecast = await env.weather!.forecast!({ city });
+    const { celsius } = forecast.data as { celsius: number };
+    const suggestion = await env.packing!.suggest!({ celsius });
+    return { greeting: String(greeting.data), celsius, pack: (suggestion.data as { items: string[] }).items };
+  },
+});

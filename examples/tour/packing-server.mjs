@@ -1,9 +1,9 @@
-/** An MCP server as others write them, over stdio: knows what to pack. */
+/** An MCP server over stdio that suggests what to pack. */
 import { McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
-const answer = (structuredContent) => ({
+const toResult = (structuredContent) => ({
   content: [{ type: "text", text: JSON.stringify(structuredContent) }],
   structuredContent,
 });
@@ -18,7 +18,7 @@ serveStdio(() => {
       inputSchema: z.object({ celsius: z.number() }),
       outputSchema: z.object({ items: z.array(z.string()) }),
     },
-    ({ celsius }) => answer({ items: celsius < 10 ? ["coat", "gloves"] : ["umbrella"] }),
+    ({ celsius }) => toResult({ items: celsius < 10 ? ["coat", "gloves"] : ["umbrella"] }),
   );
   server.registerTool(
     "weigh",

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 const city = { name: "city", in: "path", required: true, schema: { type: "string" } };
 const json = (schema: object) => ({ "application/json": { schema } });
 
-/** What the API below says about itself. */
+/** The OpenAPI document of the API below. */
 const document = {
   openapi: "3.1.0",
   info: { title: "Weather", version: "4.2.0" },
@@ -15,7 +15,7 @@ const document = {
       parameters: [city],
       get: {
         operationId: "forecast",
-        summary: "Tells tomorrow's weather",
+        summary: "Returns the forecast for tomorrow",
         responses: {
           200: {
             description: "The forecast",
@@ -26,7 +26,7 @@ const document = {
             }),
           },
           404: {
-            description: "No such city",
+            description: "The city is unknown",
             content: json({ type: "object", properties: { known: { type: "array", items: { type: "string" } } } }),
           },
         },
@@ -36,7 +36,7 @@ const document = {
       parameters: [city],
       get: {
         operationId: "wind",
-        summary: "Follows the wind",
+        summary: "Streams the wind speed",
         responses: {
           200: {
             description: "Metres per second",
@@ -53,7 +53,7 @@ const forecasts: Record<string, object> = {
   Oslo: { sky: "snow", celsius: "-4", station: "OSL-1" },
 };
 
-/** An HTTP API on a free port, with its document at `/openapi.json`. The tour treats it as a foreign service. */
+/** Starts an HTTP API on a free port, with its document at `/openapi.json`. The tour only knows its address. */
 export async function startWeatherAPI(): Promise<{ documentUrl: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     const [, version, , name = "", what] = (request.url ?? "").split("/").map(decodeURIComponent);

@@ -1,4 +1,4 @@
-// On Node 20 `tsx` does not reach into worker threads, so this loads it there. A compiled worker needs no such file.
+// On Node 20, tsx does not apply to worker threads, so this file loads it there. A compiled worker does not need it.
 import { register } from "tsx/esm/api";
 
 register();

@@ -1,9 +1,8 @@
-/** Serves the operations of the tour to the thread that started this one. */
+/** Serves the operations of the tour to the thread that started this worker. */
 import { workerData } from "node:worker_threads";
-import { buildCallHandler, PendingRequestMap } from "@alkdev/operations";
+import { serveCalls } from "@alkdev/operations";
 import { createWorkerTransport } from "@alkdev/operations/transport-worker";
-import { createTourRegistry } from "./operations.ts";
+import { createTourRegistry } from "./registry.ts";
 
 const { registry } = await createTourRegistry(workerData.documentUrl);
-const calls = new PendingRequestMap(createWorkerTransport());
-calls.handle(buildCallHandler({ registry, callMap: calls, trustedBus: true })); // one process: who asks is believed
+await serveCalls(registry, createWorkerTransport(), { trustedBus: true }); // only the parent can reach a worker

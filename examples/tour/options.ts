@@ -1,0 +1,34 @@
+import { parseArgs } from "node:util";
+
+const help = `Usage: npm start -- [options]
+
+Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
+calls over worker threads and a WebSocket. Nothing leaves this machine. The program checks its own results.
+
+  --all     show every part
+  --nats    also call over NATS: the server at NATS_URL, or one that \`npm start\` starts
+  --redis   also call over Redis: the server at REDIS_URL, or one that \`npm start\` starts
+  --help    print this help`;
+
+/** What to show, and which transports to call over. */
+export interface TourOptions {
+  all: boolean;
+  transports: string[];
+}
+
+/** Reads the options of the tour. Ends the program after `--help` and for unknown options. */
+export function readOptions(args: string[]): TourOptions {
+  const boolean = { type: "boolean" } as const;
+  try {
+    const { values } = parseArgs({ args, options: { all: boolean, nats: boolean, redis: boolean, help: boolean } });
+    if (!values.help) {
+      const brokers = (["nats", "redis"] as const).filter((name) => values[name]);
+      return { all: values.all ?? false, transports: ["worker", "websocket", ...brokers] };
+    }
+    console.log(help);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${help}`);
+    process.exit(2);
+  }
+}

@@ -1,0 +1,73 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  type Identity,
+  type OperationRegistry,
+  PendingRequestMap,
+  serveCalls,
+  type Transport,
+} from "@alkdev/operations";
+import { createNATSTransport } from "@alkdev/operations/transport-nats";
+import { createRedisTransport } from "@alkdev/operations/transport-redis";
+import { createWebSocketServer, createWebSocketTransport } from "@alkdev/operations/transport-websocket";
+import { createWorkerPool } from "@alkdev/operations/transport-worker";
+
+/** The callers of the tour: Ada may create tasks, a guest may not. */
+export const ada: Identity = { id: "ada", scopes: ["task:write"] };
+export const guest: Identity = { id: "guest", scopes: [] };
+
+/** A connection to the operations over one transport. */
+export interface Connection {
+  /** Returns the object that makes calls for an identity. */
+  as(identity: Identity): PendingRequestMap;
+  close(): Promise<void>;
+}
+
+/** Opens a connection over each transport. Only the transport differs; the operations are the same. */
+export const transports: Record<string, (registry: OperationRegistry, documentUrl: string) => Promise<Connection>> = {
+  async worker(_registry, documentUrl) {
+    const url = new URL("worker.mjs", import.meta.url);
+    const pool = await createWorkerPool(url, { size: 1, worker: { workerData: { documentUrl } } });
+    const calls = new PendingRequestMap(pool, { trustedBus: true });
+    return { as: () => calls, close: () => calls.close() };
+  },
+
+  async websocket(registry) {
+    const http = createServer();
+    const tokens = new Map([ada, guest].map((identity) => [`token of ${identity.id}`, identity]));
+    const authenticate = (token = "") => tokens.get(token);
+    const served = await serveCalls(registry, await createWebSocketServer({ server: http, authenticate }));
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    const url = `ws://127.0.0.1:${(http.address() as AddressInfo).port}`;
+    const connect = async (token: string) => new PendingRequestMap(await createWebSocketTransport(url, { token }));
+    const calls = new Map([
+      [ada, await connect("token of ada")],
+      [guest, await connect("token of guest")],
+    ]);
+    return {
+      as: (identity) => calls.get(identity)!,
+      async close() {
+        for (const connection of calls.values()) await connection.close();
+        await served.close();
+        http.close();
+      },
+    };
+  },
+
+  nats: (registry) => connectToBroker(registry, () => createNATSTransport({ servers: process.env["NATS_URL"] })),
+
+  redis: (registry) => connectToBroker(registry, () => createRedisTransport({ url: process.env["REDIS_URL"] })),
+};
+
+/** Only this program uses the broker, so identities in requests are trusted. Elsewhere, sign them: see docs/jwt.md. */
+async function connectToBroker(registry: OperationRegistry, connect: () => Promise<Transport>): Promise<Connection> {
+  const served = await serveCalls(registry, await connect(), { trustedBus: true });
+  const calls = new PendingRequestMap(await connect(), { trustedBus: true });
+  return {
+    as: () => calls,
+    async close() {
+      await calls.close();
+      await served.close();
+    },
+  };
+}
