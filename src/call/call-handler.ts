@@ -1,3 +1,4 @@
+import { monotonicNow } from "../internal/deadlines.ts";
 import { LinkedSet } from "../internal/linked-set.ts";
 import {
   formatOperationId,
@@ -13,13 +14,7 @@ import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transpo
 import { CallBudgets } from "./call-budgets.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";
-import {
-  type IdentityRules,
-  type IncomingHost,
-  type IncomingRequest,
-  sendError,
-  timeLeft,
-} from "./incoming-request.ts";
+import { type IdentityRules, type IncomingHost, type IncomingRequest, sendError } from "./incoming-request.ts";
 import { IncomingSubscription } from "./incoming-subscription.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
 
@@ -105,14 +100,13 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
       void sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
       return ignoreFollowUps;
     }
-    const timeout = toTimeout(frame.timeout, maxTimeout);
     if (frame.credit !== undefined) {
       const subscription = new IncomingSubscription(host, frame, reply);
-      void subscription.begin(caller, timeout === undefined ? undefined : Date.now() + timeLeft(frame, timeout));
+      void subscription.begin(caller, toDeadline(frame, Number.POSITIVE_INFINITY, maxTimeout));
       return (followUp) => subscription.receive(followUp);
     }
     const call = new IncomingCall(host, frame, reply);
-    call.begin(caller, timeout ?? defaultTimeout);
+    call.begin(caller, toDeadline(frame, defaultTimeout, maxTimeout));
     return (followUp) => call.receive(followUp);
   };
 
@@ -141,8 +135,12 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   return handler;
 }
 
-/** The timeout that a request claims: at most the maximum, and 0 when it is not a number. */
-function toTimeout(timeout: unknown, maximum: number): number | undefined {
-  if (timeout === undefined) return undefined;
-  return typeof timeout === "number" && !Number.isNaN(timeout) ? Math.min(timeout, maximum) : 0;
+/** When a request fails with `TIMEOUT`, in ms since the epoch. What it claims cannot exceed the maximum; an invalid claim is 0. */
+function toDeadline(frame: CallRequested, defaultTimeout: number, maxTimeout: number): number | undefined {
+  const { timeout, expiresAt } = frame;
+  const isNumber = typeof timeout === "number" && !Number.isNaN(timeout);
+  const left = timeout === undefined ? defaultTimeout : isNumber ? Math.min(timeout, maxTimeout) : 0;
+  if (left === Number.POSITIVE_INFINITY) return undefined;
+  const now = Date.now(); // read first, because a pause between the two clocks must not extend the deadline
+  return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - monotonicNow()) : left);
 }

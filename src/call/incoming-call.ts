@@ -2,7 +2,7 @@ import { logger } from "../internal/log.ts";
 import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
 import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { type IncomingHost, IncomingRequest, timeLeft } from "./incoming-request.ts";
+import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
 
 const log = logger("call");
 
@@ -39,21 +39,17 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     this.hasCaller = true;
   }
 
-  /** Begins the call, which ends with TIMEOUT after `timeout` ms. Does not throw. */
-  begin(caller: Identity | undefined, timeout: number): void {
-    if (timeout !== Number.POSITIVE_INFINITY) {
-      const now = Date.now();
-      this.deadline = now + timeLeft(this.frame, timeout);
-      this.openGuard().arm(undefined, this.deadline, undefined, now);
+  /** Begins the call, which ends with `TIMEOUT` at its deadline. Does not throw. */
+  begin(caller: Identity | undefined, deadline: number | undefined): void {
+    if (deadline !== undefined) {
+      this.deadline = deadline;
+      this.openGuard().arm(undefined, deadline, undefined);
     }
     if (!this.isOpen) return;
     const identity = caller ?? this.identify();
     if (!(identity instanceof Promise)) return this.#run(identity);
     identity.then(
-      (known) => {
-        this.guard?.endIfExpired();
-        this.#run(known);
-      },
+      (known) => this.#run(known),
       (error) => this.onError(error),
     );
   }

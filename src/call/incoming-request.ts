@@ -1,4 +1,3 @@
-import { monotonicNow } from "../internal/deadlines.ts";
 import { Linked, type LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
 import {
@@ -190,14 +189,6 @@ function joinBudget(host: IncomingHost, { rootRequestId }: CallRequested): CallB
 /** What a frame claims can only make limits stricter. */
 function toDepth(depth: unknown): number {
   return Number.isSafeInteger(depth) ? Math.min(Math.max(depth as number, 0), maxDepth) : 0;
-}
-
-/**
- * How much of its time a request has left, in ms. Call after `Date.now()`: a pause between the two reads must not extend
- * the deadline.
- */
-export function timeLeft({ expiresAt }: CallRequested, timeout: number): number {
-  return Number.isFinite(expiresAt) ? Math.min(timeout, expiresAt! - monotonicNow()) : timeout;
 }
 
 /** Sends an error: with its details if they can be encoded, else as JSON, else without details. */

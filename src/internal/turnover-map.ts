@@ -7,16 +7,9 @@ const minAdded = 1_024;
  * table was replaced stays in memory until the next full collection. This map starts a new `Map` before that becomes much.
  */
 export class TurnoverMap<K, V> {
+  size = 0;
   #map = new Map<K, V>();
   #added = 0;
-
-  get size(): number {
-    return this.#map.size;
-  }
-
-  has(key: K): boolean {
-    return this.#map.has(key);
-  }
 
   get(key: K): V | undefined {
     return this.#map.get(key);
@@ -24,22 +17,26 @@ export class TurnoverMap<K, V> {
 
   set(key: K, value: V): void {
     this.#added += 1;
-    if (this.#added > minAdded && this.#added > 2 * this.#map.size) {
+    if (this.#added > minAdded && this.#added > 2 * this.size) {
       this.#map = new Map(this.#map);
       this.#added = 0;
     }
     this.#map.set(key, value);
+    this.size = this.#map.size;
   }
 
   delete(key: K): boolean {
-    return this.#map.delete(key);
+    const wasThere = this.#map.delete(key);
+    this.size = this.#map.size;
+    return wasThere;
   }
 
   clear(): void {
     this.#map.clear();
+    this.size = 0;
   }
 
-  /** The entries as they are now, in the order in which they were added. */
+  /** The entries as they are now, in the order in which they were added. They may change while the list is used. */
   entries(): Array<[K, V]> {
     return [...this.#map];
   }

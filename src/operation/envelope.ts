@@ -2,7 +2,6 @@ import { isObject } from "../internal/objects.ts";
 import {
   array,
   boolean,
-  type Field,
   number,
   type ObjectOf,
   object,
@@ -159,13 +158,21 @@ export function restoreData<T>(envelope: ResponseEnvelope<T>): ResponseEnvelope<
   return Object.hasOwn(envelope, "data") ? envelope : { ...envelope, data: undefined as T };
 }
 
+/** What a required field must be at least: of its kind. What lists and objects hold is not checked. */
+const kindChecks = {
+  string: (value: unknown) => typeof value === "string",
+  boolean: (value: unknown) => typeof value === "boolean",
+  number: Number.isFinite,
+  array: Array.isArray,
+};
+
 /** The required fields of each source but `source` itself. Objects of one form, because every remote result passes here. */
-const requiredFields = new Map<unknown, ReadonlyArray<{ name: string; kind: Field["kind"] }>>(
+const requiredFields = new Map<unknown, ReadonlyArray<{ name: string; isOfKind: (value: unknown) => boolean }>>(
   Object.entries(metaFields).map(([source, shape]: [string, Shape]) => [
     source,
     Object.entries(shape)
       .filter(([name, field]) => name !== "source" && !field.isOptional)
-      .map(([name, { kind }]) => ({ name, kind })),
+      .map(([name, { kind }]) => ({ name, isOfKind: kindChecks[kind as keyof typeof kindChecks] ?? isObject })),
   ]),
 );
 
@@ -184,24 +191,10 @@ function hasRequiredFields(meta: Readonly<Record<string, unknown>>): boolean {
       for (let index = 0; index < required.length; index++) {
         const field = required[index]!;
         if (field.name !== name) continue;
-        if (!isOfKind(field.kind, meta[name])) return false;
+        if (!field.isOfKind(meta[name])) return false;
         missing--;
       }
     }
   }
   return missing === 0;
-}
-
-function isOfKind(kind: Field["kind"], value: unknown): boolean {
-  switch (kind) {
-    case "string":
-    case "boolean":
-      return typeof value === kind;
-    case "number":
-      return Number.isFinite(value);
-    case "array":
-      return Array.isArray(value);
-    default:
-      return isObject(value);
-  }
 }

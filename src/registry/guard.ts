@@ -58,12 +58,7 @@ export class Guard extends Linked implements Expiring {
   }
 
   /** Starts listening. The guard may have ended when this returns: a signal was aborted before, or a deadline is past. */
-  arm(
-    signal: AbortSignal | undefined,
-    deadline: number | undefined,
-    parent: Guard | undefined,
-    wallNow?: number,
-  ): void {
+  arm(signal: AbortSignal | undefined, deadline: number | undefined, parent: Guard | undefined): void {
     if (parent !== undefined) {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
       this.expiresAt = parent.expiresAt;
@@ -81,7 +76,7 @@ export class Guard extends Linked implements Expiring {
       if (this.ended !== undefined) return;
     }
     if (deadline !== undefined) {
-      const now = wallNow ?? Date.now();
+      const now = Date.now();
       if (deadline <= now) return this.end({ kind: "expired" });
       const expiresAt = toMonotonic(deadline, now);
       // The call around watches its own deadline for both, as long as it runs.
@@ -130,14 +125,9 @@ export class Guard extends Linked implements Expiring {
    * deadline passed while the event loop was blocked.
    */
   start(): void {
-    this.endIfExpired();
+    if (this.expiresAt <= monotonicNow()) this.expire();
     if (this.ended !== undefined) throw this.ended;
     this.started = true;
-  }
-
-  /** Ends the call if its deadline passed while the event loop was blocked. */
-  endIfExpired(): void {
-    if (this.expiresAt <= monotonicNow()) this.end({ kind: "expired" });
   }
 
   /** The signal of the handler, created on first use. */

@@ -33,6 +33,8 @@ const maxTokenLength = 64 * 1024;
 const requestId = string({ minLength: 1, maxLength: maxIdLength });
 const peerId = string({ minLength: 1, maxLength: maxIdLength });
 const count = { isInteger: true, min: 0 };
+/** Counts the workers that an idempotent request was sent to again because the one before was lost. Missing for the first. */
+const attempt = optional(number({ ...count, description: "How often the request was sent again" }));
 
 /**
  * Every field of every frame that travels, by type. The types below, the check of {@link findInvalidField} and the public
@@ -75,6 +77,9 @@ export const frameFields = {
     creditBytes: optional(
       number({ ...count, min: 1, description: "For subscriptions: how many bytes may be sent and not yet taken" }),
     ),
+    /** Milliseconds of the caller's own monotonic clock when this was sent. A claim, as everything in a frame. */
+    sentAt: optional(number({ description: "Milliseconds of the caller's monotonic clock" })),
+    attempt,
   },
   "call.responded": {
     type: oneOf(["call.responded"]),
@@ -104,8 +109,9 @@ export const frameFields = {
     requestId,
     /** For the log. */
     reason: optional(string({ maxLength: maxTokenLength })),
+    attempt,
   },
-  "call.error": { type: oneOf(["call.error"]), requestId, ...errorJSONFields },
+  "call.error": { type: oneOf(["call.error"]), requestId, ...errorJSONFields, attempt },
   "peer.announced": {
     type: oneOf(["peer.announced"]),
     /** Who announces. */

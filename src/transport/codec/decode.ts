@@ -23,7 +23,12 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   if (typeof message === "string" ? isLongerThan(message, maxMessage) : message.byteLength > maxMessage) {
     throw payloadTooLarge(maxMessage, true);
   }
-  const text = typeof message === "string" ? message : decodeUTF8(message);
+  let text: string;
+  try {
+    text = typeof message === "string" ? message : decoder.decode(message);
+  } catch (error) {
+    throw badFrame("it is not UTF-8", error);
+  }
   const isTagged = text.startsWith(taggedMark);
   const depth = jsonDepth + frameLevels;
   // One level of a map takes three in the message.
@@ -44,14 +49,6 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const invalid = findInvalidField(frame);
   if (invalid !== undefined) throw badFrame(`${invalid} of ${type} is invalid`);
   return frame as unknown as WireFrame;
-}
-
-function decodeUTF8(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch (error) {
-    throw badFrame("it is not UTF-8", error);
-  }
 }
 
 /**

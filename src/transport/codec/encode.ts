@@ -71,22 +71,21 @@ function isSafeValue(value: unknown, depth: number): boolean {
       // The difference is NaN for NaN and the infinities.
       return value === 0 ? 1 / value > 0 : value - value === 0;
     case "object":
-      return value === null || (depth > 0 && isSafeObject(value, depth - 1));
+      break;
     default:
       return false;
   }
-}
-
-function isSafeObject(object: object, depth: number): boolean {
-  const prototype = Object.getPrototypeOf(object);
-  if (Array.isArray(object)) {
-    partsLeft -= object.length + 1;
+  if (value === null) return true;
+  if (depth <= 0) return false;
+  const prototype = Object.getPrototypeOf(value);
+  if (Array.isArray(value)) {
+    partsLeft -= value.length + 1;
     if (prototype !== Array.prototype || partsLeft < 0) return false;
-    for (let index = 0; index < object.length; index++) if (!isSafeValue(object[index], depth)) return false;
+    for (let index = 0; index < value.length; index++) if (!isSafeValue(value[index], depth - 1)) return false;
     return true;
   }
   if (prototype !== Object.prototype && prototype !== null) return false;
   if (--partsLeft < 0) return false;
-  for (const key in object) if (!isSafeValue((object as Record<string, unknown>)[key], depth)) return false;
+  for (const key in value) if (!isSafeValue((value as Record<string, unknown>)[key], depth - 1)) return false;
   return true;
 }

@@ -67,11 +67,11 @@ class EventTargetTransport implements Transport, Broadcast {
   request(_operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     this.#assertOpen();
     const { requestId } = frame;
-    if (this.#pending.has(requestId)) throw requestPending(requestId);
+    if (this.#pending.get(requestId) !== undefined) throw requestPending(requestId);
     this.#pending.set(requestId, onReply);
     this.publish(frame);
     return (followUp) => {
-      if (!this.#pending.has(requestId)) return;
+      if (this.#pending.get(requestId) === undefined) return;
       if (followUp.type === "call.aborted") this.#pending.delete(requestId);
       this.publish(followUp);
     };

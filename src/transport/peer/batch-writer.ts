@@ -102,16 +102,6 @@ export class ChannelWriter extends BatchWriter {
     return this.batch.length + this.#channel.bufferedAmount;
   }
 
-  get isFull(): boolean {
-    return this.batch.length + this.#channel.bufferedAmount > this.#maxBuffered;
-  }
-
-  override push(line: string): void {
-    this.#share += line.length;
-    super.push(line);
-    if (this.isFull) this.#checkProgress();
-  }
-
   /** A promise that resolves when the sender may go on, or `undefined` when it may do so now. */
   whenWritable(): Promise<void> | undefined {
     if (this.#share <= maxShare && this.#channel.bufferedAmount <= highWaterBytes) return undefined;
@@ -139,11 +129,13 @@ export class ChannelWriter extends BatchWriter {
 
   protected override write(message: string): void {
     if (this.#isClosed) return;
+    this.#share += message.length;
     try {
       this.#channel.send(message);
     } catch (error) {
-      this.#onFailure(error as Error);
+      return this.#onFailure(error as Error);
     }
+    if (this.bufferedAmount > this.#maxBuffered) this.#checkProgress();
   }
 
   #checkProgress(): void {
@@ -152,7 +144,7 @@ export class ChannelWriter extends BatchWriter {
     if (before > 2 * this.#maxBuffered) return fail();
     this.#stuckTimer ??= setTimeout(() => {
       this.#stuckTimer = undefined;
-      if (!this.isFull) return;
+      if (this.bufferedAmount <= this.#maxBuffered) return;
       if (this.bufferedAmount < before) this.#checkProgress();
       else fail();
     }, maxStuckMs);
@@ -181,29 +173,25 @@ export function readSender(message: string): { from: string; start: number } | u
 }
 
 /** Encodes frames for a broker, within the limits of both this peer and the broker. */
-export class FrameSender {
+export class FrameSender implements FrameLimits {
+  readonly jsonDepth: number;
   readonly #adapter: BrokerAdapter;
-  readonly #limits: FrameLimits;
-  #sendLimits: FrameLimits;
+  readonly #maxMessage: number;
 
-  constructor(adapter: BrokerAdapter, limits: FrameLimits) {
+  constructor(adapter: BrokerAdapter, { maxMessage, jsonDepth }: FrameLimits) {
+    this.jsonDepth = jsonDepth;
     this.#adapter = adapter;
-    this.#limits = limits;
-    this.#sendLimits = limits;
+    this.#maxMessage = maxMessage;
   }
 
   /** Largest message that may be sent now, in bytes. The broker's limit is known once connected, and may change. */
   get maxMessage(): number {
-    return Math.min(this.#limits.maxMessage, this.#adapter.maxMessage);
+    return Math.min(this.#maxMessage, this.#adapter.maxMessage);
   }
 
   /** Throws a `CallError` when the frame cannot be sent. */
   encode(frame: WireFrame): string {
-    const { maxMessage } = this;
-    if (this.#sendLimits.maxMessage !== maxMessage) {
-      this.#sendLimits = { maxMessage, jsonDepth: this.#limits.jsonDepth };
-    }
-    return encode(frame, this.#sendLimits);
+    return encode(frame, this);
   }
 
   /** A message with this peer's address as its sender. */

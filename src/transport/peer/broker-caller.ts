@@ -3,14 +3,16 @@ import type { CallError } from "../../operation/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import type { FrameSender } from "./batch-writer.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";
-import { stamp } from "./clock-sync.ts";
 import { notConnected, workerGone } from "./errors.ts";
 import type { GossipPeerDirectory } from "./gossip-peer-directory.ts";
-import { attemptOf, type CallRef, OutgoingCalls, SentCall, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { type CallRef, OutgoingCalls, type SentCall, splitRefs, toCallRef } from "./outgoing-calls.ts";
 import { WorkerMonitor } from "./worker-monitor.ts";
 
 /** A call that a broker carries to one of several workers. */
-export class BrokerCall extends SentCall {
+export class BrokerCall implements SentCall {
+  readonly operationId: string;
+  readonly onReply: (frame: ReplyFrame) => void;
+  attempt = 0;
   /** The request as it was sent, to be sent to another worker. */
   readonly message: string;
   readonly isSubscription: boolean;
@@ -30,7 +32,8 @@ export class BrokerCall extends SentCall {
   isRecalled = false;
 
   constructor(frame: CallRequested, onReply: (frame: ReplyFrame) => void, message: string, sentAt: number) {
-    super(frame.operationId, onReply);
+    this.operationId = frame.operationId;
+    this.onReply = onReply;
     this.message = message;
     this.isSubscription = frame.credit !== undefined;
     this.lastSignAt = sentAt;
@@ -59,7 +62,8 @@ export class BrokerCaller {
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (!this.#adapter.isConnected) throw notConnected(this.#adapter.name);
     const { requestId } = frame;
-    const message = this.#sender.encode(stamp(frame));
+    frame.sentAt = Math.floor(monotonicNow());
+    const message = this.#sender.encode(frame);
     const call = new BrokerCall(frame, onReply, message, this.#monitor.tickCount);
     this.#calls.add(requestId, call);
     try {
@@ -82,11 +86,11 @@ export class BrokerCaller {
     if (frame.type !== "call.error") this.#served.add(call.operationId);
     else if (call.attempt > 0) {
       // The worker of an earlier attempt may fail while another one runs the call.
-      if (attemptOf(frame) !== call.attempt) return;
+      if (frame.attempt !== call.attempt) return;
       frame.mayHaveRun = true;
     }
     call.lastSignAt = this.#monitor.tickCount;
-    this.#calls.deliver(frame);
+    this.#calls.deliver(frame, call);
   }
 
   /** A worker reports the calls that it runs, which also asks whether their caller still waits for them. */
@@ -94,7 +98,7 @@ export class BrokerCaller {
     const unwanted = refs.filter((ref) => !this.#noteSign(address, ref));
     const reason = "the caller does not wait for it";
     for (const part of splitRefs(unwanted, this.#sender.maxMessage)) {
-      const frames = part.map((ref) => ({ ...toAbort(ref), reason }));
+      const frames = part.map((ref) => ({ type: "call.aborted" as const, ...ref, reason }));
       this.#adapter.send(address, this.#sender.sign(...frames));
     }
   }
@@ -163,9 +167,9 @@ export class BrokerCaller {
 
   /** Returns false when this peer does not wait for that attempt of the call. */
   #noteSign(address: string, ref: CallRef): boolean {
-    const { requestId } = ref;
+    const { requestId, attempt = 0 } = ref;
     const call = this.#calls.get(requestId);
-    if (call === undefined || call.attempt !== attemptOf(ref)) return false;
+    if (call === undefined || call.attempt !== attempt) return false;
     call.worker = address;
     call.lastSignAt = this.#monitor.tickCount;
     if (call.heldCredit > 0) {
@@ -182,16 +186,12 @@ export class BrokerCaller {
       else this.#adapter.send(call.worker, this.#sender.sign(frame));
       return;
     }
-    const { requestId, reason } = frame;
-    const abort = { ...frame, ...toAbort(toCallRef(requestId, call.attempt)), reason };
+    const { requestId } = frame;
+    const abort = { ...frame, ...toCallRef(requestId, call.attempt) };
     if (call.worker !== undefined) return this.#adapter.send(call.worker, this.#sender.sign(abort));
     const count = call.heldCredit;
     const held: FollowUp[] = count > 0 ? [{ type: "call.credited", requestId, count }] : [];
     this.#adapter.withdraw?.(call.ticket);
     this.#adapter.broadcast(call.operationId, this.#sender.sign(...held, abort));
   }
-}
-
-function toAbort(ref: CallRef): CallRef & { type: "call.aborted" } {
-  return { type: "call.aborted", ...toCallRef(ref.requestId, attemptOf(ref)) };
 }

@@ -3,6 +3,7 @@ import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
 import type { OtherFrame, WireFrame } from "../codec/index.ts";
 import {
+  type CallAborted,
   type CallRequested,
   type FollowUp,
   type OnRequest,
@@ -12,11 +13,11 @@ import {
 } from "../transport.ts";
 import { BatchWriter, type FrameSender } from "./batch-writer.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";
-import { ClockSync, PeerClock, type StampedRequest } from "./clock-sync.ts";
+import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { notMovable } from "./errors.ts";
 import { ticksPerHeartbeat } from "./heartbeat.ts";
 import { AcceptedCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
-import { attemptOf, type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
 /** Maximum length of a message of several frames, in characters. */
 export const maxBrokerBatch = 64 * 1024;
@@ -60,17 +61,13 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
   }
 
   /** Sends a frame with others that go to the same caller in this turn. Throws a `CallError`. */
-  send(frame: WireFrame): void {
+  send(frame: WireFrame): Promise<void> | undefined {
     this.push(this.#host.sender.encode(frame));
+    return this.#host.adapter.whenWritable();
   }
 
   protected override write(message: string): void {
     this.#host.adapter.send(this.clock.address, message);
-  }
-
-  reply(call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
-    this.send(withAttempt(call.attempt, frame));
-    return this.#host.adapter.whenWritable();
   }
 }
 
@@ -141,9 +138,8 @@ export class BrokerServer {
   }
 
   /** Runs a request as soon as its caller is known to wait for it, or refuses it. */
-  take(frame: StampedRequest, from: string): void {
-    const { requestId, operationId } = frame;
-    const attempt = attemptOf(frame);
+  take(frame: CallRequested, from: string): void {
+    const { requestId, operationId, attempt = 0 } = frame;
     const onRequest = this.#servers.get(operationId);
     // It was served here when the broker chose this peer. Another one may have started an earlier attempt.
     if (onRequest === undefined || this.#isClosed) {
@@ -163,7 +159,7 @@ export class BrokerServer {
     if (!(call instanceof AcceptedCall)) return this.#refuse(frame, from, call);
     // The caller of a subscription needs the address to send credit to. It leaves with the first values.
     if (call.isSubscription) this.#callerAt(from).send(this.#toTaken([call]));
-    calls.run(call, frame, onRequest);
+    calls.run(call, onRequest);
   }
 
   /** A caller reports its clock, and which of its delayed requests it has withdrawn. Returns false when it is malformed. */
@@ -173,22 +169,20 @@ export class BrokerServer {
 
   /** Accepts a later frame of a caller. */
   follow(frame: FollowUp, from: string): void {
-    const { requestId } = frame;
-    const attempt = attemptOf(frame);
     const calls = this.#callers.get(from)?.calls;
-    const call = calls?.get(requestId);
+    const call = calls?.get(frame.requestId);
+    if (frame.type === "call.credited") return call?.deliver(frame);
+    const { requestId, attempt = 0 } = frame;
     if (call?.attempt === attempt) {
-      if (frame.type === "call.aborted" && calls?.end(call)) {
-        this.#confirmAbort(call.operationId, frame, from, true);
-      }
+      if (calls?.end(call)) this.#confirmAbort(call.operationId, frame, from, true);
       call.deliver(frame);
-    } else if (frame.type === "call.aborted") this.#earlyAborts.add(toAbortKey(from, requestId, attempt));
+    } else this.#earlyAborts.add(toAbortKey(from, requestId, attempt));
   }
 
   /** A caller asks about calls whose worker is silent: those that run here are acknowledged, others may be moved here. */
   confirm(operationId: string, refs: readonly CallRef[], from: string): void {
     const calls = this.#callers.get(from)?.calls;
-    const isHere = (ref: CallRef) => calls?.get(ref.requestId)?.attempt === attemptOf(ref);
+    const isHere = ({ requestId, attempt = 0 }: CallRef) => calls?.get(requestId)?.attempt === attempt;
     const here = new Set(refs.filter(isHere).map(({ requestId }) => requestId));
     this.#acknowledge(({ requestId }) => here.has(requestId), from);
     if (here.size === refs.length || !this.#servers.has(operationId) || !this.#idempotent.has(operationId)) return;
@@ -235,10 +229,7 @@ export class BrokerServer {
   close(error: CallError): void {
     this.#isClosed = true;
     for (const caller of this.#callers.values()) {
-      for (const call of caller.calls.list()) {
-        caller.send(withAttempt(call.attempt, toFailedFrame(call.requestId, error)));
-        caller.calls.abort(call, error.message);
-      }
+      for (const call of caller.calls.list()) caller.calls.abort(call, error.message, error);
       caller.flush();
     }
   }
@@ -277,12 +268,14 @@ export class BrokerServer {
   }
 
   /** Another peer on the broker may have sent the abort: a caller that still waits must receive an end. */
-  #confirmAbort(operationId: string, frame: CallRequested | FollowUp, from: string, mayHaveRun: boolean): void {
+  #confirmAbort(operationId: string, frame: CallRequested | CallAborted, from: string, mayHaveRun: boolean): void {
     this.#refuse(frame, from, aborted(operationId, undefined, mayHaveRun));
   }
 
-  #refuse(frame: CallRequested | FollowUp, from: string, error: CallError): void {
-    this.#callerAt(from).send(withAttempt(attemptOf(frame), toFailedFrame(frame.requestId, error)));
+  #refuse({ requestId, attempt }: CallRequested | CallAborted, from: string, error: CallError): void {
+    const reply = toFailedFrame(requestId, error);
+    if (attempt !== undefined) reply.attempt = attempt;
+    this.#callerAt(from).send(reply);
   }
 
   #cutSubscriptions(error: CallError): void {
@@ -320,10 +313,4 @@ function toMaxBatch({ maxMessage }: BrokerAdapter): number {
 
 function toAbortKey(from: string, requestId: string, attempt: number): string {
   return `${from} ${attempt} ${requestId}`;
-}
-
-/** The caller of a call that was sent again must know which attempt has failed. */
-function withAttempt(attempt: number, frame: ReplyFrame): ReplyFrame {
-  if (attempt > 0 && frame.type === "call.error") Object.assign(frame, { attempt });
-  return frame;
 }

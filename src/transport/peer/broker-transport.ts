@@ -89,7 +89,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
   }
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
-    this.#assertOpen();
+    if (this.#closing !== undefined) throw transportClosed(this.name, { mayHaveRun: false });
     return this.#caller.request(operationId, frame, onReply);
   }
 
@@ -252,24 +252,20 @@ export class BrokerTransport implements Transport, BrokerEvents {
   #read(message: string | Uint8Array, take: (frame: WireFrame, from: string) => void): void {
     if (message.length === 0) return; // only checks whether this peer is there
     if (message.length > this.#limits.maxMessage + maxBrokerBatch) return this.#drop();
-    const text = typeof message === "string" ? message : this.#toText(message);
-    const sender = text === undefined ? undefined : readSender(text);
-    if (text === undefined || sender === undefined) return this.#drop();
-    const { from, start } = sender;
-    readLines(text, start, (line) => {
+    let text: string;
+    try {
+      text = typeof message === "string" ? message : decoder.decode(message);
+    } catch {
+      return this.#drop(); // not UTF-8
+    }
+    const sender = readSender(text);
+    if (sender === undefined) return this.#drop();
+    readLines(text, sender.start, (line) => {
       const frame = this.#decode(line);
       if (frame === undefined) this.#drop();
-      else take(frame, from);
+      else take(frame, sender.from);
       return frame !== undefined;
     });
-  }
-
-  #toText(bytes: Uint8Array): string | undefined {
-    try {
-      return decoder.decode(bytes);
-    } catch {
-      return undefined; // not UTF-8
-    }
   }
 
   #decode(line: string | Uint8Array): WireFrame | undefined {

@@ -76,7 +76,18 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   }
 
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
-    return this.#pick(operationId).request(frame, onReply);
+    let best: Connection | undefined;
+    for (const connection of this.#connections) {
+      if (!connection.operationIds.has(operationId) && !this.#isOnlyServer(connection)) continue;
+      if (best === undefined || connection.pending < best.pending) best = connection;
+    }
+    if (best === undefined) throw this.#notFound(operationId);
+    if (this.#connections.size > 1) {
+      // Of peers with equally many calls the first is chosen, so the chosen one becomes the last.
+      this.#connections.delete(best);
+      this.#connections.add(best);
+    }
+    return best.request(frame, onReply);
   }
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
@@ -150,21 +161,6 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     this.#connections.delete(connection);
     for (const id of connection.operationIds) this.#directory.noteServed(id);
     if (this.#isClosed || !this.replacesConnections) this.#directory.delete(connection);
-  }
-
-  #pick(operationId: string): Connection {
-    let best: Connection | undefined;
-    for (const connection of this.#connections) {
-      if (!connection.operationIds.has(operationId) && !this.#isOnlyServer(connection)) continue;
-      if (best === undefined || connection.pending < best.pending) best = connection;
-    }
-    if (best === undefined) throw this.#notFound(operationId);
-    if (this.#connections.size > 1) {
-      // Of peers with equally many calls the first is chosen, so the chosen one becomes the last.
-      this.#connections.delete(best);
-      this.#connections.add(best);
-    }
-    return best;
   }
 
   /** With one peer there is no choice; it replies itself when it does not serve an operation. */

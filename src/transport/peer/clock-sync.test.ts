@@ -118,14 +118,18 @@ describe("a remote clock", () => {
     expect([early, clock.ageOf(60_005, 11_020)]).toEqual([0, 20]);
   });
 
-  test("is measured at first, every ten seconds, and again after a slow measurement", () => {
+  test("is due at first, ten seconds after each question, and immediately after a slow measurement", () => {
     vi.useFakeTimers({ toFake: ["performance"], now: 0 });
+    const { sync, answer } = createSync();
     const clock = new PeerClock();
 
-    const due = [0, 1, 9_999, 10_000, 10_001].map((now) => clock.isDue(now));
+    const due = [clock.dueAt];
+    sync.ask(clock);
+    due.push(clock.dueAt);
     vi.advanceTimersByTime(200);
-    clock.set(0, 0);
+    answer(0);
+    due.push(clock.dueAt);
 
-    expect([...due, clock.isDue(10_002)]).toEqual([true, false, false, true, false, true]);
+    expect(due).toEqual([Number.NEGATIVE_INFINITY, 10_000, Number.NEGATIVE_INFINITY]);
   });
 });

@@ -1,12 +1,9 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { randomRequestId } from "../../internal/request-id.ts";
 import type { OtherFrame } from "../codec/index.ts";
-import type { CallRequested } from "../transport.ts";
 import { defer } from "./batch-writer.ts";
-import { attemptOf, type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
+import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
-/** A request that was on its way for longer than this, in ms, may have been aborted in the meantime. */
-const maxUnconfirmedMs = 50;
 /** How long a measurement is valid, in ms: two clocks drift apart by about a millisecond in that time. */
 const validityMs = 10_000;
 /** A measurement that took longer than this, in ms, is repeated as soon as possible. */
@@ -15,18 +12,6 @@ const maxRoundTripMs = 50;
 const maxQuestions = 100_000;
 /** In ms. Older questions are forgotten. */
 const maxQuestionAgeMs = 60_000;
-
-/** A request with the time at which it was sent. */
-export interface StampedRequest extends CallRequested {
-  /** Milliseconds of the caller's own monotonic clock. A claim, as everything in a frame. */
-  sentAt?: unknown;
-}
-
-/** Notes in a request when it leaves. In the request itself: writing a copy takes several times as long. */
-export function stamp(frame: StampedRequest): StampedRequest {
-  frame.sentAt = Math.floor(monotonicNow());
-  return frame;
-}
 
 /** A request that waits until its caller has confirmed that it still waits for it. */
 export interface HeldRequest extends CallRef {
@@ -47,9 +32,10 @@ export class PeerClock {
   readonly address: string;
   /** In the order of arrival. */
   readonly held = new Set<HeldRequest>();
+  /** When it is to be measured again, by this peer's monotonic clock. */
+  dueAt = Number.NEGATIVE_INFINITY;
   /** This clock minus the remote one, or less: no request is assumed to be younger than it is. */
   #offset: number | undefined = undefined;
-  #dueAt = Number.NEGATIVE_INFINITY;
 
   constructor(address = "") {
     this.address = address;
@@ -59,21 +45,14 @@ export class PeerClock {
   set(askedAt: number, reported: number): void {
     const offset = askedAt - reported;
     if (this.#offset === undefined || offset > this.#offset) this.#offset = offset;
-    if (monotonicNow() - askedAt > maxRoundTripMs) this.#dueAt = Number.NEGATIVE_INFINITY;
-  }
-
-  /** Returns whether it is time for another measurement, once each time. */
-  isDue(now: number): boolean {
-    if (now < this.#dueAt) return false;
-    this.#dueAt = now + validityMs;
-    return true;
+    if (monotonicNow() - askedAt > maxRoundTripMs) this.dueAt = Number.NEGATIVE_INFINITY;
   }
 
   /** How long a request has been on its way, in ms; `undefined` before the first measurement, 0 when it has no stamp. */
-  ageOf(sentAt: unknown, now: number): number | undefined {
-    if (!Number.isFinite(sentAt)) return 0;
+  ageOf(sentAt: number | undefined, now: number): number | undefined {
+    if (sentAt === undefined) return 0;
     if (this.#offset === undefined) return undefined;
-    const age = now - (sentAt as number) - this.#offset;
+    const age = now - sentAt - this.#offset;
     if (age >= 0) return age;
     this.#offset += age; // no request arrives before it was sent: the remote clock is faster than this one
     return 0;
@@ -109,15 +88,6 @@ export class ClockSync {
   constructor(send: AskClock, maxMessage: () => number) {
     this.#send = send;
     this.#maxMessage = maxMessage;
-  }
-
-  /** How long a request has been on its way, in ms; `undefined` when its caller must confirm it first. */
-  ageOf(clock: PeerClock, { sentAt }: StampedRequest, now: number): number | undefined {
-    if (sentAt === undefined) return 0;
-    const age = clock.ageOf(sentAt, now);
-    if (age === undefined || age > maxUnconfirmedMs) return undefined;
-    if (clock.isDue(now)) this.ask(clock);
-    return age;
   }
 
   /** Asks a peer for its clock. `onReply` is called when the reply is there: everything that it sent before is, too. */
@@ -197,8 +167,10 @@ export class ClockSync {
     if (this.#questions.size >= maxQuestions) this.#questions.delete(this.#questions.keys().next().value!);
     // Unguessable: only the peer that was asked can reply, and the reply need not name that peer.
     const question = randomRequestId();
-    this.#questions.set(question, { clock, askedAt: monotonicNow(), held, onReply });
-    const calls = held.map(({ requestId, attempt = 0 }) => toCallRef(requestId, attempt));
+    const askedAt = monotonicNow();
+    clock.dueAt = askedAt + validityMs;
+    this.#questions.set(question, { clock, askedAt, held, onReply });
+    const calls = held.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
     this.#send(clock, question, calls);
   }
 
@@ -217,5 +189,5 @@ export class ClockSync {
 }
 
 function toKey(ref: CallRef): string {
-  return `${attemptOf(ref)} ${ref.requestId}`;
+  return `${ref.attempt ?? 0} ${ref.requestId}`;
 }

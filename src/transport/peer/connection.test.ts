@@ -208,7 +208,7 @@ describe("a peer with more to read than may wait", () => {
     const { connection, channel } = attachReader();
 
     channel.bufferedAmount = 2 * limit;
-    connection.send({ type: "link.ponged" });
+    connection.send({ type: "link.ponged", question: "q".repeat(5_000) }); // leaves in this turn
 
     expect(connection.isOpen).toBe(false);
   });

@@ -19,11 +19,11 @@ import {
   toFailedFrame,
 } from "../transport.ts";
 import { ChannelWriter, readLines } from "./batch-writer.ts";
-import { ClockSync, PeerClock, stamp } from "./clock-sync.ts";
+import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
 import { AcceptedCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
-import { OutgoingCalls, readCallRefs, SentCall } from "./outgoing-calls.ts";
+import { OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
 
 const log = logger("transport", "peer");
 
@@ -139,32 +139,30 @@ export class Connection implements RemotePeer, Pulse {
   /** Sends one request. Throws a `CallError` when it cannot be sent or a limit is reached. */
   request(frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const { requestId } = frame;
+    const { bufferedBytes } = this.#options.limits;
     if (this.#isClosed) throw linkLost(this.#owner.name, undefined, false);
-    if (this.#writer.isFull) {
-      const { bufferedBytes } = this.#options.limits;
+    if (this.#writer.bufferedAmount > bufferedBytes) {
       throw limitExceeded("Too many bytes wait to be sent on this connection", "bufferedBytes", bufferedBytes);
     }
-    const line = encode(stamp(frame), this.#sendLimits);
-    const call = new SentCall(frame.operationId, onReply);
+    frame.sentAt = Math.floor(monotonicNow());
+    const line = encode(frame, this.#sendLimits);
+    const call = { onReply, attempt: 0 };
     // Before it is sent, because sending may show that the connection is lost.
     this.#outgoing.add(requestId, call);
     this.#writer.push(line);
     return (followUp) => {
       if (this.#outgoing.get(requestId) !== call) return;
-      if (followUp.type !== "call.aborted") return this.send(followUp);
-      this.#outgoing.delete(requestId);
+      const isAbort = followUp.type === "call.aborted";
+      if (isAbort) this.#outgoing.delete(requestId);
       this.send(followUp);
-      this.#noteAborted();
+      if (isAbort) this.#noteAborted();
     };
   }
 
   /** Sends any frame. Throws a `CallError` when it cannot be sent; a lost connection drops it. */
-  send(frame: WireFrame): void {
-    if (!this.#isClosed) this.#writer.push(encode(frame, this.#sendLimits));
-  }
-
-  reply(_call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
-    this.send(frame);
+  send(frame: WireFrame): Promise<void> | undefined {
+    if (this.#isClosed) return undefined;
+    this.#writer.push(encode(frame, this.#sendLimits));
     return this.#writer.whenWritable();
   }
 
@@ -207,8 +205,7 @@ export class Connection implements RemotePeer, Pulse {
   endSubscriptions(toError: (operationId: string) => CallError): void {
     for (const call of this.#incoming.list()) {
       if (!call.isSubscription) continue;
-      this.#incoming.abort(call, "the server ended the subscription");
-      this.send(toFailedFrame(call.requestId, toError(call.operationId)));
+      this.#incoming.abort(call, "the server ended the subscription", toError(call.operationId));
     }
   }
 
@@ -323,11 +320,12 @@ export class Connection implements RemotePeer, Pulse {
     if (this.#incoming.get(requestId) !== undefined) return;
     const onRequest = this.#owner.servers.get(operationId);
     if (onRequest === undefined) {
-      return this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
+      this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
+      return;
     }
     if (!this.#options.passesIdentity) delete frame.identity;
     const call = this.#incoming.accept(frame);
-    if (call instanceof AcceptedCall) this.#incoming.run(call, frame, onRequest);
+    if (call instanceof AcceptedCall) this.#incoming.run(call, onRequest);
     else this.send(toFailedFrame(requestId, call));
   }
 

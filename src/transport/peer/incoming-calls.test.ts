@@ -1,43 +1,79 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { defaultLimits } from "../../operation/index.ts";
-import type { FollowUp } from "../transport.ts";
+import type { CallRequested, FollowUp } from "../transport.ts";
 import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { AcceptedCall, IncomingCalls } from "./incoming-calls.ts";
 
-const request = (requestId: string) => ({ type: "call.requested", requestId, operationId: "a.b", input: 1 }) as const;
+afterEach(() => void vi.useRealTimers());
 
-function createCalls(shared?: { pending: number; pendingCalls: number }): IncomingCalls {
-  const peer = { clock: new PeerClock(), reply: () => {} };
-  return new IncomingCalls(
-    peer,
-    new ClockSync(
-      () => {},
-      () => 1_000,
-    ),
-    defaultLimits,
-    shared,
+const request = (requestId: string): CallRequested => {
+  return { type: "call.requested", requestId, operationId: "a.b", input: 1 };
+};
+
+function setUp(shared?: { pending: number; pendingCalls: number }) {
+  const asked: string[] = [];
+  const clock = new PeerClock();
+  const sync = new ClockSync(
+    (_clock, question) => void asked.push(question),
+    () => 1_000,
   );
+  const calls = new IncomingCalls({ clock, send: () => undefined }, sync, defaultLimits, shared);
+  const answer = (reported: number) =>
+    sync.takeReply({ type: "link.ponged", question: asked.at(-1), clock: reported, withdrawn: [] });
+  return { calls, clock, asked, answer };
 }
 
-test("credit that arrives before the handler is delivered once, and an abort after it", () => {
-  const call = createCalls().accept({ ...request("r"), credit: 1 }) as AcceptedCall;
+test("credit that arrives while a request waits for its clock adds to that of the request", async () => {
+  const { calls, answer } = setUp();
+  const call = calls.accept({ ...request("r"), credit: 1, sentAt: 1 }) as AcceptedCall;
+  const credits: unknown[] = [];
   const delivered: FollowUp[] = [];
 
+  calls.run(call, (frame) => {
+    credits.push(frame.credit);
+    return (followUp) => delivered.push(followUp);
+  });
   for (let n = 0; n < 1_000; n++) call.deliver({ type: "call.credited", requestId: "r", count: 2 });
-  call.deliver({ type: "call.aborted", requestId: "r" });
-  call.follow((frame) => delivered.push(frame));
+  await new Promise((resolve) => setImmediate(resolve));
+  answer(1);
   call.deliver({ type: "call.credited", requestId: "r", count: 5 });
 
-  expect(delivered).toEqual([
-    { type: "call.credited", requestId: "r", count: 2_000 },
-    { type: "call.aborted", requestId: "r" },
-    { type: "call.credited", requestId: "r", count: 5 },
-  ]);
+  expect(credits).toEqual([2_001]);
+  expect(delivered).toEqual([{ type: "call.credited", requestId: "r", count: 5 }]);
+});
+
+test("a handler that ends its own connection receives the abort", () => {
+  const { calls } = setUp();
+  const call = calls.accept(request("r")) as AcceptedCall;
+  const delivered: FollowUp[] = [];
+
+  calls.run(call, () => {
+    calls.abort(call, "the connection was closed");
+    return (followUp) => delivered.push(followUp);
+  });
+
+  expect(delivered).toEqual([{ type: "call.aborted", requestId: "r", reason: "the connection was closed" }]);
+});
+
+test("requests let the clock of their caller be measured every ten seconds", () => {
+  vi.useFakeTimers({ toFake: ["performance"], now: 0 });
+  const { calls, clock, asked, answer } = setUp();
+  clock.set(0, 0);
+
+  const counts = [0, 9_999, 1, 1].map((milliseconds, index) => {
+    vi.advanceTimersByTime(milliseconds);
+    const call = calls.accept({ ...request(`r${index}`), sentAt: performance.now() }) as AcceptedCall;
+    calls.run(call, () => () => {});
+    answer(performance.now());
+    return asked.length;
+  });
+
+  expect(counts).toEqual([1, 1, 2, 2]);
 });
 
 test("callers that share a limit cannot have more calls pending than all together may", () => {
   const shared = { pending: 0, pendingCalls: 2 };
-  const [one, two, three] = [createCalls(shared), createCalls(shared), createCalls(shared)];
+  const [{ calls: one }, { calls: two }, { calls: three }] = [setUp(shared), setUp(shared), setUp(shared)];
   const first = one.accept(request("r")) as AcceptedCall;
   two.accept(request("r"));
 

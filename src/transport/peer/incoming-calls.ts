@@ -1,6 +1,7 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
   type FollowUp,
@@ -10,16 +11,15 @@ import {
   type SendFollowUp,
   toFailedFrame,
 } from "../transport.ts";
-import type { ClockSync, PeerClock, StampedRequest } from "./clock-sync.ts";
-import { attemptOf } from "./outgoing-calls.ts";
+import type { ClockSync, PeerClock } from "./clock-sync.ts";
 
 /** A peer that calls this one: at the other end of a channel, or at an address on a broker. */
 export interface RemotePeer {
   readonly clock: PeerClock;
   /** Whom the channel has authenticated. */
   readonly identity?: Identity | undefined;
-  /** Sends a reply to one of its calls. A promise means: wait for it before the next reply. Throws a `CallError`. */
-  reply(call: AcceptedCall, frame: ReplyFrame): void | Promise<void>;
+  /** Sends a frame. If it returns a promise, wait for it before the next reply. Throws a `CallError`. */
+  send(frame: WireFrame): Promise<void> | undefined;
 }
 
 /** How many calls of one remote peer may run, and how old requests may be. */
@@ -35,11 +35,14 @@ export interface SharedCount {
   readonly pendingCalls: number;
 }
 
+/** A request that was on its way for longer than this, in ms, may have been aborted in the meantime. */
+const maxUnconfirmedMs = 50;
 /** In ms. On a broker, older requests without a timeout of their own are not run, nor those whose caller is silent for so long. */
 const maxHeldMs = 60_000;
 
 /** A call that runs here for a remote peer. */
 export class AcceptedCall {
+  readonly frame: CallRequested;
   readonly requestId: string;
   readonly operationId: string;
   readonly isSubscription: boolean;
@@ -51,56 +54,46 @@ export class AcceptedCall {
   hasEnded = false;
   /** Whether its caller knows that it is here. */
   isAcknowledged = false;
-  #send: SendFollowUp | undefined = undefined;
-  #earlyCredit = 0;
-  #earlyAbort: FollowUp | undefined = undefined;
+  /** Passes later frames of the caller to the handler, once that runs. */
+  toHandler: SendFollowUp | undefined = undefined;
+  /** The abort that arrived before. */
+  earlyAbort: FollowUp | undefined = undefined;
 
   constructor(frame: CallRequested, takenAt: number) {
+    this.frame = frame;
     this.requestId = frame.requestId;
     this.operationId = frame.operationId;
     this.isSubscription = frame.credit !== undefined;
-    this.attempt = attemptOf(frame);
+    this.attempt = frame.attempt ?? 0;
     this.takenAt = takenAt;
   }
 
-  /** Connects the call with its handler, which first receives what has arrived in the meantime. */
-  follow(send: SendFollowUp): void {
-    this.#send = send;
-    if (this.#earlyCredit > 0) send({ type: "call.credited", requestId: this.requestId, count: this.#earlyCredit });
-    if (this.#earlyAbort !== undefined) send(this.#earlyAbort);
-  }
-
-  /** Passes a later frame of the caller to the handler. */
+  /** Passes a later frame of the caller to the handler. Credit that arrives before the handler runs adds to the request's. */
   deliver(frame: FollowUp): void {
-    if (this.#send !== undefined) this.#send(frame);
-    else if (frame.type === "call.aborted") this.#earlyAbort = frame;
-    else this.#earlyCredit = Math.min(this.#earlyCredit + frame.count, Number.MAX_SAFE_INTEGER);
+    if (this.toHandler !== undefined) this.toHandler(frame);
+    else if (frame.type === "call.aborted") this.earlyAbort = frame;
+    else this.frame.credit = Math.min((this.frame.credit ?? 0) + frame.count, Number.MAX_SAFE_INTEGER);
   }
 }
 
-/** The calls that run here for one remote peer. Each remote peer has its own, so that no peer can reach calls of another. */
-export class IncomingCalls {
+/**
+ * The calls that run here for one remote peer, by request id. Each remote peer has its own, so that no peer can reach calls
+ * of another.
+ */
+export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   readonly #peer: RemotePeer;
   readonly #sync: ClockSync;
   readonly #limits: IncomingLimits;
   readonly #shared: SharedCount | undefined;
-  readonly #calls = new TurnoverMap<string, AcceptedCall>();
   #subscriptions = 0;
 
   /** @param shared present on brokers, where requests also have a maximum age */
   constructor(peer: RemotePeer, sync: ClockSync, limits: IncomingLimits, shared?: SharedCount) {
+    super();
     this.#peer = peer;
     this.#sync = sync;
     this.#limits = limits;
     this.#shared = shared;
-  }
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  get(requestId: string): AcceptedCall | undefined {
-    return this.#calls.get(requestId);
   }
 
   /** Accepts a request, which {@link run} starts, or returns the error of one that exceeds a limit. */
@@ -109,7 +102,7 @@ export class IncomingCalls {
     if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
       return limitExceeded("Too many calls are pending", "pendingCalls", this.#shared.pendingCalls);
     }
-    if (this.#calls.size >= callsPerConnection) {
+    if (this.size >= callsPerConnection) {
       return limitExceeded("Too many calls are pending for this peer", "callsPerConnection", callsPerConnection);
     }
     if (frame.credit !== undefined && this.#subscriptions >= subscriptionsPerConnection) {
@@ -117,7 +110,7 @@ export class IncomingCalls {
       return limitExceeded(message, "subscriptionsPerConnection", subscriptionsPerConnection);
     }
     const call = new AcceptedCall(frame, takenAt);
-    this.#calls.set(call.requestId, call);
+    this.set(call.requestId, call);
     if (call.isSubscription) this.#subscriptions++;
     if (this.#shared !== undefined) this.#shared.pending++;
     return call;
@@ -127,13 +120,16 @@ export class IncomingCalls {
    * Starts the handler of an accepted request as soon as its age is known. A request that was delayed waits until the
    * caller has confirmed it, because the caller may have aborted it in the meantime.
    */
-  run(call: AcceptedCall, frame: StampedRequest, onRequest: OnRequest): void {
+  run(call: AcceptedCall, onRequest: OnRequest): void {
     const { clock } = this.#peer;
+    const { frame, requestId, attempt } = call;
     const now = monotonicNow();
+    const age = clock.ageOf(frame.sentAt, now);
     // Another worker may have started an earlier attempt, so its caller must always confirm it.
-    const age = call.attempt === 0 ? this.#sync.ageOf(clock, frame, now) : undefined;
-    if (age !== undefined) return this.#begin(call, frame, onRequest, age, now);
-    const { requestId, attempt } = call;
+    if (age !== undefined && age <= maxUnconfirmedMs && attempt === 0) {
+      if (now >= clock.dueAt && frame.sentAt !== undefined) this.#sync.ask(clock);
+      return this.#begin(call, onRequest, age, now);
+    }
     this.#sync.hold(clock, {
       requestId,
       attempt,
@@ -141,7 +137,7 @@ export class IncomingCalls {
       begin: (isConfirmed) => {
         const later = monotonicNow();
         const latest = isConfirmed ? clock.ageOf(frame.sentAt, later) : undefined;
-        this.#begin(call, frame, onRequest, latest ?? Number.POSITIVE_INFINITY, later);
+        this.#begin(call, onRequest, latest ?? Number.POSITIVE_INFINITY, later);
       },
       drop: () => void this.end(call),
     });
@@ -151,43 +147,51 @@ export class IncomingCalls {
   end(call: AcceptedCall): boolean {
     if (call.hasEnded) return false;
     call.hasEnded = true;
-    this.#calls.delete(call.requestId);
+    this.delete(call.requestId);
     if (call.isSubscription) this.#subscriptions--;
     if (this.#shared !== undefined) this.#shared.pending--;
     return true;
   }
 
-  /** Ends a call and aborts its handler. */
-  abort(call: AcceptedCall, reason: string): void {
-    if (this.end(call)) call.deliver({ type: "call.aborted", requestId: call.requestId, reason });
+  /** Ends a call and aborts its handler. With an error, its caller receives that. */
+  abort(call: AcceptedCall, reason: string, error?: CallError): void {
+    if (call.hasEnded) return;
+    if (error !== undefined) this.reply(call, toFailedFrame(call.requestId, error));
+    this.end(call);
+    call.deliver({ type: "call.aborted", requestId: call.requestId, reason });
   }
 
   /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` when the frame cannot be sent. */
-  reply(call: AcceptedCall, frame: ReplyFrame): void | Promise<void> {
-    if (call.hasEnded) return;
-    const writable = this.#peer.reply(call, frame);
+  reply(call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
+    if (call.hasEnded) return undefined;
+    // The caller of a call that was sent again must know which attempt has failed.
+    if (call.attempt > 0 && frame.type === "call.error") frame.attempt = call.attempt;
+    const writable = this.#peer.send(frame);
     if (isLastReply(frame)) this.end(call);
     return writable;
   }
 
   /** The calls as they are now: calls may end while the list is used. */
   list(): AcceptedCall[] {
-    return this.#calls.entries().map(([, call]) => call);
+    return this.entries().map(([, call]) => call);
   }
 
   /** @param age how long the request had been on its way at `now`, in ms */
-  #begin(call: AcceptedCall, frame: CallRequested, onRequest: OnRequest, age: number, now: number): void {
+  #begin(call: AcceptedCall, onRequest: OnRequest, age: number, now: number): void {
     if (call.hasEnded) return;
+    const { frame } = call;
     const { timeout } = frame;
     const maxAge = timeout ?? (this.#shared === undefined ? Number.MAX_VALUE : maxHeldMs);
     if (age >= maxAge) {
-      void this.reply(call, toFailedFrame(call.requestId, timedOut(call.operationId, false)));
+      this.reply(call, toFailedFrame(call.requestId, timedOut(call.operationId, false)));
       return;
     }
     if (timeout !== undefined) {
       frame.timeout = Math.floor(timeout - age);
       frame.expiresAt = now + frame.timeout;
     }
-    call.follow(onRequest(frame, (reply) => this.reply(call, reply), this.#peer.identity));
+    call.toHandler = onRequest(frame, (reply) => this.reply(call, reply), this.#peer.identity);
+    // The handler may have ended the connection, and with it its own call.
+    if (call.earlyAbort !== undefined) call.toHandler(call.earlyAbort);
   }
 }

@@ -16,20 +16,14 @@ const maxIdLength = 256;
 const maxRefBytes = 400;
 
 /** The reference to an attempt of a call. */
-export function toCallRef(requestId: string, attempt: number): CallRef {
+export function toCallRef(requestId: string, attempt = 0): CallRef {
   return attempt === 0 ? { requestId } : { requestId, attempt };
-}
-
-/** The attempt that a frame belongs to. */
-export function attemptOf(frame: object): number {
-  const { attempt } = frame as { attempt?: unknown };
-  return Number.isSafeInteger(attempt) && (attempt as number) > 0 ? (attempt as number) : 0;
 }
 
 /** Reads the references in a frame. Returns `undefined` when they are malformed. */
 export function readCallRefs(value: unknown): CallRef[] | undefined {
   if (!Array.isArray(value) || value.length > maxRefsPerMessage || !value.every(isCallRef)) return undefined;
-  return value.map((ref) => toCallRef(ref.requestId, attemptOf(ref)));
+  return value.map(({ requestId, attempt }) => toCallRef(requestId, attempt));
 }
 
 /** Splits a list of calls into parts whose references fit into one message of `maxMessage` bytes. */
@@ -39,76 +33,50 @@ export function* splitRefs<T>(calls: readonly T[], maxMessage: number): Iterable
 }
 
 function isCallRef(value: unknown): value is CallRef {
-  const { requestId } = (value ?? {}) as Partial<CallRef>;
+  const { requestId, attempt = 0 } = (value ?? {}) as Partial<CallRef>;
+  if (!Number.isSafeInteger(attempt) || attempt < 0) return false;
   return typeof requestId === "string" && requestId.length > 0 && requestId.length <= maxIdLength;
 }
 
 /** A call that this peer has made and whose last reply has not arrived. */
-export class SentCall {
-  readonly operationId: string;
+export interface SentCall {
   readonly onReply: (frame: ReplyFrame) => void;
   /** How often it was sent to another worker. */
-  attempt = 0;
-
-  constructor(operationId: string, onReply: (frame: ReplyFrame) => void) {
-    this.operationId = operationId;
-    this.onReply = onReply;
-  }
+  attempt: number;
 }
 
 /** The calls that this peer has made over one connection or broker and waits for, by request id. */
-export class OutgoingCalls<Call extends SentCall = SentCall> {
-  readonly #calls = new TurnoverMap<string, Call>();
+export class OutgoingCalls<Call extends SentCall = SentCall> extends TurnoverMap<string, Call> {
   readonly #limit: number;
 
   /** @param limit maximum number of pending calls */
   constructor(limit: number) {
+    super();
     this.#limit = limit;
-  }
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  get(requestId: string): Call | undefined {
-    return this.#calls.get(requestId);
   }
 
   /** Throws `LIMIT_EXCEEDED`, or `EXECUTION_ERROR` when a call with the same id is pending. */
   add(requestId: string, call: Call): void {
-    if (this.#calls.size >= this.#limit) {
+    if (this.size >= this.#limit) {
       throw limitExceeded("Too many calls are pending on this connection", "callsPerConnection", this.#limit);
     }
-    if (this.#calls.has(requestId)) throw requestPending(requestId);
-    this.#calls.set(requestId, call);
-  }
-
-  delete(requestId: string): void {
-    this.#calls.delete(requestId);
+    if (this.get(requestId) !== undefined) throw requestPending(requestId);
+    this.set(requestId, call);
   }
 
   /** Passes a reply to its call. Replies to calls that have ended are ignored. */
-  deliver(frame: ReplyFrame): void {
-    const call = this.#calls.get(frame.requestId);
+  deliver(frame: ReplyFrame, call: Call | undefined = this.get(frame.requestId)): void {
     if (call === undefined) return;
-    if (isLastReply(frame)) this.#calls.delete(frame.requestId);
+    if (isLastReply(frame)) this.delete(frame.requestId);
     call.onReply(frame);
   }
 
   fail(requestId: string, error: CallError): void {
-    const call = this.#calls.get(requestId);
-    if (call === undefined) return;
-    this.#calls.delete(requestId);
-    call.onReply(toFailedFrame(requestId, error));
+    this.deliver(toFailedFrame(requestId, error));
   }
 
   /** Returns whether this peer still waits for that attempt of a call. */
   isWaitingFor(ref: CallRef): boolean {
-    return this.#calls.get(ref.requestId)?.attempt === attemptOf(ref);
-  }
-
-  /** The calls as they are now: calls may end while the list is used. */
-  entries(): Array<[requestId: string, call: Call]> {
-    return this.#calls.entries();
+    return this.get(ref.requestId)?.attempt === (ref.attempt ?? 0);
   }
 }
