@@ -1,5 +1,17 @@
 export { checkCallOptions, checkPastDeadline, checkSubscribeOptions, withDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
+export {
+  type CallArguments,
+  type Client,
+  type ClientAny,
+  type ClientCall,
+  type ClientOperation,
+  type ClientSubscription,
+  probedNames,
+  type SubscribeArguments,
+  toData,
+  toDataIterator,
+} from "./client.ts";
 export type {
   CallOptions,
   NestedCallOptions,
@@ -60,14 +72,11 @@ export type { AuthenticatedIdentity, Identity } from "./identity.ts";
 export { expiryOf, identityFields, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
-  AcceptsEmpty,
   CallsOf,
   DataOf,
   KnownEnv,
   KnownOperation,
   KnownOperations,
-  NameOf,
-  NamespaceOf,
   Register,
   RegisteredEnv,
   SubscriptionsOf,

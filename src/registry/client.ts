@@ -1,16 +1,14 @@
 import { createLookup } from "../internal/lookup.ts";
 import {
-  type AcceptsEmpty,
-  CallError,
   type CallOptions,
-  type KnownOperations,
-  type MCPContentBlock,
-  type NameOf,
-  type NamespaceOf,
+  type ClientAny,
   type NestedCallOptions,
   type OperationEnv,
+  probedNames,
   type ResponseEnvelope,
   type SubscribeOptions,
+  toData,
+  toDataIterator,
 } from "../operation/index.ts";
 import { baseSignal, CallContext, earlier, type MergedOptions } from "./call-context.ts";
 import { execute } from "./call-run.ts";
@@ -24,65 +22,7 @@ import { Subscription } from "./subscription.ts";
  */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "timeout" | "metadata">;
 
-/** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
-export type Client<Known extends KnownOperations = KnownOperations> = {
-  // All ids of a namespace share one key, so `Ids` is the union of them.
-  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-    readonly [Id in Ids as NameOf<Id>]: ClientOperation<Known[Id]["type"], Known[Id]["input"], Known[Id]["output"]>;
-  };
-};
-
-/** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
-export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
-  ? ClientSubscription<Input, Output>
-  : [Type] extends ["query" | "mutation"]
-    ? ClientCall<Input, Output>
-    : ClientAny<Input, Output>;
-
-/** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
-export interface ClientCall<Input, Output> {
-  (...args: CallArguments<Input>): Promise<Output>;
-  /** Returns the whole envelope, and an MCP `isError` result as it is. */
-  envelope(...args: CallArguments<Input>): Promise<ResponseEnvelope<Output>>;
-  /** Yields page after page, for operations that know their next page; others yield one. */
-  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
-}
-
-/** Subscribes. Leaving the loop ends the subscription. */
-export interface ClientSubscription<Input, Output> {
-  (...args: SubscribeArguments<Input>): AsyncIterableIterator<Output>;
-  /** Yields the envelope of each value. */
-  envelope(...args: SubscribeArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
-}
-
-/** Calls an operation of which the compiler does not know the type. */
-export interface ClientAny<Input, Output> {
-  (...args: SubscribeArguments<Input>): Promise<Output> & AsyncIterableIterator<Output>;
-  /** Returns the whole envelope, or yields the envelope of each value. */
-  envelope(
-    ...args: SubscribeArguments<Input>
-  ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
-  /** Yields page after page. */
-  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
-}
-
-/** The input may be left out where `undefined` or `{}` is one. */
-export type CallArguments<Input> =
-  AcceptsEmpty<Input> extends true ? [input?: Input, options?: CallOptions] : [input: Input, options?: CallOptions];
-
-/** The same for subscriptions. */
-export type SubscribeArguments<Input> =
-  AcceptsEmpty<Input> extends true
-    ? [input?: Input, options?: SubscribeOptions]
-    : [input: Input, options?: SubscribeOptions];
-
 type AnyOperation = ClientAny<unknown, unknown>;
-
-/** Names that the language or a test tool reads from every object. Found only where an operation has that name. */
-const probedNames: ReadonlySet<string> = new Set([
-  ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
-  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
-]);
 
 /** Makes the client of a registry. Unknown names return a function too, whose call fails with the nearest name. */
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
@@ -120,7 +60,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
     new Subscription(core, id, input, mergeOptions(base, options));
 
   const call = (input?: unknown, options?: SubscribeOptions) =>
-    isSubscription() ? dataOf(iterate(input, options)) : run(input, options).then(toData);
+    isSubscription() ? toDataIterator(iterate(input, options)) : run(input, options).then(toData);
   const envelope = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription() ? iterate(input, options) : run(input, options);
   async function* pages(input?: unknown, options?: CallOptions) {
@@ -132,35 +72,6 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
     }
   }
   return Object.assign(call, { envelope, pages }) as unknown as AnyOperation;
-}
-
-/** The data of each value; leaving the loop ends the subscription immediately. */
-function dataOf(source: Subscription): AsyncIterableIterator<unknown> & AsyncDisposable {
-  return {
-    next: async () => {
-      const { done, value } = await source.next();
-      return done ? { done, value: undefined } : { done: false, value: value.data };
-    },
-    return: () => source.return(),
-    throw: (error) => source.throw(error),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
-  };
-}
-
-function toData({ data, meta }: ResponseEnvelope): unknown {
-  if (meta.source !== "mcp" || !meta.isError) return data;
-  throw new CallError("EXECUTION_ERROR", firstText(meta.content) ?? "The tool reported an error.", {
-    content: meta.content,
-    data,
-  });
-}
-
-function firstText(content: MCPContentBlock[]): string | undefined {
-  for (const block of content) if (block.type === "text" && block.text !== "") return block.text.slice(0, 1_000);
-  return undefined;
 }
 
 /** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */

@@ -8,11 +8,12 @@ import type {
   OperationContext,
   OperationSpec,
   ResponseEnvelope,
+  SubscribeArguments,
   SubscribeOptions,
   SubscriptionsOf,
 } from "../operation/index.ts";
 import { CallContext, type CallOrigin } from "./call-context.ts";
-import { createCheckedEnv, createTrustedEnv, type NestedMode, type SubscribeArguments } from "./client.ts";
+import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";

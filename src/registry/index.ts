@@ -1,15 +1,8 @@
 export { type CallBudget, type CallOrigin, describeForwarded } from "./call-context.ts";
 export { executeIncoming, type IncomingExecution } from "./call-run.ts";
 export type {
-  CallArguments,
-  Client,
-  ClientAny,
-  ClientCall,
-  ClientOperation,
   ClientOptions,
-  ClientSubscription,
   NestedMode,
-  SubscribeArguments,
 } from "./client.ts";
 export type { RegistryCore } from "./core.ts";
 export {

@@ -3,6 +3,7 @@ import {
   assertValidSpec,
   CallError,
   type CallOptions,
+  type Client,
   formatOperationId,
   type IOperationDefinition,
   type KnownOperations,
@@ -16,7 +17,7 @@ import {
   unavailable,
 } from "../operation/index.ts";
 import { execute } from "./call-run.ts";
-import { type Client, type ClientOptions, createClient } from "./client.ts";
+import { type ClientOptions, createClient } from "./client.ts";
 import { RegistryCore } from "./core.ts";
 import { Follower, waitForOperation } from "./follow.ts";
 import { OperationEntry, type Registrable } from "./operation-entry.ts";

@@ -1,8 +1,10 @@
 import type { OperationSource, SourceReport, Unsubscribe } from "../from/source.ts";
 import type {
   AccessControl,
+  CallArguments,
   CallError,
   CallsOf,
+  Client,
   DataOf,
   Identity,
   IOperationDefinition,
@@ -14,10 +16,11 @@ import type {
   OutputPolicy,
   Progress,
   ResponseEnvelope,
+  SubscribeArguments,
   SubscriptionHandler,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import type { CallArguments, Client, ClientOptions, SubscribeArguments } from "./client.ts";
+import type { ClientOptions } from "./client.ts";
 
 /** What a `customAuth` function decides on. */
 export interface CustomAuthCall {

@@ -1,0 +1,110 @@
+import type { CallOptions, SubscribeOptions } from "./context.ts";
+import type { ResponseEnvelope } from "./envelope.ts";
+import { CallError } from "./error.ts";
+import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf } from "./known.ts";
+import type { MCPContentBlock } from "./mcp-content.ts";
+
+/** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
+export type Client<Known extends KnownOperations = KnownOperations> = {
+  // All ids of a namespace share one key, so `Ids` is the union of them.
+  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+    readonly [Id in Ids as NameOf<Id>]: ClientOperation<Known[Id]["type"], Known[Id]["input"], Known[Id]["output"]>;
+  };
+};
+
+/** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
+export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
+  ? ClientSubscription<Input, Output>
+  : [Type] extends ["query" | "mutation"]
+    ? ClientCall<Input, Output>
+    : ClientAny<Input, Output>;
+
+/** Options of one call of a client that `connect` returns. */
+export interface RemoteCallOptions extends Omit<CallOptions, "identity" | "requestId"> {}
+
+/** Options of one subscription of a client that `connect` returns. */
+export interface RemoteSubscribeOptions extends Omit<SubscribeOptions, "identity" | "requestId"> {}
+
+/** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
+export interface RemoteCall<Input, Output, Options = RemoteCallOptions> {
+  (...args: CallArguments<Input, Options>): Promise<Output>;
+  /** Returns the whole envelope, and an MCP `isError` result as it is. */
+  envelope(...args: CallArguments<Input, Options>): Promise<ResponseEnvelope<Output>>;
+}
+
+/** Subscribes. Leaving the loop ends the subscription. */
+export interface RemoteSubscription<Input, Output, Options = RemoteSubscribeOptions> {
+  (...args: CallArguments<Input, Options>): AsyncIterableIterator<Output>;
+  /** Yields the envelope of each value. */
+  envelope(...args: CallArguments<Input, Options>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Calls an operation of which the compiler does not know the type. */
+export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions> {
+  (...args: CallArguments<Input, Options>): Promise<Output> & AsyncIterableIterator<Output>;
+  /** Returns the whole envelope, or yields the envelope of each value. */
+  envelope(
+    ...args: CallArguments<Input, Options>
+  ): Promise<ResponseEnvelope<Output>> & AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Calls a query or mutation of a registry. An MCP result with `isError` throws `EXECUTION_ERROR`. */
+export interface ClientCall<Input, Output> extends RemoteCall<Input, Output, CallOptions> {
+  /** Yields page after page, for operations that know their next page; others yield one. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** Subscribes to an operation of a registry. Leaving the loop ends the subscription. */
+export interface ClientSubscription<Input, Output> extends RemoteSubscription<Input, Output, SubscribeOptions> {}
+
+/** Calls an operation of a registry of which the compiler does not know the type. */
+export interface ClientAny<Input, Output> extends RemoteAny<Input, Output, SubscribeOptions> {
+  /** Yields page after page. */
+  pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
+}
+
+/** The input may be left out where `undefined` or `{}` is one. */
+export type CallArguments<Input, Options = CallOptions> =
+  AcceptsEmpty<Input> extends true ? [input?: Input, options?: Options] : [input: Input, options?: Options];
+
+/** The same for subscriptions. */
+export type SubscribeArguments<Input> = CallArguments<Input, SubscribeOptions>;
+
+/** Names that the language or a test tool reads from every object. Found only where an operation is known to have that name. */
+export const probedNames: ReadonlySet<string> = new Set([
+  ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
+  ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
+]);
+
+/** The data of an envelope. Throws `EXECUTION_ERROR` when it is the `isError` result of an MCP tool. */
+export function toData({ data, meta }: ResponseEnvelope): unknown {
+  if (meta.source !== "mcp" || !meta.isError) return data;
+  throw new CallError("EXECUTION_ERROR", firstText(meta.content) ?? "The tool reported an error.", {
+    content: meta.content,
+    data,
+  });
+}
+
+function firstText(content: MCPContentBlock[]): string | undefined {
+  for (const block of content) if (block.type === "text" && block.text !== "") return block.text.slice(0, 1_000);
+  return undefined;
+}
+
+/** The iterator of a subscription. */
+export type SubscriptionIterator<T> = Required<AsyncIterableIterator<T, undefined>> & AsyncDisposable;
+
+/** The data of each value of a subscription; leaving the loop ends the subscription immediately. */
+export function toDataIterator(source: SubscriptionIterator<ResponseEnvelope>): SubscriptionIterator<unknown> {
+  return {
+    next: async () => {
+      const { done, value } = await source.next();
+      return done ? { done, value: undefined } : { done: false, value: value.data };
+    },
+    return: () => source.return(),
+    throw: (error) => source.throw(error),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
+  };
+}
