@@ -1,40 +1,38 @@
 // #region scopes
-import { buildEnv, createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { buildEnv, createRegistry, defineNamespace, defineOperation, Type } from "@alkdev/operations";
 
-const common = { version: "1.0.0", type: OperationType.QUERY, outputSchema: Type.String() };
-const Id = Type.Object({ id: Type.String() });
+const define = defineNamespace("invoice");
 
-const list = defineOperation({
-  ...common,
-  namespace: "invoice",
+const list = define({
   name: "list",
+  type: "query",
   description: "Lists invoices",
   inputSchema: Type.Object({}),
+  outputSchema: Type.String(),
   accessControl: { requiredScopes: ["invoice:read"], requiredScopesAny: ["accounting", "audit"] },
   handler: () => "all invoices",
 });
 // #endregion scopes
 
 // #region resource
-const open = defineOperation({
-  ...common,
-  namespace: "invoice",
+const open = define({
   name: "open",
+  type: "query",
   description: "Opens one invoice",
-  inputSchema: Id,
+  inputSchema: Type.Object({ id: Type.String() }),
+  outputSchema: Type.String(),
   accessControl: { requiredScopes: [], resourceType: "invoice", resourceAction: "read", resourceId: "/id" },
   handler: ({ id }) => `invoice ${id}`,
 });
 // #endregion resource
 
 // #region custom
-const pay = defineOperation({
-  ...common,
-  type: OperationType.MUTATION,
-  namespace: "invoice",
+const pay = define({
   name: "pay",
+  type: "mutation",
   description: "Pays one invoice",
   inputSchema: Type.Object({ id: Type.String(), amount: Type.Number({ default: 50 }) }),
+  outputSchema: Type.String(),
   accessControl: { requiredScopes: ["invoice:pay"], customAuth: "withinBudget" },
   handler: ({ id, amount }) => `paid ${amount} for ${id}`,
 });
@@ -42,12 +40,12 @@ const pay = defineOperation({
 
 // #region nested
 const close = defineOperation({
-  ...common,
-  type: OperationType.MUTATION,
   namespace: "month",
   name: "close",
+  type: "mutation",
   description: "Pays what is due, also for callers who may not pay",
   inputSchema: Type.Object({}),
+  outputSchema: Type.String(),
   accessControl: { requiredScopes: ["month:close"] },
   handler: async (_input, context) => {
     const paid = await context.env.invoice!.pay!({ id: "7", amount: 400 });

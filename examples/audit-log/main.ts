@@ -1,11 +1,10 @@
 // #region operations
-import { CallError, createRegistry, defineOperation, type Middleware, OperationType, Type } from "@alkdev/operations";
+import { CallError, createRegistry, defineOperation, type Middleware, Type } from "@alkdev/operations";
 
 const withdraw = defineOperation({
   namespace: "account",
   name: "withdraw",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Takes money out",
   inputSchema: Type.Object({ amount: Type.Number({ exclusiveMinimum: 0 }) }),
   outputSchema: Type.Object({ left: Type.Number() }),

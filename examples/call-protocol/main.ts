@@ -4,7 +4,6 @@ import { createRegistry, defineOperation, PendingRequestMap, serveCalls, Type } 
 const createTask = defineOperation({
   namespace: "task",
   name: "create",
-  version: "1.0.0",
   type: "mutation",
   description: "Creates a task",
   inputSchema: Type.Object({ title: Type.String() }),
@@ -15,12 +14,10 @@ const createTask = defineOperation({
 const ticks = defineOperation({
   namespace: "clock",
   name: "ticks",
-  version: "1.0.0",
   type: "subscription",
   description: "Counts",
   inputSchema: Type.Object({}),
   outputSchema: Type.Integer(),
-  accessControl: { requiredScopes: [] },
   handler: async function* () {
     for (let tick = 1; ; tick++) yield tick;
   },
@@ -31,7 +28,7 @@ const calls = new PendingRequestMap(); // in process; or over a transport: new P
 const served = await serveCalls(registry, calls); // or serveCalls(registry, transport)
 
 const identity = { id: "ada", scopes: ["task:write"] };
-const envelope = await calls.call("task.create", { title: "Ship it" }, { identity, deadline: Date.now() + 5_000 });
+const envelope = await calls.call("task.create", { title: "Ship it" }, { identity, timeout: 5_000 });
 console.log(envelope.data);
 
 for await (const tick of calls.subscribe("clock.ticks", {}, { idleTimeout: 30_000 })) {

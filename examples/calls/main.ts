@@ -1,16 +1,14 @@
 // #region operation
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 
 const copy = defineOperation({
   namespace: "file",
   name: "copy",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Copies files, one after the other",
   inputSchema: Type.Object({ files: Type.Array(Type.String()) }),
   outputSchema: Type.Object({ copied: Type.Integer() }),
-  accessControl: { requiredScopes: [] },
   handler: async ({ files }, context) => {
     for (const [index, file] of files.entries()) {
       await sleep(50, undefined, { signal: context.signal });
@@ -34,7 +32,7 @@ console.log(data);
 // #endregion progress
 
 // #region deadline
-const late = await registry.execute("file.copy", { files }, { deadline: Date.now() + 100 }).catch((error) => error);
+const late = await registry.execute("file.copy", { files }, { timeout: 100 }).catch((error) => error);
 console.log(late.code, { retryable: late.retryable, mayHaveRun: late.mayHaveRun });
 // #endregion deadline
 
@@ -51,12 +49,10 @@ console.log(`${aborted.code}: ${aborted.message} Reason: ${aborted.cause}`);
 const backup = defineOperation({
   namespace: "file",
   name: "backup",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Copies a whole folder",
   inputSchema: Type.Object({ folder: Type.String() }),
   outputSchema: Type.Object({ copied: Type.Integer(), by: Type.String() }),
-  accessControl: { requiredScopes: [] },
   handler: async ({ folder }, { env, requestId, metadata }) => {
     const result = await env.file!.copy!({ files: [`${folder}/x`, `${folder}/y`] });
     console.log(`${requestId} ran for ${metadata["user"]}`);
@@ -75,17 +71,15 @@ await office.execute("file.backup", { folder: "/home/ada" }, { requestId: "reque
 const echo = defineOperation({
   namespace: "cave",
   name: "echo",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Calls itself without end",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
-  accessControl: { requiredScopes: [] },
   handler: (_input, { env }) => env.cave!.echo!({}),
 });
 
 const cave = createRegistry({ operations: [echo], limits: { callDepth: 10 } });
-const endless = await cave.execute("cave.echo", {}).catch((error) => error);
+const endless = await cave.execute("cave.echo").catch((error) => error);
 console.log(`${endless.code}: ${endless.message}`);
 
 // #endregion depth

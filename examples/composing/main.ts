@@ -1,14 +1,12 @@
 // #region operations
-import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 
-const common = { version: "1.0.0", type: OperationType.QUERY };
-const anyone = { requiredScopes: [] };
 const people = ["Ada", "Grace", "Barbara", "Radia", "Frances"];
 
 const listPeople = defineOperation({
-  ...common,
   namespace: "people",
   name: "list",
+  type: "query",
   description: "Lists people, two at a time",
   inputSchema: Type.Object({ from: Type.Integer({ default: 0 }) }),
   outputSchema: Type.Object({ names: Type.Array(Type.String()), next: Type.Optional(Type.Integer()) }),
@@ -21,26 +19,24 @@ const listPeople = defineOperation({
 });
 
 const greet = defineOperation({
-  ...common,
   namespace: "text",
   name: "greet",
+  type: "query",
   description: "Returns a greeting",
   inputSchema: Type.Object({ name: Type.String() }),
   outputSchema: Type.String(),
-  accessControl: anyone,
   handler: ({ name }) => `Hello, ${name}!`,
 });
 // #endregion operations
 
 // #region env
 const greetFirst = defineOperation({
-  ...common,
   namespace: "team",
   name: "greetFirst",
+  type: "query",
   description: "Greets the first person of the list",
   inputSchema: Type.Object({}),
   outputSchema: Type.String(),
-  accessControl: anyone,
   handler: async (_input, { env }) => {
     const page = await env.people!.list!({ from: 0 });
     const [name] = (page.data as { names: string[] }).names;
@@ -54,9 +50,9 @@ const greetFirst = defineOperation({
 const registry = createRegistry({ operations: [listPeople, greet, greetFirst] });
 
 const anonymous = registry.client();
-console.log(await anonymous.team.greetFirst({}));
+console.log(await anonymous.team.greetFirst());
 
-const reader = registry.client({ identity: { id: "rex", scopes: ["people:read"] }, deadline: Date.now() + 10_000 });
+const reader = registry.client({ identity: { id: "rex", scopes: ["people:read"] }, timeout: 10_000 });
 console.log(await reader.people.list({ from: 4 }));
 const { meta } = await reader.people.list.envelope({ from: 4 });
 console.log(meta.source);
@@ -82,7 +78,7 @@ console.log(denied.message);
 
 import assert from "node:assert/strict";
 
-assert.equal(await anonymous.team.greetFirst({}), "Hello, Ada!");
+assert.equal(await anonymous.team.greetFirst(), "Hello, Ada!");
 assert.deepEqual(await reader.people.list({ from: 4 }), { names: ["Frances"] });
 assert.deepEqual(Object.keys(env), ["people", "text"]);
 assert.equal(denied.code, "ACCESS_DENIED");

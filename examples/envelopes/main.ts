@@ -1,5 +1,5 @@
 // #region drift
-import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 
 const Weather = Type.Object({
   city: Type.String(),
@@ -12,28 +12,26 @@ const Weather = Type.Object({
 const today = defineOperation({
   namespace: "weather",
   name: "today",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Returns the data of a careless service",
   inputSchema: Type.Object({}),
   outputSchema: Weather,
-  accessControl: { requiredScopes: [] },
   handler: () => JSON.parse('{"city":"Oslo","celsius":"-3.5","sky":"green","wind":{"speed":12},"_shard":7}'),
 });
 
 const registry = createRegistry({ operations: [today] });
-const { data, meta } = await registry.execute("weather.today", {});
+const { data, meta } = await registry.execute("weather.today");
 console.log(data);
 console.log(meta.drift);
 // #endregion drift
 
 // #region policies
 const checked = createRegistry({ operations: [{ ...today, outputPolicy: "check" }] });
-const untouched = await checked.execute("weather.today", {});
+const untouched = await checked.execute("weather.today");
 console.log(untouched.data, untouched.meta.drift?.length);
 
 const strict = createRegistry({ operations: [today], outputPolicy: "strict" });
-const refused = await strict.execute("weather.today", {}).catch((error) => error);
+const refused = await strict.execute("weather.today").catch((error) => error);
 console.log(`${refused.code}: ${refused.message}`);
 
 // #endregion policies
@@ -44,19 +42,17 @@ import { httpEnvelope, isResponseEnvelope, unwrap } from "@alkdev/operations";
 const proxied = defineOperation({
   namespace: "weather",
   name: "proxied",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Returns the status and headers of another server",
   inputSchema: Type.Object({}),
   outputSchema: Type.Object({ city: Type.String() }),
-  accessControl: { requiredScopes: [] },
   handler: () => {
     const headers = { "x-cache": "hit" };
     return httpEnvelope({ city: "Oslo" }, { statusCode: 200, headers, contentType: "application/json" });
   },
 });
 
-const result = await createRegistry({ operations: [proxied] }).execute("weather.proxied", {});
+const result = await createRegistry({ operations: [proxied] }).execute("weather.proxied");
 if (result.meta.source === "http") console.log(result.meta.statusCode, result.meta.headers["x-cache"]);
 console.log(unwrap(result).city, isResponseEnvelope(JSON.parse(JSON.stringify(result))));
 

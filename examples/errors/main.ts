@@ -1,13 +1,10 @@
 // #region declare
-import { CallError, createRegistry, defineOperation, isCallError, OperationType, Type } from "@alkdev/operations";
-
-const common = { version: "1.0.0", accessControl: { requiredScopes: [] } };
+import { CallError, createRegistry, defineOperation, isCallError, Type } from "@alkdev/operations";
 
 const book = defineOperation({
-  ...common,
   namespace: "seat",
   name: "book",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Books a seat",
   inputSchema: Type.Object({ seat: Type.Integer({ minimum: 1 }) }),
   outputSchema: Type.Object({ ticket: Type.String() }),
@@ -53,10 +50,9 @@ async function retry<T>(attempts: number, run: () => Promise<T>): Promise<T> {
 
 // #region nested
 const trip = defineOperation({
-  ...common,
   namespace: "trip",
   name: "plan",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Books a seat that cannot exist",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
@@ -64,7 +60,7 @@ const trip = defineOperation({
 });
 
 const planned = await createRegistry({ operations: [trip, book] })
-  .execute("trip.plan", {})
+  .execute("trip.plan")
   .catch((error) => error);
 console.log(planned.toJSON());
 // #endregion nested

@@ -1,11 +1,10 @@
 // #region program
-import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 
 const create = defineOperation({
   namespace: "task",
   name: "create",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Creates a task",
   inputSchema: Type.Object({ title: Type.String(), priority: Type.Integer({ default: 3 }) }),
   outputSchema: Type.Object({ id: Type.String(), title: Type.String(), priority: Type.Integer() }),

@@ -33,7 +33,7 @@ const one = { width: 1, height: 1, factor: 2 };
 const results = await Promise.all(Array.from({ length: 100 }, () => calls.call<Resized>("image.resize", one)));
 console.log(new Set(results.map(({ data }) => data.worker)).size, "workers");
 
-const missing = await calls.call("image.rotate", {}).catch((error) => error);
+const missing = await calls.call("image.rotate").catch((error) => error);
 console.log(missing.code, missing.message);
 // #endregion calls
 assert.equal(new Set(results.map(({ data }) => data.worker)).size, 2);

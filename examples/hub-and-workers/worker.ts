@@ -1,16 +1,14 @@
 // #region worker
-import { createRegistry, defineOperation, OperationType, serveCalls, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, serveCalls, Type } from "@alkdev/operations";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
 
 const resize = defineOperation({
   namespace: "image",
   name: "resize",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Returns the size of a resized image",
   inputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), factor: Type.Number() }),
   outputSchema: Type.Object({ width: Type.Integer(), height: Type.Integer(), worker: Type.Integer() }),
-  accessControl: { requiredScopes: [] },
   handler: ({ width, height, factor }) => ({
     width: Math.round(width * factor),
     height: Math.round(height * factor),

@@ -1,6 +1,6 @@
 // #region configure
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { configure, type LogRecord } from "@logtape/logtape";
 
 const lines: string[] = [];
@@ -22,17 +22,15 @@ await configure({
 const read = defineOperation({
   namespace: "sensor",
   name: "read",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Reads a sensor that returns an undeclared property",
   inputSchema: Type.Object({}),
   outputSchema: Type.Object({ celsius: Type.Number() }),
-  accessControl: { requiredScopes: [] },
   handler: () => ({ celsius: 21, firmware: "2.1" }),
 });
 
 const client = createRegistry({ operations: [read] }).client();
-for (let count = 0; count < 1_000; count += 1) await client.sensor.read({});
+for (let count = 0; count < 1_000; count += 1) await client.sensor.read();
 // #endregion drift
 
 // #region late
@@ -46,7 +44,7 @@ const readSlowly = defineOperation({
 });
 
 const slow = createRegistry({ operations: [readSlowly] });
-const late = await slow.execute("sensor.readSlowly", {}, { deadline: Date.now() + 100 }).catch((error) => error);
+const late = await slow.execute("sensor.readSlowly", {}, { timeout: 100 }).catch((error) => error);
 await sleep(600);
 
 // #endregion late

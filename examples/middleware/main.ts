@@ -1,6 +1,6 @@
 // #region operations
 import { equal } from "node:assert/strict";
-import { CallError, createRegistry, defineOperation, OperationType, Type } from "@alkdev/operations";
+import { CallError, createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { circuitBreaker, concurrency, retry } from "@alkdev/operations/middleware";
 
 let failures = 0;
@@ -8,12 +8,10 @@ let runs = 0;
 const rate = defineOperation({
   namespace: "bank",
   name: "rate",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Returns an exchange rate",
   inputSchema: Type.Object({ currency: Type.String() }),
   outputSchema: Type.Number(),
-  accessControl: { requiredScopes: [] },
   handler: async () => {
     runs += 1;
     if (failures-- > 0) throw new CallError("UNAVAILABLE", "The bank is closed.", undefined, { retryable: true });

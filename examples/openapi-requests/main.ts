@@ -98,7 +98,7 @@ await registry.execute("anonymous.getItem", { id: 1 }).catch(report);
 // #endregion errors
 
 // #region retry
-console.log(await api.get_stock!({})); // the first response was 503 with Retry-After
+console.log(await api.get_stock!()); // the first response was 503 with Retry-After
 // #endregion retry
 
 // #region pages
@@ -111,9 +111,7 @@ console.log(registry.getSpec("shop.listItems")?._meta);
 // #endregion pages
 
 // #region stream
-import { subscribe } from "@alkdev/operations";
-
-for await (const { data, meta } of subscribe(registry, "shop.watchOrders", {})) {
+for await (const { data, meta } of registry.subscribe("shop.watchOrders")) {
   if (meta.source === "http") console.log(meta.event, data);
   if (meta.source === "http" && meta.event?.id === "4") break; // the connection closes here
 }

@@ -1,17 +1,15 @@
 // #region define
-import { defineOperation, OperationRegistry, OperationType, Type } from "@alkdev/operations";
+import { defineOperation, OperationRegistry, Type } from "@alkdev/operations";
 
 const convert = defineOperation({
   namespace: "money",
   name: "convert",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   title: "Convert money",
   description: "Converts euros into another currency",
   tags: ["finance"],
   inputSchema: Type.Object({ euros: Type.Number({ minimum: 0 }), to: Type.String({ default: "USD" }) }),
   outputSchema: Type.Object({ amount: Type.Number(), currency: Type.String() }),
-  accessControl: { requiredScopes: [] },
   handler: ({ euros, to }) => ({ amount: euros * 2, currency: to }),
 });
 

@@ -3,7 +3,6 @@ import {
   defineOperation,
   type IOperationDefinition,
   type OperationSource,
-  OperationType,
   type SourceChange,
   Type,
 } from "@alkdev/operations";
@@ -51,12 +50,10 @@ function toOperation(dish: string, price: number): IOperationDefinition {
   return defineOperation({
     namespace: "order",
     name: dish,
-    version: "1.0.0",
-    type: OperationType.MUTATION,
+    type: "mutation",
     description: `Orders ${dish}`,
     inputSchema: Type.Object({ guests: Type.Integer({ minimum: 1 }) }),
     outputSchema: Type.Object({ total: Type.Number() }),
-    accessControl: { requiredScopes: [] },
     handler: ({ guests }) => ({ total: guests * price }),
   });
 }

@@ -7,12 +7,10 @@ const registry = createRegistry({
     defineOperation({
       namespace: "text",
       name: "upper",
-      version: "1.0.0",
       type: "query",
       description: "Writes a text in capitals",
       inputSchema: Type.Object({ text: Type.String() }),
       outputSchema: Type.String(),
-      accessControl: { requiredScopes: [] },
       handler: ({ text }) => text.toUpperCase(),
     }),
   ],

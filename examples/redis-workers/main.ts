@@ -4,26 +4,17 @@ import assert from "node:assert/strict";
 const url = process.env["REDIS_URL"];
 
 // #region worker
-import {
-  createRegistry,
-  defineOperation,
-  OperationType,
-  PendingRequestMap,
-  serveCalls,
-  Type,
-} from "@alkdev/operations";
+import { createRegistry, defineOperation, PendingRequestMap, serveCalls, Type } from "@alkdev/operations";
 import { createRedisTransport } from "@alkdev/operations/transport-redis";
 
 const render = defineOperation({
   namespace: "report",
   name: "render",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Renders a report; repeating it has no further effect",
   idempotent: true, // may run again on another worker when the first one is lost
   inputSchema: Type.Object({ month: Type.String() }),
   outputSchema: Type.Object({ pages: Type.Integer(), at: Type.Unsafe<Date>({}) }),
-  accessControl: { requiredScopes: [] },
   handler: ({ month }) => ({ pages: month.length, at: new Date(0) }),
 });
 
@@ -33,7 +24,7 @@ const worker = await serveCalls(registry, await createRedisTransport({ url }));
 
 // #region caller
 const calls = new PendingRequestMap(await createRedisTransport({ url }));
-const { data } = await calls.call("report.render", { month: "2026-11" }, { deadline: Date.now() + 5_000 });
+const { data } = await calls.call("report.render", { month: "2026-11" }, { timeout: 5_000 });
 console.log(data);
 // #endregion caller
 assert.deepEqual(data, { pages: 7, at: new Date(0) });

@@ -1,15 +1,13 @@
 // #region json-schema
-import { createRegistry, defineOperation, OperationType } from "@alkdev/operations";
+import { createRegistry, defineOperation } from "@alkdev/operations";
 
 const greet = defineOperation({
   namespace: "text",
   name: "greet",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Returns a greeting",
   inputSchema: { type: "object", properties: { name: { type: "string", maxLength: 40 } }, required: ["name"] },
   outputSchema: { type: "string" },
-  accessControl: { requiredScopes: [] },
   handler: ({ name }) => `Hello, ${name.toUpperCase()}!`,
 });
 

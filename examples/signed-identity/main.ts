@@ -18,7 +18,6 @@ import { createRedisTransport } from "@alkdev/operations/transport-redis";
 const raise = defineOperation({
   namespace: "salary",
   name: "raise",
-  version: "1.0.0",
   type: "mutation",
   description: "Raises a salary",
   inputSchema: Type.Object({ person: Type.String(), percent: Type.Number() }),

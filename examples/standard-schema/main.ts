@@ -1,36 +1,33 @@
 // #region define
-import { createRegistry, defineOperation, OperationType } from "@alkdev/operations";
+import { createRegistry, defineNamespace, defineOperation } from "@alkdev/operations";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import { z } from "zod";
 
-const common = { version: "1.0.0", type: OperationType.QUERY, accessControl: { requiredScopes: [] } };
+const define = defineNamespace("text");
 
-const withZod = defineOperation({
-  ...common,
-  namespace: "text",
+const withZod = define({
   name: "repeat",
-  description: "Repeats a text",
+  type: "query",
+  description: "Repeats a string",
   inputSchema: z.object({ text: z.string(), times: z.number().int().default(2) }),
   outputSchema: z.string(),
   handler: ({ text, times }) => text.repeat(times),
 });
 
-const withValibot = defineOperation({
-  ...common,
-  namespace: "text",
+const withValibot = define({
   name: "shout",
-  description: "Shouts a text",
+  type: "query",
+  description: "Converts a string to upper case",
   inputSchema: toStandardJsonSchema(v.object({ text: v.pipe(v.string(), v.minLength(1)) })),
   outputSchema: toStandardJsonSchema(v.string()),
   handler: ({ text }) => text.toUpperCase(),
 });
 
-const withArkType = defineOperation({
-  ...common,
-  namespace: "text",
+const withArkType = define({
   name: "count",
+  type: "query",
   description: "Counts characters",
   inputSchema: type({ text: "string" }),
   outputSchema: type({ length: "number.integer" }),
@@ -47,9 +44,9 @@ console.log(await client.text.count({ text: "hello" }));
 const Even = z.number().refine((value) => value % 2 === 0, "must be even");
 
 const half = defineOperation({
-  ...common,
   namespace: "math",
   name: "half",
+  type: "query",
   description: "Halves an even number",
   inputSchema: z.object({ number: Even }),
   outputSchema: z.number(),

@@ -1,16 +1,14 @@
 // #region define
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRegistry, defineOperation, OperationType, subscribe, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 
 const ticks = defineOperation({
   namespace: "clock",
   name: "ticks",
-  version: "1.0.0",
-  type: OperationType.SUBSCRIPTION,
+  type: "subscription",
   description: "Counts until the consumer leaves",
   inputSchema: Type.Object({ every: Type.Integer({ minimum: 1, description: "in milliseconds" }) }),
   outputSchema: Type.Object({ tick: Type.Integer() }),
-  accessControl: { requiredScopes: [] },
   handler: async function* ({ every }, { signal }) {
     try {
       for (let tick = 1; ; tick += 1) {
@@ -27,7 +25,7 @@ const registry = createRegistry({ operations: [ticks] });
 // #endregion define
 
 // #region loop
-for await (const { data, meta } of subscribe(registry, "clock.ticks", { every: 5 })) {
+for await (const { data, meta } of registry.subscribe("clock.ticks", { every: 5 })) {
   console.log(data, meta.source);
   if (data.tick === 3) break;
 }
@@ -44,7 +42,7 @@ for await (const { tick } of registry.client().clock.ticks({ every: 5 })) {
 // #region abort
 const controller = new AbortController();
 try {
-  for await (const { data } of subscribe(registry, "clock.ticks", { every: 5 }, { signal: controller.signal })) {
+  for await (const { data } of registry.subscribe("clock.ticks", { every: 5 }, { signal: controller.signal })) {
     if (data.tick === 2) controller.abort();
   }
 } catch (error) {
@@ -53,7 +51,7 @@ try {
 // #endregion abort
 
 // #region slow
-const slow = subscribe(registry, "clock.ticks", { every: 60_000 });
+const slow = registry.subscribe("clock.ticks", { every: 60_000 });
 const pending = slow.next();
 await sleep(20); // by now the handler waits for its first minute to pass
 await slow.return?.();
@@ -61,7 +59,7 @@ console.log(await pending);
 // #endregion slow
 
 // #region lazy
-const wrong = subscribe(registry, "clock.ticks", { every: 0 });
+const wrong = registry.subscribe("clock.ticks", { every: 0 });
 const failure = await wrong.next().catch((error) => error);
 console.log(failure.message);
 

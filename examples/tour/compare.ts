@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  type CallError,
-  type Identity,
-  type OperationRegistry,
-  type ResponseEnvelope,
-  subscribe,
-} from "@alkdev/operations";
+import type { CallError, Identity, OperationRegistry, ResponseEnvelope } from "@alkdev/operations";
 import { heading, table } from "./print.ts";
 import { ada, type Connection, guest, transports } from "./transports.ts";
 
@@ -56,7 +50,7 @@ export async function compareTransports(
 
 function callDirectly(registry: OperationRegistry, { id, input, identity, values }: Call) {
   if (values === undefined) return registry.execute(id, input, { identity });
-  return take(subscribe(registry, id, input, { identity }), values);
+  return take(registry.subscribe(id, input, { identity }), values);
 }
 
 function callOver(connection: Connection, { id, input, identity, values }: Call) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type CallError, type OperationRegistry, subscribe } from "@alkdev/operations";
+import type { CallError, OperationRegistry } from "@alkdev/operations";
 import { heading, show } from "./print.ts";
 import { ada } from "./transports.ts";
 
@@ -50,12 +50,12 @@ export async function showMore(registry: OperationRegistry): Promise<void> {
   assert(weighed.meta.source === "mcp" && weighed.meta.isError);
 
   heading("A subscription yields an envelope for each value until you leave the loop");
-  for await (const envelope of subscribe(registry, "clock.countdown", { from: 3 })) {
+  for await (const envelope of registry.subscribe("clock.countdown", { from: 3 })) {
     show('subscribe("clock.countdown", { from: 3 })', envelope);
     if (envelope.data === 2) break;
   }
   const speeds: unknown[] = [];
-  for await (const envelope of subscribe(registry, "weather.wind", { city: "Lima" })) {
+  for await (const envelope of registry.subscribe("weather.wind", { city: "Lima" })) {
     show('subscribe("weather.wind", { city: "Lima" })', envelope.data);
     if (speeds.push((envelope.data as { speed: number }).speed) === 2) break; // closes the event stream
   }

@@ -1,17 +1,13 @@
-import { CallError, defineOperation, OperationType, Type } from "@alkdev/operations";
-
-const anyone = { requiredScopes: [] };
+import { CallError, defineOperation, Type } from "@alkdev/operations";
 
 /** A query that every caller may call. */
 export const greet = defineOperation({
   namespace: "text",
   name: "greet",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Greets a person",
   inputSchema: Type.Object({ name: Type.String() }),
   outputSchema: Type.String(),
-  accessControl: anyone,
   handler: ({ name }) => `Hello, ${name}!`,
 });
 
@@ -19,8 +15,7 @@ export const greet = defineOperation({
 export const createTask = defineOperation({
   namespace: "task",
   name: "create",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Creates a task",
   inputSchema: Type.Object({ title: Type.String({ minLength: 1 }) }),
   outputSchema: Type.Object({ id: Type.String(), title: Type.String(), done: Type.Boolean() }),
@@ -37,12 +32,10 @@ export const createTask = defineOperation({
 export const countdown = defineOperation({
   namespace: "clock",
   name: "countdown",
-  version: "1.0.0",
-  type: OperationType.SUBSCRIPTION,
+  type: "subscription",
   description: "Counts down to zero",
   inputSchema: Type.Object({ from: Type.Integer({ minimum: 0, maximum: 100 }) }),
   outputSchema: Type.Integer(),
-  accessControl: anyone,
   handler: async function* ({ from }) {
     for (let left = from; left >= 0; left -= 1) yield left;
   },
@@ -52,12 +45,10 @@ export const countdown = defineOperation({
 export const prepare = defineOperation({
   namespace: "trip",
   name: "prepare",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Greets a traveller and lists what to pack",
   inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
   outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
-  accessControl: anyone,
   handler: async ({ name, city }, { env }) => {
     const greeting = await env.text!.greet!({ name });
     const forecast = await env.weather!.forecast!({ city });

@@ -1,15 +1,13 @@
 // #region registry
-import { createRegistry, defineOperation, OperationRegistry, OperationType, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, OperationRegistry, Type } from "@alkdev/operations";
 
 const create = defineOperation({
   namespace: "task",
   name: "create",
-  version: "1.0.0",
-  type: OperationType.MUTATION,
+  type: "mutation",
   description: "Creates a task",
   inputSchema: Type.Object({ title: Type.String(), due: Type.Optional(Type.String()) }),
   outputSchema: Type.Object({ id: Type.String() }),
-  accessControl: { requiredScopes: [] },
   handler: ({ title, due }) => ({ id: `${title.toLowerCase()} ${due?.slice(0, 4) ?? "some day"}` }),
 });
 

@@ -3,21 +3,13 @@ import assert from "node:assert/strict";
 // #region server
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  createRegistry,
-  defineOperation,
-  OperationType,
-  PendingRequestMap,
-  serveCalls,
-  Type,
-} from "@alkdev/operations";
+import { createRegistry, defineOperation, PendingRequestMap, serveCalls, Type } from "@alkdev/operations";
 import { createWebSocketServer } from "@alkdev/operations/transport-websocket";
 
 const greet = defineOperation({
   namespace: "door",
   name: "greet",
-  version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   description: "Greets the caller",
   inputSchema: Type.Object({ at: Type.Unsafe<Date>({}) }),
   outputSchema: Type.Object({ text: Type.String() }),
@@ -28,12 +20,10 @@ const greet = defineOperation({
 const countdown = defineOperation({
   namespace: "door",
   name: "countdown",
-  version: "1.0.0",
-  type: OperationType.SUBSCRIPTION,
+  type: "subscription",
   description: "Counts down to zero",
   inputSchema: Type.Object({ from: Type.Integer() }),
   outputSchema: Type.Integer(),
-  accessControl: { requiredScopes: [] },
   handler: async function* ({ from }) {
     for (let left = from; left >= 0; left--) yield left;
   },

@@ -22,7 +22,7 @@ assert.deepEqual(
 assert.equal(new Set(results.map(({ data }) => data.worker)).size, 2);
 
 // #region crash
-const failure = await registry.execute("math.crash", {}).catch((error) => error);
+const failure = await registry.execute("math.crash").catch((error) => error);
 console.log(failure.code, failure.message);
 console.log({ retryable: failure.retryable, mayHaveRun: failure.mayHaveRun });
 
@@ -43,7 +43,7 @@ const pool = await createWorkerPool(new URL("worker.ts", import.meta.url), {
 const apart = new OperationRegistry();
 await apart.follow(peerSource(pool));
 
-const crashed = await apart.execute("math.crash", {}).catch((error) => error);
+const crashed = await apart.execute("math.crash").catch((error) => error);
 console.log(crashed.message);
 await apart.close();
 // #endregion processes

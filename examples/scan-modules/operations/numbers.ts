@@ -1,9 +1,9 @@
-import { OperationType, Type } from "@alkdev/operations";
+import { Type } from "@alkdev/operations";
 
 const common = {
   namespace: "number",
   version: "1.0.0",
-  type: OperationType.QUERY,
+  type: "query",
   inputSchema: Type.Object({ a: Type.Number(), b: Type.Number() }),
   outputSchema: Type.Number(),
   accessControl: { requiredScopes: [] },
