@@ -16,7 +16,7 @@ export interface Imported {
   compiled: number;
 }
 
-const { importOpenAPI, parseOpenAPI } =
+const { FromOpenAPI, parseOpenAPI } =
   await importBuilt<typeof import("../src/from/openapi/index.ts")>("from/openapi/index.js");
 
 const text = readFileSync(process.argv[2]!, "utf8");
@@ -34,14 +34,14 @@ process.send!(message, () => process.exit(0));
 
 /** In a function, so that nothing of it is left when the heap is weighed. */
 async function countImported(): Promise<number> {
-  return importOpenAPI(await parseOpenAPI(text), config).operations.length;
+  return FromOpenAPI(await parseOpenAPI(text), config).length;
 }
 
 function weigh() {
   const empty = heapUsed();
   const document = JSON.parse(text);
   const parsed = heapUsed();
-  sink.last = [document, importOpenAPI(document, config)];
+  sink.last = [document, FromOpenAPI(document, config)];
   const imported = heapUsed();
   sink.last = undefined;
   return { documentBytes: parsed - empty, importedBytes: imported - empty };

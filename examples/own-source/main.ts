@@ -19,5 +19,24 @@ await following.close();
 console.log(registry.list().length);
 // #endregion follow
 
+// #region options
+const restaurant = new OperationRegistry();
+await restaurant.follow(new MenuSource({ soup: 6, curry: 11, wine: 9 }), {
+  exclude: ["menu.wine"],
+  namespace: "menu",
+  rename: { "order.soup": "starter" },
+  accessControl: { requiredScopes: ["guest"] },
+});
+const identity = { id: "ada", scopes: ["guest"] };
+for (const { namespace, name } of restaurant.list()) {
+  const { data } = await restaurant.execute(`${namespace}.${name}`, { guests: 1 }, { identity });
+  console.log(`${namespace}.${name}`, data);
+}
+// #endregion options
+
 assert.equal(gone.code, "OPERATION_NOT_FOUND");
 assert.deepEqual(registry.list(), []);
+assert.deepEqual(
+  restaurant.list().map(({ name }) => name),
+  ["starter", "curry"],
+);

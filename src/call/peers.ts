@@ -162,7 +162,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
   }
 
   #note(peerId: string, ids: readonly string[] | undefined, report: ReportBuilder): void {
-    const previous = this.#reports.get(peerId);
+    const previous = this.#reports.get(peerId)?.report;
     if (ids === undefined) {
       this.#announced.delete(peerId);
       this.#reports.delete(peerId);

@@ -19,7 +19,8 @@ export interface HeldOperation {
 
 /** Decides by hash which operations of a source are what was approved. */
 export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "name" | "handler">> {
-  readonly #isOn: boolean;
+  /** Whether anything is pinned. */
+  readonly isOn: boolean;
   /** Approved hash by key; absent before the first load of a source that approves what it finds there. */
   #approved: Map<string, string> | undefined;
   /** Operations as they were when last approved: a changed description must not reach callers. */
@@ -28,13 +29,13 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
 
   /** @param pinned - `true` approves what the first load finds; a record has the approved hash of each key. */
   constructor(pinned: boolean | Record<string, string> = false) {
-    this.#isOn = pinned !== false;
+    this.isOn = pinned !== false;
     if (typeof pinned === "object") this.#approved = new Map(Object.entries(pinned));
   }
 
   /** Whether the operation is what was approved, or nothing is pinned. */
   isApproved(key: string, hash: string): boolean {
-    return !this.#isOn || this.#approved?.get(key) === hash;
+    return !this.isOn || this.#approved?.get(key) === hash;
   }
 
   /**
@@ -42,7 +43,7 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
    * `undefined` for one that was never approved.
    */
   offer(key: string, { operation, hash }: PinnableOperation<Operation>): Operation | undefined {
-    if (!this.#isOn) return operation;
+    if (!this.isOn) return operation;
     if (this.isApproved(key, hash)) {
       this.#trusted.set(key, operation);
       return operation;
@@ -53,7 +54,7 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
 
   /** Approves what the first load found, unless the configuration names the approved hashes. */
   approveFirst(found: ReadonlyMap<string, { readonly hash: string }>): void {
-    if (this.#isOn) this.#approved ??= new Map(Array.from(found, ([key, { hash }]) => [key, hash]));
+    if (this.isOn) this.#approved ??= new Map(Array.from(found, ([key, { hash }]) => [key, hash]));
   }
 
   /** Approves an operation as it is now. */

@@ -13,8 +13,8 @@ export interface ReportReceiver {
   onReport?: ((report: SourceReport) => void) | undefined;
   /** Where skipped items and warnings go without `onReport`. */
   log: Logger;
-  /** Its items were logged already, and are not logged again. */
-  previous?: ReportBuilder | undefined;
+  /** A report whose items were logged already. They are not logged again. */
+  previous?: SourceReport | undefined;
 }
 
 /** Collects what a source imported, skipped and warned about. Each warning is kept once per place and reason. */
@@ -66,7 +66,7 @@ export class ReportBuilder {
   /** Passes the report to `onReport`, or logs one warning per item, on the console until LogTape is configured. */
   deliver({ source, onReport, log, previous }: ReportReceiver): void {
     if (onReport !== undefined) return onReport(this.report);
-    const { skipped, warnings } = previous?.report ?? { skipped: [], warnings: [] };
+    const { skipped, warnings } = previous ?? { skipped: [], warnings: [] };
     const known = new Set([...skipped, ...warnings].map(keyOf));
     const write = (message: string, item: ReportItem) => {
       if (!known.has(keyOf(item))) warnVisibly(log, message, { source, ...item });

@@ -52,3 +52,29 @@ export interface OperationSource {
   /** Releases what `load` opened. Calling it twice is fine. */
   close(): Promise<void>;
 }
+
+/** How {@link compareOperations} treats the items of a source. */
+export interface Comparison<T> {
+  isSame(before: T, after: T): boolean;
+  toDefinition(item: T, id: string): IOperationDefinition;
+}
+
+/** Compares what a source had with what it has now, each by operation id. */
+export function compareOperations<T>(
+  before: ReadonlyMap<string, T>,
+  after: ReadonlyMap<string, T>,
+  { isSame, toDefinition }: Comparison<T>,
+): SourceChange {
+  const change: SourceChange = { added: [], changed: [], removed: [...before.keys()].filter((id) => !after.has(id)) };
+  for (const [id, item] of after) {
+    const old = before.get(id);
+    if (old === undefined) change.added.push(toDefinition(item, id));
+    else if (!isSame(old, item)) change.changed.push(toDefinition(item, id));
+  }
+  return change;
+}
+
+/** Whether nothing was added, changed or removed. */
+export function isEmptyChange({ added, changed, removed }: SourceChange): boolean {
+  return added.length + changed.length + removed.length === 0;
+}

@@ -1,5 +1,5 @@
 import { ReportBuilder } from "../from/report.ts";
-import type { OperationSource, SourceChange, Unsubscribe } from "../from/source.ts";
+import type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "../from/source.ts";
 import { onAbort } from "../internal/abort-listeners.ts";
 import { BoundedMap } from "../internal/bounded.ts";
 import { notify } from "../internal/emitter.ts";
@@ -54,7 +54,7 @@ export class Follower implements Following {
   #closing: Promise<void> | undefined = undefined;
   /** What happened since the last report. */
   #report = new ReportBuilder();
-  #lastReport: ReportBuilder | undefined = undefined;
+  #lastReport: SourceReport | undefined = undefined;
   #isReportDue = false;
 
   constructor(target: Target, source: OperationSource, options: FollowOptions) {
@@ -247,7 +247,7 @@ export class Follower implements Following {
     this.#report = new ReportBuilder();
     const { name: source } = this.#source;
     const receiver = { source, onReport: this.#onReport, log, previous: this.#lastReport };
-    this.#lastReport = report;
+    this.#lastReport = report.report;
     notify(
       () => report.deliver(receiver),
       (error) => log.error("onReport of {source} threw: {error}", { source, error }),

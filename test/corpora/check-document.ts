@@ -1,6 +1,7 @@
 import { configure, type LogRecord } from "@logtape/logtape";
 import type { TSchema } from "typebox";
-import { type ImportedOperation, importOpenAPI, type OpenAPISpec, parseOpenAPI } from "../../src/from/openapi/index.ts";
+import { FromOpenAPI, type ImportedOperation, type OpenAPISpec, parseOpenAPI } from "../../src/from/openapi/index.ts";
+import type { SourceReport } from "../../src/index.ts";
 import { isCallError } from "../../src/operation/index.ts";
 import { compileSchema } from "../../src/schema/index.ts";
 import { sample } from "./sample.ts";
@@ -24,11 +25,14 @@ export interface DocumentCheck {
 export async function checkDocument(text: string): Promise<DocumentCheck> {
   const spec = await parseOpenAPI(text);
   const mock = new ValidatingMock(spec);
-  const { operations, report } = importOpenAPI(spec, {
+  let report: SourceReport = { imported: [], skipped: [], warnings: [] };
+  const operations = FromOpenAPI(spec, {
     namespace: "corpus",
     fetch: mock.fetch,
     baseUrl: "http://127.0.0.1/",
-    onReport: () => {},
+    onReport: (received) => {
+      report = received;
+    },
   });
   const problems: string[] = [];
   await listenToLog(problems);

@@ -18,7 +18,7 @@ import {
   Type,
 } from "@alkdev/operations";
 import { createMCPClient, type MCPClientConfig } from "@alkdev/operations/from-mcp";
-import { OpenAPIService, type OpenAPIServiceOptions, parseOpenAPI } from "@alkdev/operations/from-openapi";
+import { type OpenAPISourceConfig, openAPISource, parseOpenAPI } from "@alkdev/operations/from-openapi";
 import { createJWTAuthenticator, createJWTSigner } from "@alkdev/operations/jwt";
 import { nodeFileSystem } from "@alkdev/operations/node";
 import { createNATSTransport } from "@alkdev/operations/transport-nats";
@@ -71,11 +71,11 @@ beforeAll(async () => {
 });
 afterAll(() => http.close());
 
-const openAPI = (settings: (value: number | undefined) => Partial<OpenAPIServiceOptions>): Use => {
+const openAPI = (settings: (value: number | undefined) => Partial<OpenAPISourceConfig>): Use => {
   return async (value) => {
-    const service = new OpenAPIService({ namespace: "test", spec: document, ...settings(value) });
-    await service.load();
-    await service.close();
+    const source = openAPISource(document, { namespace: "test", ...settings(value) });
+    await source.load();
+    await source.close();
   };
 };
 const fromOpenAPI = (settings: (value: number | undefined) => object): Use => {
@@ -155,8 +155,8 @@ const options: Array<[name: string, option: string, kind: string, use: Use]> = [
   ],
   ["OpenAPI", "reconnect.delay", "duration", fromOpenAPI((delay) => ({ reconnect: { delay } }))],
   ["OpenAPI", "reconnect.maxDelay", "duration", fromOpenAPI((maxDelay) => ({ reconnect: { maxDelay } }))],
-  ["OpenAPIService", "refresh", "duration or Infinity", openAPI((refresh) => ({ refresh }))],
-  ["OpenAPIService", "timeout", "duration or Infinity", openAPI((timeout) => ({ timeout }))],
+  ["openAPISource", "refresh", "duration or Infinity", openAPI((refresh) => ({ refresh }))],
+  ["openAPISource", "timeout", "duration or Infinity", openAPI((timeout) => ({ timeout }))],
   [
     "FromOpenAPIUrl",
     "timeout",
@@ -253,7 +253,7 @@ const limited: Array<[name: string, limit: keyof Limits, use: (limits: Limits) =
     (limits) => FromOpenAPIUrl(`http://127.0.0.1:${closedPort}`, { namespace: "test", limits }),
   ],
   ["parseOpenAPI", "documentBytes", (limits) => parseOpenAPI("{}", limits)],
-  ["OpenAPIService", "operations", (limits) => openAPI(() => ({ limits }))(0)],
+  ["openAPISource", "operations", (limits) => openAPI(() => ({ limits }))(0)],
   ["createMCPClient", "responseBytes", (limits) => mcp(() => ({ limits }))(0)],
   ["scanOperations", "operations", (limits) => scanOperations("/no/such/folder", nodeFileSystem, { limits })],
   ["createRegistry", "callDepth", (limits) => createRegistry({ operations: [], limits })],

@@ -23,11 +23,7 @@ const defaultTimeout = 30_000;
  * Fetches and parses a document as any imported call would be made: credentials go only to their own origin, redirects
  * stay on theirs, size and time are limited, errors are typed. @throws CallError
  */
-export async function fetchDocument(
-  url: string,
-  config: HTTPServiceConfig,
-  options: { signal?: AbortSignal } = {},
-): Promise<JSONObject> {
+export async function fetchDocument(url: string, config: HTTPServiceConfig, signal?: AbortSignal): Promise<JSONObject> {
   assertNamespace(config.namespace);
   assertNumbers(config);
   const target = URL.canParse(url) ? new URL(url) : undefined;
@@ -52,7 +48,7 @@ export async function fetchDocument(
     },
     documentConfig(target, config),
   );
-  const { data } = await fetched(async () => handler({}, contextFor(options.signal)), target);
+  const { data } = await fetched(async () => handler({}, contextFor(signal)), target);
   if (isObject(data) && !(data instanceof ArrayBuffer)) return data;
   const text = data instanceof ArrayBuffer ? new TextDecoder().decode(data) : data;
   if (typeof text !== "string") throw unreadableDocument("the response does not contain a document");

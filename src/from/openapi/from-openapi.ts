@@ -3,7 +3,7 @@ import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
 import { badConfig, documentTooLarge, unreadableDocument } from "./errors.ts";
 import { fetchDocument, loadExternals } from "./fetch-document.ts";
-import { importDocument, importOpenAPI } from "./import-openapi.ts";
+import { type ImportOptions, importDocument, type OpenAPIImport } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 import { parseOpenAPI } from "./parse.ts";
 import { assertNumbers } from "./service-state.ts";
@@ -18,7 +18,7 @@ export interface OpenAPIFS {
  * `config.onReport` or the log. References that leave the document are refused: use the file or URL form to allow some.
  */
 export function FromOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): ImportedOperation[] {
-  return importOpenAPI(spec, config).operations;
+  return importDocument(spec, config).operations;
 }
 
 /** Reads a document, JSON or YAML, from a file. @param fs - @default Node's file system */
@@ -27,12 +27,7 @@ export async function FromOpenAPIFile(
   config: HTTPServiceConfig,
   fs?: OpenAPIFS,
 ): Promise<ImportedOperation[]> {
-  assertNumbers(config);
-  const files = fs ?? nodeFiles(resolveLimits(config.limits).documentBytes);
-  const spec = await parseOpenAPI(await readText(files, path), config.limits);
-  const located = locate(config, { file: path });
-  const externals = await loadExternals(spec, located, (file) => files.readFile(besideFile(path, file)));
-  return importDocument(spec, located, externals).operations;
+  return (await importFile(path, locate(config, { file: path }), { fs })).operations;
 }
 
 /**
@@ -44,9 +39,30 @@ export async function FromOpenAPIUrl(
   config: HTTPServiceConfig,
   options: { signal?: AbortSignal } = {},
 ): Promise<ImportedOperation[]> {
-  const spec = await fetchDocument(url, config, options);
-  const located = locate(config, { url });
-  return importDocument(spec, located, await loadExternals(spec, located)).operations;
+  return (await importURL(url, locate(config, { url }), options)).operations;
+}
+
+/** Imports a file. `config` has been located. */
+export async function importFile(
+  path: string,
+  config: HTTPServiceConfig,
+  { fs, ...options }: ImportOptions & { fs?: OpenAPIFS | undefined },
+): Promise<OpenAPIImport> {
+  assertNumbers(config);
+  const files = fs ?? nodeFiles(resolveLimits(config.limits).documentBytes);
+  const spec = await parseOpenAPI(await readText(files, path), config.limits);
+  const externals = await loadExternals(spec, config, (file) => files.readFile(besideFile(path, file)));
+  return importDocument(spec, config, { ...options, externals });
+}
+
+/** Imports what a URL returns. `config` has been located. */
+export async function importURL(
+  url: string,
+  config: HTTPServiceConfig,
+  { signal, ...options }: ImportOptions & { signal?: AbortSignal | undefined },
+): Promise<OpenAPIImport> {
+  const spec = await fetchDocument(url, config, signal);
+  return importDocument(spec, config, { ...options, externals: await loadExternals(spec, config) });
 }
 
 /** Adds where the document is to a configuration. One that has it already is returned unchanged: its limits belong to it. */

@@ -5,7 +5,6 @@ import { quote } from "../../internal/text.ts";
 import { ReportBuilder } from "../report.ts";
 import type { SourceReport } from "../source.ts";
 import type { HTTPServiceConfig } from "./config.ts";
-import type { OpenAPISpec } from "./document.ts";
 import { type OpenAPIDocument, openDocument } from "./document.ts";
 import type { Endpoint, MethodEntry } from "./endpoint.ts";
 import { assertNamespace, badConfig, documentLimitExceeded } from "./errors.ts";
@@ -28,28 +27,32 @@ export interface OpenAPIImport {
   report: SourceReport;
 }
 
+/** What an import needs besides document and configuration. */
+export interface ImportOptions {
+  /** The documents that external references lead to. */
+  externals?: ReadonlyMap<string, unknown>;
+  /** Receives the report instead of the log. @default `onReport` of the configuration */
+  onReport?: HTTPServiceConfig["onReport"];
+  /** The report of an earlier import: what it contains is not logged again. */
+  previous?: SourceReport | undefined;
+}
+
 /**
  * Creates an operation for every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and reports what was
  * skipped and why. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
  * @throws CallError when the document as a whole cannot be used
  */
-export function importOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): OpenAPIImport {
-  return importDocument(spec, config, new Map());
-}
-
-/** Like {@link importOpenAPI}, with the documents that external references lead to. */
 export function importDocument(
   spec: unknown,
   config: HTTPServiceConfig,
-  externals: ReadonlyMap<string, unknown>,
+  { externals = new Map(), onReport = config.onReport, previous }: ImportOptions = {},
 ): OpenAPIImport {
   assertNamespace(config.namespace);
   assertNumbers(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
   const importer = new Importer(document, config);
   const result = { operations: importer.run(), report: importer.report.report };
-  const { namespace, onReport } = config;
-  importer.report.deliver({ source: namespace, onReport, log: logger("from", "openapi") });
+  importer.report.deliver({ source: config.namespace, onReport, log: logger("from", "openapi"), previous });
   return result;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { importOpenAPI } from "./import-openapi.ts";
+import { FromOpenAPI } from "./from-openapi.ts";
 import { parseOpenAPI } from "./parse.ts";
 
 test("JSON and YAML, also with a byte order mark, are read as the same document", async () => {
@@ -111,7 +111,7 @@ test.each([
 test.each([5_000, 100_000])("JSON nested %i deep is refused on import", async (depth) => {
   const spec = await parseOpenAPI(`{"openapi":"3.1.0","x":${'{"a":'.repeat(depth)}1${"}".repeat(depth)}}`);
 
-  expect(() => importOpenAPI(spec, { namespace: "deep" })).toThrow(
+  expect(() => FromOpenAPI(spec, { namespace: "deep" })).toThrow(
     expect.objectContaining({ code: "LIMIT_EXCEEDED", details: { limit: "jsonDepth" } }),
   );
 });

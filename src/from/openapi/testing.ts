@@ -1,6 +1,6 @@
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
-import { importOpenAPI } from "./import-openapi.ts";
+import { importDocument } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 
 /** A document with one path unless told otherwise. */
@@ -26,7 +26,7 @@ export function openAPIWith(
 
 /** Imports quietly. */
 export function importQuietly(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> = {}) {
-  return importOpenAPI(spec, { namespace: "test", onReport: () => {}, ...config });
+  return importDocument(spec, { namespace: "test", onReport: () => {}, ...config });
 }
 
 /** Imports a document that has exactly one operation. */

@@ -1,0 +1,250 @@
+import { hashJSON } from "../../internal/canonical-json.ts";
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import { startTimer, type Timer } from "../../internal/timers.ts";
+import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
+import { type PinnableOperation, Pins } from "../pins.ts";
+import {
+  compareOperations,
+  isEmptyChange,
+  type OperationSource,
+  type SourceChange,
+  type SourceLoadOptions,
+  type SourceReport,
+  type Unsubscribe,
+} from "../source.ts";
+import type { HTTPServiceConfig } from "./config.ts";
+import type { OpenAPISpec } from "./document.ts";
+import { badConfig } from "./errors.ts";
+import { importFile, importURL, locate, type OpenAPIFS } from "./from-openapi.ts";
+import { type ImportOptions, importDocument, type OpenAPIImport } from "./import-openapi.ts";
+import type { ImportedOperation } from "./operation.ts";
+import { assertNumbers } from "./service-state.ts";
+
+const log = logger("from", "openapi");
+
+/** Configuration of {@link openAPISource}: that of any import, and when the document is read again. */
+export interface OpenAPISourceConfig extends HTTPServiceConfig {
+  /** Reads files. @default Node's file system */
+  fs?: OpenAPIFS;
+  /** Interval in ms, above 0, at which the document is read again while it is followed; `Infinity` never. @default never */
+  refresh?: number;
+  /**
+   * Switches off operations that are not what was approved: with `true` what the first load found, else what has the
+   * hash that is given here (see {@link OpenAPISource.hashes}). They fail with `UNAVAILABLE` until they are approved.
+   */
+  pinned?: boolean | Record<string, string>;
+}
+
+/** The changes of a service's operations, with the hash of each before and after. */
+export interface OpenAPIChange extends SourceChange {
+  /** By operation id. `before` is absent for an added operation, `after` for a removed one. */
+  hashes: Record<string, { before?: string; after?: string }>;
+}
+
+/** `hash` is empty until it is needed. */
+type KnownOperation = PinnableOperation<ImportedOperation> & { hash: string };
+
+/**
+ * The operations of an HTTP service, for `registry.follow()`.
+ * @param document - URL, path or `file:` URL of a document in JSON or YAML, or the document itself; a function is called at every load
+ * @example
+ * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
+ */
+export function openAPISource(
+  document: string | URL | OpenAPISpec | (() => OpenAPISpec | Promise<OpenAPISpec>),
+  config: OpenAPISourceConfig,
+): OpenAPISource {
+  return new OpenAPISource(document, config);
+}
+
+/** An imported service as a source that can be read again. Made by {@link openAPISource}. */
+export class OpenAPISource implements OperationSource, AsyncDisposable {
+  /** `openapi:` and the namespace. */
+  readonly name: string;
+  /** The access rules of imported operations are those of the configuration. */
+  readonly replacesAccess = true;
+  readonly #read: (options: ReadOptions) => Promise<OpenAPIImport>;
+  // Kept, because the operations of all loads share its limits on concurrency and retries.
+  readonly #config: HTTPServiceConfig;
+  readonly #changes = new Emitter<OpenAPIChange>((error) =>
+    log.error("{name}: a listener failed: {error}", { name: this.name, error }),
+  );
+  readonly #pins: Pins<ImportedOperation>;
+  readonly #refresh: number;
+  #known = new Map<string, KnownOperation>();
+  #onReport: HTTPServiceConfig["onReport"];
+  #report: SourceReport | undefined;
+  #timer: Timer | undefined;
+  #reading: Promise<OpenAPIChange> | undefined;
+  #isLoaded = false;
+  #isClosed = false;
+
+  constructor(document: Parameters<typeof openAPISource>[0], options: OpenAPISourceConfig) {
+    const { fs, refresh, pinned, ...config } = options;
+    assertNumbers(config);
+    const place = toPlace(document);
+    this.#config = locate(config, place);
+    this.#read = (delivery) => readPlace(place, this.#config, { fs, ...delivery });
+    this.#refresh = resolveDuration("refresh", refresh, Number.POSITIVE_INFINITY, { infinite: true });
+    this.#pins = new Pins(pinned);
+    this.#onReport = config.onReport;
+    this.name = `openapi:${config.namespace}`;
+  }
+
+  /** Reads the document and returns its operations. Listeners also receive what changed since an earlier load. */
+  async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
+    this.#onReport ??= onReport;
+    await this.reload({ signal });
+    return this.operations();
+  }
+
+  /** The operations of the last load. Pinned ones that are not approved are included, but fail. */
+  operations(): ImportedOperation[] {
+    return Array.from(this.#known, ([id, known]) => this.#offer(id, known));
+  }
+
+  /** Hash of each operation as it is now, for `pinned` in a later run. */
+  async hashes(): Promise<Record<string, string>> {
+    const known = this.#known;
+    await addHashes(known);
+    return Object.fromEntries(Array.from(known, ([id, { hash }]) => [id, hash]));
+  }
+
+  /** Reads the document again and returns what changed. Rejects, changing nothing, when it cannot be read. */
+  reload(options: { signal?: AbortSignal | undefined } = {}): Promise<OpenAPIChange> {
+    if (this.#isClosed) return Promise.reject(new CallError("UNAVAILABLE", `${this.name} is closed.`));
+    this.#reading ??= this.#reload(options).finally(() => {
+      this.#reading = undefined;
+      this.#schedule();
+    });
+    return this.#reading;
+  }
+
+  /** Approves operations as they are now, all or by id, and switches them on again. */
+  approve(...ids: string[]): void {
+    const changed: ImportedOperation[] = [];
+    for (const id of ids.length > 0 ? ids : this.#known.keys()) {
+      const known = this.#known.get(id);
+      if (known === undefined || this.#pins.isApproved(id, known.hash)) continue;
+      this.#pins.approve(id, known.hash);
+      changed.push(this.#offer(id, known));
+    }
+    if (changed.length > 0 && !this.#isClosed) this.#changes.emit({ added: [], changed, removed: [], hashes: {} });
+  }
+
+  onChange(listener: (change: OpenAPIChange) => void): Unsubscribe {
+    const stop = this.#changes.on(listener);
+    this.#schedule();
+    return () => {
+      stop();
+      if (!this.#changes.hasListeners) this.#timer?.stop();
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #reload({ signal }: { signal?: AbortSignal | undefined }): Promise<OpenAPIChange> {
+    const read = await this.#read({ signal, onReport: this.#onReport, previous: this.#report });
+    const before = this.#known;
+    const after = new Map<string, KnownOperation>();
+    for (const operation of read.operations) {
+      const id = formatOperationId(operation.namespace, operation.name);
+      after.set(id, { operation, hash: "" });
+    }
+    const isFirst = !this.#isLoaded;
+    // Hashes read all schemas, which otherwise stay unconverted until an operation is called.
+    if (!isFirst || this.#pins.isOn) await addHashes(before).then(() => addHashes(after));
+    this.#known = after;
+    this.#report = read.report;
+    this.#isLoaded = true;
+    this.#pins.approveFirst(after);
+    const change = this.#compare(before, after);
+    if (!isFirst && !isEmptyChange(change) && !this.#isClosed) this.#changes.emit(change);
+    return change;
+  }
+
+  #compare(before: ReadonlyMap<string, KnownOperation>, after: ReadonlyMap<string, KnownOperation>): OpenAPIChange {
+    const change = compareOperations(before, after, {
+      isSame: (old, now) => old.hash === now.hash && old.operation.version === now.operation.version,
+      toDefinition: (known, id) => this.#offer(id, known),
+    });
+    const hashes: OpenAPIChange["hashes"] = {};
+    const changed = [...change.added, ...change.changed].map(({ namespace, name }) =>
+      formatOperationId(namespace, name),
+    );
+    for (const id of [...changed, ...change.removed]) {
+      const [old, now] = [before.get(id), after.get(id)];
+      hashes[id] = { ...(old && { before: old.hash }), ...(now && { after: now.hash }) };
+    }
+    return { ...change, hashes };
+  }
+
+  /** Operations that were never approved are listed as well, so that an operator can see what waits for approval. */
+  #offer(id: string, known: KnownOperation): ImportedOperation {
+    return this.#pins.offer(id, known) ?? this.#pins.refuse(known.operation);
+  }
+
+  #schedule(): void {
+    this.#timer?.stop();
+    if (this.#isClosed || !this.#changes.hasListeners) return;
+    const reload = () => {
+      this.reload().catch((error: unknown) => {
+        log.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
+      });
+    };
+    // A pending refresh must not keep the process alive.
+    this.#timer = startTimer(reload, this.#refresh, { keepsAlive: false });
+  }
+}
+
+async function addHashes(known: Map<string, KnownOperation>): Promise<void> {
+  for (const item of known.values()) if (item.hash === "") item.hash = await hashOperation(item.operation);
+}
+
+/**
+ * A SHA-256 over everything about an operation that a caller or reviewer relies on: its address, method, schemas and
+ * descriptions. The version of the document is not part of it. Converts the operation's schemas.
+ */
+function hashOperation(operation: ImportedOperation): Promise<string> {
+  const { type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta } = operation;
+  return hashJSON({ type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta });
+}
+
+/** Where a document is. One of the three is set. */
+interface Place {
+  url?: string;
+  file?: string;
+  spec?: OpenAPISpec | (() => OpenAPISpec | Promise<OpenAPISpec>);
+}
+
+function toPlace(document: Parameters<typeof openAPISource>[0]): Place {
+  if (typeof document === "string" && !/^(?:https?|file):/i.test(document)) return { file: document };
+  if (typeof document === "string" || document instanceof URL) {
+    const url = String(document);
+    if (!/^file:/i.test(url) || !URL.canParse(url)) return { url };
+    // The path of a drive of Windows begins with a slash in a URL.
+    return { file: decodeURIComponent(new URL(url).pathname).replace(/^\/(?=[A-Za-z]:)/, "") };
+  }
+  if (typeof document === "function" || (typeof document === "object" && document !== null)) return { spec: document };
+  throw badConfig("openAPISource() takes the URL or the path of an OpenAPI document, or the document itself.");
+}
+
+type ReadOptions = ImportOptions & { fs?: OpenAPIFS | undefined; signal?: AbortSignal | undefined };
+
+async function readPlace(
+  { url, file, spec }: Place,
+  config: HTTPServiceConfig,
+  options: ReadOptions,
+): Promise<OpenAPIImport> {
+  if (url !== undefined) return importURL(url, config, options);
+  if (file !== undefined) return importFile(file, config, options);
+  return importDocument(typeof spec === "function" ? await spec() : spec, config, options);
+}
