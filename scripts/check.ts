@@ -12,8 +12,7 @@ const others: Step[] = [
   ["format and lint", "npm run --silent lint"],
   ["types", "npm run --silent types"],
   ["unused code", "npm run --silent unused"],
-  ["build and package tests", "npm run --silent test:package"],
-  ["examples and docs", "npm run --silent examples -- --docs"],
+  ["build, package, examples and docs", "npm run --silent test:package"],
 ];
 const total: Count = { passed: 0, failed: 0 };
 const summary: string[] = [];

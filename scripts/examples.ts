@@ -24,7 +24,7 @@ const brokersOf: Record<string, BrokerName[]> = {
 /** The names of all examples: the folders of `examples/` that contain a `main.ts`. */
 export function listExamples(): string[] {
   return readdirSync(resolve(root, "examples"), { recursive: true, encoding: "utf8" })
-    .flatMap((file) => /^([^/]+)\/main\.ts$/.exec(file)?.[1] ?? [])
+    .flatMap((file) => /^([^/\\]+)[/\\]main\.ts$/.exec(file)?.[1] ?? [])
     .sort();
 }
 
@@ -36,15 +36,29 @@ export function programOf(example: string): string {
 /** What an example printed, and how long it took in ms. `skipped` names the broker that is not available. */
 export type ExampleResult = (ProgramResult & { durationMs: number; skipped?: undefined }) | { skipped: string };
 
+/** Where examples run. */
+export interface ExamplePlace {
+  /** The folder that they are started in. Packages are found from there. */
+  cwd: string;
+  /** Returns the program that stands for `examples/<name>/<file>`. */
+  locate(path: string): string;
+}
+
 /** Runs examples, each at most once, with the brokers that they need. Brokers are started on first use. */
 export class ExampleRunner implements AsyncDisposable {
+  readonly #place: ExamplePlace;
   readonly #services = new Map<BrokerName, Promise<Service | undefined>>();
   readonly #results = new Map<string, Promise<ExampleResult>>();
 
-  /** Runs the program at `path`, or returns the result of an earlier run. */
-  run(path: string): Promise<ExampleResult> {
-    const known = this.#results.get(path) ?? this.#start(path);
-    this.#results.set(path, known);
+  /** Without a place, examples run where they are, with our sources. */
+  constructor(place: ExamplePlace = { cwd: root, locate: (path) => path }) {
+    this.#place = place;
+  }
+
+  /** Runs the program at `path`, or returns the result of an earlier run. `file` runs instead, with the same brokers. */
+  run(path: string, file = this.#place.locate(path)): Promise<ExampleResult> {
+    const known = this.#results.get(file) ?? this.#start(path, file);
+    this.#results.set(file, known);
     return known;
   }
 
@@ -77,14 +91,14 @@ export class ExampleRunner implements AsyncDisposable {
     for (const service of this.#services.values()) await (await service)?.close();
   }
 
-  async #start(path: string): Promise<ExampleResult> {
+  async #start(path: string, file: string): Promise<ExampleResult> {
     const [, example = ""] = path.split("/");
     // All of the tour runs, including the parts that have to be asked for.
     const args = example === "tour" ? ["--all", "--nats", "--redis"] : [];
     const prepared = await this.prepare(example, args);
     if ("missing" in prepared) return { skipped: prepared.missing };
     const started = performance.now();
-    const result = await runProgram(path, args, prepared.env);
+    const result = await runProgram(file, args, prepared.env, this.#place.cwd);
     return { ...result, durationMs: performance.now() - started };
   }
 }

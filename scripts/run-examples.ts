@@ -1,20 +1,18 @@
 /**
  * `npm run examples`: runs every `examples/<name>/main.ts`. An example checks itself and exits non-zero when something is
- * wrong. With `--docs` it also compares the pages with the code and the output of the examples, as `docs:check` does.
+ * wrong.
  * `npm run examples -- <name> [arguments]` runs one example in the terminal. Brokers are started as needed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { checkPages } from "./docs/pages.ts";
 import { ExampleRunner, listExamples, programOf } from "./examples.ts";
 import { root } from "./subpaths.ts";
 
 const [name, ...args] = process.argv.slice(2);
 await using runner = new ExampleRunner();
-if (name === undefined || name === "--docs") process.exitCode = await runAll(name === "--docs");
-else process.exitCode = await runOne(name);
+process.exitCode = name === undefined ? await runAll() : await runOne(name);
 
-async function runAll(withDocs: boolean): Promise<number> {
+async function runAll(): Promise<number> {
   const count = { passed: 0, failed: 0 };
   await runner.runAll(listExamples().map(programOf), (path, result) => {
     if (result.skipped !== undefined) return console.log(`- ${path} is skipped: ${result.skipped} is missing`);
@@ -29,11 +27,6 @@ async function runAll(withDocs: boolean): Promise<number> {
       console.log(`✗ ${path} ${reason} (${took})\n${result.stdout}${result.stderr}`);
     }
   });
-  if (withDocs) {
-    const pages = await checkPages(runner);
-    count.passed += pages.passed;
-    count.failed += pages.failed;
-  }
   console.log(`\n${count.passed} passed, ${count.failed} failed`);
   return count.failed === 0 ? 0 : 1;
 }

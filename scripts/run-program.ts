@@ -11,14 +11,15 @@ export interface ProgramResult {
 /** The time limit of a program in ms. Examples take a few seconds. */
 const timeoutMs = 120_000;
 
-/** Runs one TypeScript program on the sources, as `npx tsx <path>` would, without colours. */
+/** Runs one TypeScript program as `npx tsx <path>` does in the folder `cwd`, without colours. In our root it uses the sources. */
 export function runProgram(
   path: string,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = process.env,
+  cwd = root,
 ): Promise<ProgramResult> {
   const options = {
-    cwd: root,
+    cwd,
     env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined },
     timeout: timeoutMs,
     maxBuffer: 16 * 1024 * 1024,

@@ -22,4 +22,4 @@ console.log(registry.list().map(({ namespace, name }) => `${namespace}.${name}`)
 
 assert.deepEqual(Object.keys(servers), ["notes"]);
 assert.equal(skipped.length, 1);
-assert.equal(registry.list().length, 3);
+assert.equal(registry.list().length, 2);

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { startShop } from "../openapi-api/server.ts";
+import { documentFile as file, startShop } from "./server.ts";
 
 const shop = await startShop();
 const { origin } = shop;
-const file = "examples/openapi-api/shop.yaml";
 
 // #region rotating
 import { FromOpenAPIFile, OperationRegistry } from "@alkdev/operations";

@@ -4,7 +4,7 @@ export interface Fence {
   line: number;
   /** The first word after the backticks, such as `ts`. */
   language: string;
-  /** What else stands there, such as `{ source: "examples/tour/main.ts#call" }`. */
+  /** The words after it, such as `{ program: "", source: "examples/tour/main.ts#call" }` of `program source="…"`. */
   attributes: Record<string, string>;
   /** The lines inside, without the prefix of the comment. */
   content: string;
@@ -53,5 +53,7 @@ function stripPrefix(line: string, prefix: string): string {
 }
 
 function parseAttributes(text: string): Record<string, string> {
-  return Object.fromEntries(Array.from(text.matchAll(/([a-z]+)="([^"]*)"/g), ([, key, value]) => [key, value]));
+  return Object.fromEntries(
+    Array.from(text.matchAll(/([a-z]+)(?:="([^"]*)")?/g), ([, key, value = ""]) => [key, value]),
+  );
 }

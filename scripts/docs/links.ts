@@ -1,15 +1,42 @@
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, relative, resolve } from "node:path";
+import { join, posix } from "node:path";
 import { blankFences } from "./fences.ts";
 
-/** Says, as `line: reason`, which relative links of a Markdown page lead nowhere: to no file, or to no heading in it. */
-export function findBrokenLinks(path: string, text: string): string[] {
+/** A Markdown page whose links are looked at. Paths are relative to `root`, with `/`. */
+export interface LinkingPage {
+  root: string;
+  path: string;
+  text: string;
+}
+
+/**
+ * Returns, as `line: reason`, the relative links of a page that lead to a missing file or heading. `packed` lists the files
+ * of the package. A page of the package may only link to other files of it, because a user has nothing else.
+ */
+export function findBrokenLinks(page: LinkingPage, packed: readonly string[] = []): string[] {
+  return findLinks(page).flatMap(({ line, target, file, heading }) => {
+    const reason = whyBroken(page, file, heading) ?? whyNotPacked(page, file, packed);
+    return reason === undefined ? [] : [`${line}: link to ${target}: ${reason}`];
+  });
+}
+
+interface Link {
+  line: number;
+  target: string;
+  /** The linked file, relative to the root. */
+  file: string;
+  heading: string | undefined;
+}
+
+/** Returns the links of a page to files and headings of the repository. */
+export function findLinks({ path, text }: Pick<LinkingPage, "path" | "text">): Link[] {
   return blankFences(text)
     .split("\n")
     .flatMap((line, index) =>
-      linkTargets(line).flatMap((target) => {
-        const reason = whyBroken(path, text, target);
-        return reason === undefined ? [] : [`${index + 1}: link to ${target}: ${reason}`];
+      linkTargets(line).map((target) => {
+        const [file = "", heading] = target.split("#");
+        const linked = file === "" ? path : posix.join(posix.dirname(path), decodeURIComponent(file));
+        return { line: index + 1, target, file: linked.replace(/\/$/, ""), heading };
       }),
     );
 }
@@ -23,13 +50,17 @@ function linkTargets(line: string): string[] {
   );
 }
 
-function whyBroken(path: string, text: string, target: string): string | undefined {
-  const [file = "", heading] = target.split("#");
-  const linked = file === "" ? path : resolve(dirname(path), decodeURIComponent(file));
-  if (linked !== path && !existsSync(linked)) return `no ${relative(process.cwd(), linked)}`;
-  if (heading === undefined || heading === "" || !linked.endsWith(".md")) return undefined;
-  const page = linked === path ? text : readFileSync(linked, "utf8");
-  return headingAnchors(page).has(decodeURIComponent(heading)) ? undefined : `no heading #${heading}`;
+function whyBroken({ root, path, text }: LinkingPage, file: string, heading: string | undefined): string | undefined {
+  const linked = join(root, file);
+  if (file !== path && !existsSync(linked)) return `${file} does not exist`;
+  if (heading === undefined || heading === "" || !file.endsWith(".md")) return undefined;
+  const anchors = headingAnchors(file === path ? text : readFileSync(linked, "utf8"));
+  return anchors.has(decodeURIComponent(heading)) ? undefined : `there is no heading #${heading}`;
+}
+
+function whyNotPacked({ path }: LinkingPage, file: string, packed: readonly string[]): string | undefined {
+  if (!packed.includes(path) || packed.some((it) => it === file || it.startsWith(`${file}/`))) return undefined;
+  return `${file} is not in the package, but this page is. Name the file without a link`;
 }
 
 /** Anchors as GitHub makes them: lower case, punctuation dropped, spaces to hyphens, repeats numbered. */

@@ -1,19 +1,34 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { ExampleRunner } from "../examples.ts";
+import { type ExampleRunner, listExamples } from "../examples.ts";
 import type { Count } from "../run-step.ts";
 import { root } from "../subpaths.ts";
+import { findOrphans } from "./indexes.ts";
+import { listPackedFiles } from "./packed-files.ts";
+import { listPagePrograms, type PageProgram } from "./page-programs.ts";
 import { listPrograms, syncPage } from "./sync.ts";
 
+/** The pages that have to link everything of one kind. */
+const indexes: Record<string, () => string[]> = {
+  "docs/README.md": () => findFiles("docs", /\.md$/).filter((path) => path !== "docs/README.md"),
+  "examples/README.md": () => listExamples().map((name) => `examples/${name}`),
+};
+
+/** How many pages are up to date, and what is wrong with the others. */
+export interface PagesResult extends Count {
+  /** As `path:line: reason`. */
+  problems: string[];
+}
+
 /** Compares every page with the files that its code comes from and with the output of examples. Writes nothing. */
-export function checkPages(runner: ExampleRunner): Promise<Count> {
+export function checkPages(runner: ExampleRunner): Promise<PagesResult> {
   return visitPages(runner, () => {
     return "differs from the files that its code comes from. Run npm run docs:sync.";
   });
 }
 
 /** Fills the code blocks of every page. */
-export function writePages(runner: ExampleRunner): Promise<Count> {
+export function writePages(runner: ExampleRunner): Promise<PagesResult> {
   return visitPages(runner, (path, text) => {
     writeFileSync(resolve(root, path), text);
     console.log(`updated ${path}`);
@@ -25,20 +40,24 @@ export function writePages(runner: ExampleRunner): Promise<Count> {
 async function visitPages(
   runner: ExampleRunner,
   onChange: (path: string, text: string) => string | undefined,
-): Promise<Count> {
+): Promise<PagesResult> {
+  const packed = await listPackedFiles();
   const pages = findPages().map((path) => ({ path, before: readFileSync(resolve(root, path), "utf8") }));
   const programs = new Set(pages.flatMap(({ before }) => listPrograms(root, before)));
   await runner.runAll([...programs], () => {});
-  const count: Count = { passed: 0, failed: 0 };
+  const result: PagesResult = { passed: 0, failed: 0, problems: [] };
   for (const { path, before } of pages) {
-    const { text, problems } = await syncPage(root, path, before, async (program) => outputOf(runner, program));
+    const page = { root, path, text: before };
+    const { text, problems } = await syncPage(page, async (program) => outputOf(runner, program), packed);
+    const targets = indexes[path]?.();
+    if (targets !== undefined) problems.push(...findOrphans({ path, text, targets }));
     const problem = text === before ? undefined : onChange(path, text);
     if (problem !== undefined) problems.push(`${path}: ${problem}`);
-    for (const problem of problems) console.log(problem);
-    if (problems.length === 0) count.passed++;
-    else count.failed++;
+    result.problems.push(...problems);
+    if (problems.length === 0) result.passed++;
+    else result.failed++;
   }
-  return count;
+  return result;
 }
 
 /** What a program printed, or `undefined` when it cannot run here. Throws when it failed. */
@@ -48,6 +67,11 @@ async function outputOf(runner: ExampleRunner, program: string): Promise<string 
   const { exitCode, stdout, stderr } = result;
   if (exitCode !== 0) throw new Error(`${program} ended with ${exitCode ?? "a time-out"}: ${stderr.trim()}`);
   return stdout.replace(/[ \t]+$/gm, "").trimEnd();
+}
+
+/** Returns the programs of all pages that a reader can copy and run. */
+export function findPagePrograms(): PageProgram[] {
+  return findPages().flatMap((path) => listPagePrograms(path, readFileSync(resolve(root, path), "utf8")));
 }
 
 function findPages(): string[] {
@@ -62,6 +86,6 @@ function findPages(): string[] {
 function findFiles(folder: string, pattern: RegExp): string[] {
   return readdirSync(resolve(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => pattern.test(name) && !name.includes("node_modules"))
-    .map((name) => `${folder}/${name}`)
+    .map((name) => `${folder}/${name.replaceAll("\\", "/")}`)
     .sort();
 }

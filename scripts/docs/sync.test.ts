@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findOrphans } from "./indexes.ts";
 import { isShownTruly } from "./output.ts";
 import { syncPage } from "./sync.ts";
 
@@ -9,12 +10,14 @@ let root: string;
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "docs-"));
   mkdirSync(join(root, "docs"));
+  mkdirSync(join(root, "examples/a"), { recursive: true });
   writeFileSync(join(root, "main.ts"), "// #region call\ncall();\n// #endregion call\n");
   writeFileSync(join(root, "docs", "other.md"), "# The `other` page, twice!\n\n## Again\n\n## Again\n");
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-const sync = (text: string) => syncPage(root, "docs/page.md", text, async () => "printed");
+const packed = ["docs/page.md", "docs/other.md", "examples/a/main.ts"];
+const sync = (text: string) => syncPage({ root, path: "docs/page.md", text }, async () => "printed", packed);
 
 test("a block is filled from its region", async () => {
   expect(await sync('```ts source="main.ts#call"\nold();\n```\n')).toEqual({
@@ -29,8 +32,12 @@ test.each([
   ['```ts source="gone.ts"\nx\n```', "docs/page.md:1: there is no file gone.ts"],
   ['\n```txt output="gone.ts"\nx\n```', "docs/page.md:2: there is no file gone.ts"],
   ["```ts\nx", "docs/page.md:1: the code block that begins here has no end"],
-  ["see [it](other.md#nowhere)", "docs/page.md:1: link to other.md#nowhere: no heading #nowhere"],
-  ["\n[it]: ./gone.md", expect.stringMatching(/^docs\/page\.md:2: link to \.\/gone\.md: no .*docs\/gone\.md$/)],
+  ["see [it](other.md#nowhere)", "docs/page.md:1: link to other.md#nowhere: there is no heading #nowhere"],
+  ["\n[it]: ./gone.md", "docs/page.md:2: link to ./gone.md: docs/gone.md does not exist"],
+  [
+    "[a](../main.ts)",
+    "docs/page.md:1: link to ../main.ts: main.ts is not in the package, but this page is. Name the file without a link",
+  ],
 ])("a page that is not true says why: %j", async (text, problem) => {
   expect(await sync(text)).toEqual({ text, problems: [problem] });
 });
@@ -38,14 +45,30 @@ test.each([
 test("links to files, headings and other hosts, and code that looks like a link, are fine", async () => {
   const text = [
     "# Here",
-    "[a](other.md) [b](other.md#the-other-page-twice) [c](other.md#again-1) [d](#here) [e](../main.ts)",
-    "[f](https://example.com/x) [g](mailto:a@example.com) `[h](gone.md)`",
+    "[a](other.md) [b](other.md#the-other-page-twice) [c](other.md#again-1) [d](#here) [e](../examples/) [f](../examples/a)",
+    "[g](https://example.com/x) [h](mailto:a@example.com) `[i](gone.md)`",
     "```txt",
-    "[i](gone.md)",
+    "[j](gone.md)",
     "```",
   ].join("\n");
 
   expect(await sync(text)).toEqual({ text, problems: [] });
+});
+
+test("a page that is not in the package may link to every file", async () => {
+  const page = { root, path: "docs/internal.md", text: "[a](../main.ts)" };
+
+  expect((await syncPage(page, async () => "printed", packed)).problems).toEqual([]);
+});
+
+test("an index links every page, and every folder by one of its files", () => {
+  const text = "[a](a.md) [b](../examples/b/main.ts) [c](../examples/c#top)";
+  const targets = ["docs/a.md", "docs/d.md", "examples/b", "examples/c", "examples/cc"];
+
+  expect(findOrphans({ path: "docs/README.md", text, targets })).toEqual([
+    "docs/README.md: does not link docs/d.md. Add a line for it.",
+    "docs/README.md: does not link examples/cc. Add a line for it.",
+  ]);
 });
 
 test("shown output may differ in times, ids, durations and ports, and may be a part", () => {

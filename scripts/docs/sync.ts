@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { mapFences } from "./fences.ts";
-import { findBrokenLinks } from "./links.ts";
+import { findBrokenLinks, type LinkingPage } from "./links.ts";
 import { isShownTruly } from "./output.ts";
 import { readRegion } from "./regions.ts";
 
@@ -14,21 +14,26 @@ export interface SyncedPage {
 /** Returns what a program printed, or `undefined` when it cannot run on this machine. Throws when it failed. */
 export type ReadOutput = (program: string) => Promise<string | undefined>;
 
-/** Fills the blocks of one page, whose path is relative to `root`, from the files that they name. */
-export async function syncPage(root: string, path: string, text: string, readOutput: ReadOutput): Promise<SyncedPage> {
+/** Fills the blocks of one page from the files that they name, and looks at its links. `packed` lists the package's files. */
+export async function syncPage(
+  page: LinkingPage,
+  readOutput: ReadOutput,
+  packed: readonly string[] = [],
+): Promise<SyncedPage> {
+  const { root, path, text } = page;
   try {
-    return fillPage(root, path, text, await readOutputs(root, text, readOutput));
+    return fillPage(page, await readOutputs(root, text, readOutput), packed);
   } catch (error) {
     return { text, problems: [`${path}:${messageOf(error)}`] };
   }
 }
 
 function fillPage(
-  root: string,
-  path: string,
-  text: string,
+  page: LinkingPage,
   outputs: Map<string, string | Error | undefined>,
+  packed: readonly string[],
 ): SyncedPage {
+  const { root, path, text } = page;
   const problems: string[] = [];
   const filled = mapFences(text, ({ line, language, attributes, content }) => {
     try {
@@ -46,7 +51,7 @@ function fillPage(
     }
     return undefined;
   });
-  if (path.endsWith(".md")) problems.push(...findBrokenLinks(resolve(root, path), text).map((it) => `${path}:${it}`));
+  if (path.endsWith(".md")) problems.push(...findBrokenLinks(page, packed).map((it) => `${path}:${it}`));
   return { text: filled, problems };
 }
 

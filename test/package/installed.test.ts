@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import ts from "typescript";
 import { expect, inject, test } from "vitest";
 import { root, subpaths } from "../../scripts/subpaths.ts";
+import { linkPeers } from "./install.ts";
 import { expectedReport } from "./program.ts";
 
 const consumer = inject("consumer");
@@ -61,21 +62,8 @@ test("the root needs no peer: a program that declares its registry gets a checke
   expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
 });
 
-/** Types of a sub-path may name those of its optional peer; who uses that sub-path has it, and Node's types with it. */
-function linkPeers(): void {
-  const { peerDependencies }: { peerDependencies: Record<string, string> } = JSON.parse(
-    readFileSync(join(root, "package.json"), "utf8"),
-  );
-  for (const name of [...Object.keys(peerDependencies), "@types/node", "@types/ws"]) {
-    const link = join(consumer, "node_modules", name);
-    if (existsSync(link)) continue;
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(resolve(root, "node_modules", name), link);
-  }
-}
-
 test("MCP servers receive the name and version of the package", () => {
-  linkPeers();
+  linkPeers(consumer);
   const program = `import { createMCPClient } from "@alkdev/operations/from-mcp";
     const send = async ({ params }) => {
       console.log(JSON.stringify(params.clientInfo));
@@ -89,7 +77,7 @@ test("MCP servers receive the name and version of the package", () => {
 });
 
 test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResolution %s", (moduleResolution) => {
-  linkPeers();
+  linkPeers(consumer);
   const imports = subpaths.map(({ specifier }, index) => `import * as path${index} from "${specifier}";`);
   const uses = subpaths.map((_, index) => `export const names${index}: string[] = Object.keys(path${index});`);
   write("program.mts", program);
@@ -106,7 +94,7 @@ test.each(["NodeNext", "Bundler"])("types resolve for consumers with moduleResol
 });
 
 test("an option may be undefined, as what comes from the environment is, also with exactOptionalPropertyTypes", () => {
-  linkPeers();
+  linkPeers(consumer);
   const program = `import { PendingRequestMap } from "@alkdev/operations";
     import { createNATSTransport } from "@alkdev/operations/transport-nats";
     import { createRedisTransport } from "@alkdev/operations/transport-redis";
@@ -134,12 +122,12 @@ test("an option may be undefined, as what comes from the environment is, also wi
   expect(run(tool("tsc"), ["-p", "tsconfig.json"])).toBe("");
 });
 
-test("the tarball holds built modules, their types and the texts, and nothing else", () => {
+test("the tarball contains built modules, their types, docs and examples, and nothing else", () => {
   const files = run("tar", ["-tzf", inject("tarball")])
     .trim()
     .split("\n");
   const wanted =
-    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|(docs\/)?[A-Za-z-]+\.md|LICENSE-[A-Z]+|package\.json)$/;
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
 
   expect(files.filter((file) => !wanted.test(file))).toEqual([]);
   expect(files).toEqual(
@@ -148,6 +136,7 @@ test("the tarball holds built modules, their types and the texts, and nothing el
       "package/LICENSE-APACHE",
       "package/README.md",
       "package/docs/README.md",
+      "package/examples/README.md",
     ]),
   );
 });

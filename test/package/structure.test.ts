@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve, sep } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import { root } from "../../scripts/subpaths.ts";
@@ -19,6 +19,22 @@ test.each(["src", "examples"])("files of %s, tests included, import nothing from
 
   expect(fromTests).toEqual([]);
   expect(files.length).toBeGreaterThan(0);
+});
+
+test("an example imports its own files, and packages that a user can install", () => {
+  const folder = resolve(root, "examples");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((it) => /\.(ts|mjs)$/.test(it));
+
+  const foreign = files.flatMap((file) => {
+    const { importedFiles } = ts.preProcessFile(readFileSync(resolve(folder, file), "utf8"));
+    const example = `${resolve(folder, file.split(sep)[0]!)}${sep}`;
+    return importedFiles
+      .filter(({ fileName }) => fileName.startsWith("."))
+      .filter(({ fileName }) => !resolve(folder, dirname(file), fileName).startsWith(example))
+      .map(({ fileName }) => `examples/${file} imports ${fileName}`);
+  });
+
+  expect(foreign).toEqual([]);
 });
 
 const sources = listSources().map((file) => {
