@@ -1,4 +1,5 @@
 import type { CallOptions, SubscribeOptions } from "./context.ts";
+import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
 import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf } from "./known.ts";
@@ -8,16 +9,33 @@ import type { MCPContentBlock } from "./mcp-content.ts";
 export type Client<Known extends KnownOperations = KnownOperations> = {
   // All ids of a namespace share one key, so `Ids` is the union of them.
   readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-    readonly [Id in Ids as NameOf<Id>]: ClientOperation<Known[Id]["type"], Known[Id]["input"], Known[Id]["output"]>;
+    readonly [Id in Ids as NameOf<Id>]: ClientOperation<
+      Known[Id]["type"],
+      Known[Id]["input"],
+      Known[Id]["output"],
+      Known[Id]["errors"]
+    >;
   };
 };
 
 /** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
-export type ClientOperation<Type, Input, Output> = [Type] extends ["subscription"]
-  ? ClientSubscription<Input, Output>
+export type ClientOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
+  ? ClientSubscription<Input, Output, Errors>
   : [Type] extends ["query" | "mutation"]
-    ? ClientCall<Input, Output>
+    ? ClientCall<Input, Output, Errors>
     : ClientAny<Input, Output>;
+
+/** What every operation of a client has, to recognise the errors that it declares. */
+export interface ClientErrors<Errors> {
+  /**
+   * Whether an error has a code that the operation declares; `details` then has the declared type. At run time only the
+   * code is compared.
+   */
+  isError<const Code extends keyof Errors & string>(
+    error: unknown,
+    code: Code,
+  ): error is DeclaredError<Code, Errors[Code]>;
+}
 
 /** Options of one call of a client that `connect` returns. */
 export interface RemoteCallOptions extends Omit<CallOptions, "identity" | "requestId"> {}
@@ -49,16 +67,22 @@ export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions> {
 }
 
 /** Calls a query or mutation of a registry. An MCP result with `isError` throws `EXECUTION_ERROR`. */
-export interface ClientCall<Input, Output> extends RemoteCall<Input, Output, CallOptions> {
+export interface ClientCall<Input, Output, Errors = unknown>
+  extends RemoteCall<Input, Output, CallOptions>,
+    ClientErrors<Errors> {
   /** Yields page after page, for operations that know their next page; others yield one. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Subscribes to an operation of a registry. Leaving the loop ends the subscription. */
-export interface ClientSubscription<Input, Output> extends RemoteSubscription<Input, Output, SubscribeOptions> {}
+export interface ClientSubscription<Input, Output, Errors = unknown>
+  extends RemoteSubscription<Input, Output, SubscribeOptions>,
+    ClientErrors<Errors> {}
 
 /** Calls an operation of a registry of which the compiler does not know the type. */
-export interface ClientAny<Input, Output> extends RemoteAny<Input, Output, SubscribeOptions> {
+export interface ClientAny<Input, Output>
+  extends RemoteAny<Input, Output, SubscribeOptions>,
+    ClientErrors<Record<string, unknown>> {
   /** Yields page after page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }

@@ -1,7 +1,11 @@
 import { number, type ObjectOf, optional, string } from "../internal/shape.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { Identity } from "./identity.ts";
-import type { RegisteredEnv } from "./known.ts";
+import type { InferInput, InferOutput } from "./infer.ts";
+import type { AcceptsEmpty, RegisteredEnv, RegisteredOperations } from "./known.ts";
+
+// The errors of every operation must fit one type. What `JSON.parse` returns is the loosest type there is.
+type AnyErrors = ReturnType<typeof JSON.parse>;
 
 /** Every field of a {@link Progress}. */
 export const progressFields = {
@@ -55,13 +59,53 @@ export type OperationEnv = Record<
   Record<string, (input?: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>>
 >;
 
-/** What a handler gets beside its input. Valid while the handler runs. */
-export interface OperationContext {
-  /** Made when first read. */
+/** What `context.call` can call: the definition of a query or mutation. */
+export interface CallableOperation {
+  /** Namespace of the operation. */
+  readonly namespace: string;
+  /** Name of the operation in its namespace. */
+  readonly name: string;
+  /** A subscription cannot be called. */
+  readonly type: "query" | "mutation";
+  /** What the call takes. */
+  readonly inputSchema: object;
+  /** What the call returns. */
+  readonly outputSchema: object;
+}
+
+/** What is known of a call's target: a definition by its schemas, an id by {@link Register}. */
+type TargetOf<Operation> = Operation extends CallableOperation
+  ? { input: InferInput<Operation["inputSchema"]>; output: InferOutput<Operation["outputSchema"]> }
+  : Operation extends keyof RegisteredOperations
+    ? { input: RegisteredOperations[Operation]["input"]; output: RegisteredOperations[Operation]["output"] }
+    : { input: unknown; output: unknown };
+
+/** The arguments of a nested call after its operation. The input may be left out where `undefined` or `{}` is one. */
+export type NestedCallArguments<Input> =
+  AcceptsEmpty<Input> extends true
+    ? [input?: Input, options?: NestedCallOptions]
+    : [input: Input, options?: NestedCallOptions];
+
+/**
+ * Calls a query or mutation inside a handler and returns its data: `call(create, { title })` by its definition, whose
+ * schemas type the call, or `call("task.create", { title })` by its id. Throws a `CallError` on every failure, also for an
+ * MCP result with `isError`. Trusted as `context.env` is. Where the compiler does not know an id, `call<T>(id, …)` sets the
+ * type of the data.
+ */
+export type CallOperation = <T = never, const Operation extends string | CallableOperation = string>(
+  operation: Operation,
+  ...args: NestedCallArguments<TargetOf<Operation>["input"]>
+) => Promise<[T] extends [never] ? TargetOf<Operation>["output"] : T>;
+
+/** What a handler receives beside its input. Valid while the handler runs. */
+export interface OperationContext<out Errors = AnyErrors> {
+  /** Identifies this call. Made when first read. */
   readonly requestId: string;
+  /** The call whose handler made this one. */
   readonly parentRequestId?: string | undefined;
+  /** Who calls. */
   readonly identity?: Identity | undefined;
-  /** When the call is given up, in milliseconds since the epoch. */
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
   /** Fires when the call is aborted or out of time. Made when first read. */
   readonly signal: AbortSignal;
@@ -76,6 +120,10 @@ export interface OperationContext {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Other operations of the registry, trusted while this handler runs. Made when first read. */
   readonly env: RegisteredEnv;
+  /** Calls an operation of the registry and returns its data, trusted while this handler runs. Made when first read. */
+  readonly call: CallOperation;
+  /** Creates the errors that the operation declares: `throw errors.TITLE_TAKEN({ title })`. Made when first read. */
+  readonly errors: Errors;
   /** Reports to the caller how far the call has come. */
   progress(progress: Progress): void;
 }

@@ -1,14 +1,23 @@
+import { type DeclaredErrors, type DetailsByCode, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 import type { AccessControl, OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
 
 /** The handler that an operation of this type needs. */
-export type HandlerOf<Type extends OperationType, Input, Output> = Type extends "subscription"
-  ? SubscriptionHandler<Input, Output>
-  : OperationHandler<Input, Output>;
+export type HandlerOf<
+  Type extends OperationType,
+  Input,
+  Output,
+  Errors = Record<never, never>,
+> = Type extends "subscription" ? SubscriptionHandler<Input, Output, Errors> : OperationHandler<Input, Output, Errors>;
 
 /** What the type of a handler follows from, and what only `defineOperation` and the registry read. */
-interface DefinitionParts<Type extends OperationType, InputSchema extends object, OutputSchema extends object> {
+interface DefinitionParts<
+  Type extends OperationType,
+  InputSchema extends object,
+  OutputSchema extends object,
+  Errors extends ErrorDeclarations,
+> {
   /** Whether it reads, changes something, or returns many values. */
   type: Type;
   /** What a caller passes: a TypeBox type, a JSON Schema literal, or a Standard Schema that has a JSON Schema. */
@@ -16,7 +25,12 @@ interface DefinitionParts<Type extends OperationType, InputSchema extends object
   /** Shape of the data that the handler returns; of each value for a subscription. */
   outputSchema: OutputSchema;
   /** Runs the operation: receives the validated input and the context of the call. */
-  handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>>;
+  handler: HandlerOf<Type, InferHandlerInput<InputSchema>, InferOutput<OutputSchema>, DeclaredErrors<Errors>>;
+  /**
+   * Errors that callers can rely on, by code: the schema of each error's details, or `{ schema, description, httpStatus }`.
+   * The handler throws them with `context.errors`; they become `errorSchemas` of the spec.
+   */
+  errors?: Errors;
   /** Returns the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
   nextPage?: (
     input: InferHandlerInput<InputSchema>,
@@ -31,8 +45,9 @@ export interface OperationDefinition<
   Type extends OperationType,
   InputSchema extends object,
   OutputSchema extends object,
-> extends Omit<OperationSpec, "namespace" | "name" | keyof DefinitionParts<Type, object, object>>,
-    DefinitionParts<Type, InputSchema, OutputSchema> {
+  Errors extends ErrorDeclarations = Record<never, never>,
+> extends Omit<OperationSpec, "namespace" | "name" | keyof DefinitionParts<Type, object, object, ErrorDeclarations>>,
+    DefinitionParts<Type, InputSchema, OutputSchema, Errors> {
   /** 1 to 64 characters, no dot, no control character. */
   namespace: Namespace;
   /** 1 to 256 characters, no control character. The id is `namespace.name`. */
@@ -58,9 +73,10 @@ export interface OperationInit<
   Type extends OperationType,
   InputSchema extends object,
   OutputSchema extends object,
+  Errors extends ErrorDeclarations = Record<never, never>,
 > extends OperationDefaults,
     Relaxed<Pick<OperationSpec, "title" | "errorSchemas">>,
-    DefinitionParts<Type, InputSchema, OutputSchema> {
+    DefinitionParts<Type, InputSchema, OutputSchema, Errors> {
   /** 1 to 64 characters, no dot, no control character. */
   namespace: Namespace;
   /** 1 to 256 characters, no control character. The id is `namespace.name`. */
@@ -79,11 +95,14 @@ export function defineOperation<
   const Type extends OperationType,
   const InputSchema extends object,
   const OutputSchema extends object,
+  const Errors extends ErrorDeclarations = Record<never, never>,
 >(
-  definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema>,
-): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema> {
-  const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] } } = definition;
-  return { ...definition, version, description, accessControl } as never;
+  definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors>,
+): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors> {
+  const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] }, errors } = definition;
+  const complete = { ...definition, version, description, accessControl };
+  if (errors !== undefined) complete.errorSchemas = toErrorSchemas(definition.errorSchemas, errors)!;
+  return complete as never;
 }
 
 /** Declares an operation of one namespace. The result of {@link defineNamespace}. */
@@ -92,9 +111,10 @@ export type DefineInNamespace<Namespace extends string> = <
   const Type extends OperationType,
   const InputSchema extends object,
   const OutputSchema extends object,
+  const Errors extends ErrorDeclarations = Record<never, never>,
 >(
-  definition: Omit<OperationInit<Namespace, Name, Type, InputSchema, OutputSchema>, "namespace">,
-) => OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema>;
+  definition: Omit<OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors>, "namespace">,
+) => OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors>;
 
 /**
  * Returns a `defineOperation` for one namespace: `const define = defineNamespace("task", { accessControl })`, then
@@ -116,13 +136,25 @@ export function defineNamespace<const Namespace extends string>(
 export type KnownFrom<Definitions extends readonly OperationSpec[]> = Definitions[number] extends infer Each extends
   OperationSpec
   ? {
-      [Definition in Each as IdOf<Definition>]: {
-        type: Definition["type"];
-        input: InferInput<Definition["inputSchema"]>;
-        output: InferOutput<Definition["outputSchema"]>;
-      };
+      [Definition in Each as IdOf<Definition>]: keyof ErrorsOf<Definition> extends never
+        ? {
+            type: Definition["type"];
+            input: InferInput<Definition["inputSchema"]>;
+            output: InferOutput<Definition["outputSchema"]>;
+          }
+        : {
+            type: Definition["type"];
+            input: InferInput<Definition["inputSchema"]>;
+            output: InferOutput<Definition["outputSchema"]>;
+            errors: DetailsByCode<ErrorsOf<Definition>>;
+          };
     }
   : never;
+
+/** The errors that a definition declares, by code. */
+type ErrorsOf<Definition> = Definition extends { errors?: infer Errors extends ErrorDeclarations }
+  ? Errors
+  : Record<never, never>;
 
 /** The id of a definition, `namespace.name`. */
 export type IdOf<Definition extends OperationSpec> = string extends Definition["namespace"] | Definition["name"]

@@ -41,12 +41,17 @@ export function handlerMissing(id: string): CallError {
   );
 }
 
-/** `WRONG_OPERATION_TYPE`: a subscription was executed, or a query or mutation subscribed to. */
-export function wrongOperationType(id: string, type: OperationType, used: "execute" | "subscribe"): CallError {
-  const right = used === "execute" ? "subscribe" : "execute";
+const rightUse = {
+  execute: "subscribe()",
+  subscribe: "execute()",
+  call: "subscribe(registry, id, input, context)",
+} as const;
+
+/** `WRONG_OPERATION_TYPE`: a subscription was executed or called, or a query or mutation subscribed to. */
+export function wrongOperationType(id: string, type: OperationType, used: keyof typeof rightUse): CallError {
   return new CallError(
     "WRONG_OPERATION_TYPE",
-    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${right}().`,
+    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${rightUse[used]}.`,
     { operationId: id, type },
     notStarted,
   );

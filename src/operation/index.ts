@@ -5,6 +5,7 @@ export {
   type Client,
   type ClientAny,
   type ClientCall,
+  type ClientErrors,
   type ClientOperation,
   type ClientSubscription,
   probedNames,
@@ -13,7 +14,10 @@ export {
   toDataIterator,
 } from "./client.ts";
 export type {
+  CallableOperation,
+  CallOperation,
   CallOptions,
+  NestedCallArguments,
   NestedCallOptions,
   OperationContext,
   OperationEnv,
@@ -21,6 +25,14 @@ export type {
   SubscribeOptions,
 } from "./context.ts";
 export { progressFields } from "./context.ts";
+export type {
+  CreateError,
+  DeclaredError,
+  DeclaredErrors,
+  ErrorDeclaration,
+  ErrorDeclarations,
+} from "./declared-errors.ts";
+export { createDeclaredErrors, hasCode, isDeclaredError } from "./declared-errors.ts";
 export type {
   DefineInNamespace,
   KnownFrom,

@@ -4,11 +4,14 @@ import type { OperationType } from "./spec.ts";
 
 /** What the compiler knows of one operation. */
 export interface KnownOperation {
+  /** Whether it reads, changes something, or returns many values. */
   type: OperationType;
   /** What a caller passes. */
   input: unknown;
   /** The envelope's `data`; of each value for a subscription. */
   output: unknown;
+  /** The details of the errors that it declares, by code. */
+  errors?: object;
 }
 
 /** Known operations by id. Where any string is an id nothing is known, and every id is allowed. */
@@ -59,6 +62,13 @@ export interface Register {
   /** Never set. A program adds `registry` by declaring this interface again. */
   readonly "~registry"?: never;
 }
+
+/** What the compiler knows of the registry in {@link Register}; nothing without one. */
+export type RegisteredOperations<Declared = Register> = Declared extends {
+  registry: { readonly "~known"?: infer Known extends KnownOperations };
+}
+  ? Known
+  : Record<never, KnownOperation>;
 
 /** The type of `context.env`: that of the registry in {@link Register}, else the loose one. */
 export type RegisteredEnv<Declared = Register> = Declared extends {

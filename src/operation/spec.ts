@@ -129,15 +129,15 @@ export interface OperationSpec extends ObjectOf<typeof specFields> {}
 type Loose = ReturnType<typeof JSON.parse>;
 
 /** Runs a query or mutation. What it returns is wrapped in an envelope unless it already is one. */
-export type OperationHandler<TInput = Loose, TOutput = Loose> = (
+export type OperationHandler<TInput = Loose, TOutput = Loose, TErrors = Loose> = (
   input: TInput,
-  context: OperationContext,
+  context: OperationContext<TErrors>,
 ) => TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
 
 /** Runs a subscription: an async generator function, or any function that returns an async iterable. */
-export type SubscriptionHandler<TInput = Loose, TOutput = Loose> = (
+export type SubscriptionHandler<TInput = Loose, TOutput = Loose, TErrors = Loose> = (
   input: TInput,
-  context: OperationContext,
+  context: OperationContext<TErrors>,
 ) => AsyncIterable<TOutput | ResponseEnvelope<TOutput>> | Promise<AsyncIterable<TOutput | ResponseEnvelope<TOutput>>>;
 
 /** An operation that can be registered: its spec and the code that runs it. */

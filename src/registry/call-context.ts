@@ -2,8 +2,11 @@ import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import {
   type CallError,
+  type CallOperation,
   checkCallOptions,
   checkPastDeadline,
+  createDeclaredErrors,
+  type DeclaredErrors,
   type Identity,
   limitExceeded,
   type OperationContext,
@@ -13,59 +16,10 @@ import {
   type SubscribeOptions,
   toIdentity,
 } from "../operation/index.ts";
+import type { CallOrigin, ForwardedCall } from "./call-origin.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";
 import { Guard } from "./guard.ts";
-
-/** How many calls one incoming call may lead to, at any depth. */
-export interface CallBudget {
-  readonly allowed: number;
-  /** Below 0 when there were too many. */
-  callsLeft: number;
-}
-
-/** Where a call or subscription came from that arrived by a transport. The calls inside it share its budget. */
-export interface CallOrigin {
-  /** The id that the caller chose. */
-  readonly requestId: string;
-  /** How many calls of other processes it is nested in. */
-  readonly depth: number;
-  /** Absent as long as no call counts on it. */
-  readonly budget: CallBudget | undefined;
-  /** Returns the budget, created on first use. */
-  openBudget(): CallBudget;
-  /** Registers the budget for calls that leave for peers and come back, and returns the id to find it by. */
-  shareBudget(): string;
-  /** Whether it, or a call that it is nested in, came from outside this process. */
-  readonly isRemote: boolean;
-  /** The caller's own call whose handler made this one. */
-  readonly parentRequestId?: string | undefined;
-  /** Receives what the handler reports, also after the call has ended. */
-  reportProgress(progress: Progress): void;
-  /** What ends the call. Absent until `openGuard()` was called. */
-  readonly guard?: Guard | undefined;
-  /** Returns the guard, created on first use. Subscriptions have their own and no such method. */
-  openGuard?(): Guard;
-}
-
-/** What a call that is forwarded to a peer carries of the call whose handler forwards it. */
-export interface ForwardedCall {
-  parentRequestId: string | undefined;
-  rootRequestId: string | undefined;
-  depth: number | undefined;
-  /** Of a subscription: how many values the peer may be ahead. */
-  credit: number | undefined;
-  /** The same in bytes. */
-  creditBytes: number | undefined;
-  /** Whether this call, or one that it is nested in, came from outside this process. */
-  isRemote: boolean;
-  deadline: number | undefined;
-  identity: Identity | undefined;
-  metadata: Readonly<Record<string, unknown>> | undefined;
-  signal: AbortSignal | undefined;
-  onProgress: (progress: Progress) => void;
-  token: string | undefined;
-}
 
 /** The signal of a client or an env, where `signal` is the one of a single call. Either ends the call. */
 export const baseSignal = Symbol("base signal");
@@ -162,6 +116,14 @@ export class CallContext implements OperationContext {
   get env(): RegisteredEnv {
     this.#env ??= this.#core.createEnv(this);
     return this.#env as RegisteredEnv;
+  }
+
+  get call(): CallOperation {
+    return this.#core.createCall(this);
+  }
+
+  get errors(): DeclaredErrors<Record<string, object>> {
+    return createDeclaredErrors(this.#operationId, this.#core.operations.get(this.#operationId)?.spec.errorSchemas);
   }
 
   /** A function of its own each time, so that a handler may destructure its context. */

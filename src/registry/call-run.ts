@@ -11,7 +11,8 @@ import {
   unavailable,
   wrongOperationType,
 } from "../operation/index.ts";
-import { CallContext, type CallOrigin } from "./call-context.ts";
+import { CallContext } from "./call-context.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted, toFailure } from "./failures.ts";

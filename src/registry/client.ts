@@ -1,7 +1,11 @@
 import { createLookup } from "../internal/lookup.ts";
 import {
+  type CallableOperation,
+  type CallOperation,
   type CallOptions,
   type ClientAny,
+  formatOperationId,
+  hasCode,
   type NestedCallOptions,
   type OperationEnv,
   probedNames,
@@ -9,11 +13,12 @@ import {
   type SubscribeOptions,
   toData,
   toDataIterator,
+  wrongOperationType,
 } from "../operation/index.ts";
 import { baseSignal, CallContext, earlier, type MergedOptions } from "./call-context.ts";
 import { execute } from "./call-run.ts";
 import type { RegistryCore } from "./core.ts";
-import { notStarted } from "./failures.ts";
+import { markPipelineError, notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
 
 /**
@@ -71,13 +76,22 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
       yield answer;
     }
   }
-  return Object.assign(call, { envelope, pages }) as unknown as AnyOperation;
+  return Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
 }
 
 /** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
 export type NestedMode = "trust" | "attenuate";
 
 type Caller = (id: string, input: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
+
+/** Makes calls that are nested in the call of a running handler. */
+function nestedCaller(core: RegistryCore, context: CallContext, mode: NestedMode): Caller {
+  return (id, input, options) => {
+    const running = CallContext.isRunning(context);
+    if (typeof running === "boolean") return execute(core, id, input, options, context, running && mode === "trust");
+    return running.then((still) => execute(core, id, input, options, context, still && mode === "trust"));
+  };
+}
 
 /** The env of a running handler: its calls are nested in the handler's own. */
 export function createTrustedEnv(
@@ -86,11 +100,29 @@ export function createTrustedEnv(
   mode: NestedMode,
   allowed?: readonly string[],
 ): OperationEnv {
-  return createEnv(core, allowed, (id, input, options) => {
-    const running = CallContext.isRunning(context);
-    if (typeof running === "boolean") return execute(core, id, input, options, context, running && mode === "trust");
-    return running.then((still) => execute(core, id, input, options, context, still && mode === "trust"));
-  });
+  return createEnv(core, allowed, nestedCaller(core, context, mode));
+}
+
+/** `context.call` of a running handler. */
+export function createTrustedCall(core: RegistryCore, context: CallContext): CallOperation {
+  const call = nestedCaller(core, context, "trust");
+  const run = (operation: string | CallableOperation, input?: unknown, options?: NestedCallOptions) => {
+    const id = idOf(operation);
+    const entry = core.operations.get(id);
+    if (entry?.isSubscription) {
+      return Promise.reject(markPipelineError(id, wrongOperationType(id, entry.spec.type, "call")));
+    }
+    return call(id, input, options).then(toData);
+  };
+  return run as never;
+}
+
+/** The id of an operation that may be anything: a handler can pass on what it received. */
+function idOf(operation: unknown): string {
+  if (typeof operation === "string") return operation;
+  const { namespace, name } = (operation ?? {}) as Partial<CallableOperation>;
+  const hasNames = typeof namespace === "string" && typeof name === "string";
+  return hasNames ? formatOperationId(namespace, name) : "(not an operation)";
 }
 
 /** An env for code outside any handler: every call is checked against the identity that was given. */

@@ -2,6 +2,7 @@ import type { Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
+  type CallOperation,
   type CallOptions,
   handlerMissing,
   type Limits,
@@ -14,7 +15,7 @@ import {
   withDeadline,
 } from "../operation/index.ts";
 import type { CallContext } from "./call-context.ts";
-import { createTrustedEnv } from "./client.ts";
+import { createTrustedCall, createTrustedEnv } from "./client.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
@@ -155,6 +156,10 @@ export class RegistryCore {
 
   createEnv(context: CallContext): OperationEnv {
     return createTrustedEnv(this, context, "trust");
+  }
+
+  createCall(context: CallContext): CallOperation {
+    return createTrustedCall(this, context);
   }
 
   /** Receives what a caller's `onProgress` throws. */

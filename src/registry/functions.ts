@@ -12,7 +12,8 @@ import type {
   SubscribeOptions,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import { CallContext, type CallOrigin } from "./call-context.ts";
+import { CallContext } from "./call-context.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";

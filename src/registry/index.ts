@@ -1,4 +1,5 @@
-export { type CallBudget, type CallOrigin, describeForwarded } from "./call-context.ts";
+export { describeForwarded } from "./call-context.ts";
+export type { CallBudget, CallOrigin } from "./call-origin.ts";
 export { executeIncoming, type IncomingExecution } from "./call-run.ts";
 export type {
   ClientOptions,

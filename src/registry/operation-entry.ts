@@ -9,7 +9,7 @@ import {
   type SubscriptionHandler,
   toPublicSpec,
 } from "../operation/index.ts";
-import { type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
+import { isStandardSchema, type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 
 /** What a handler that forwards calls to another registry knows about the steps that run there. */
@@ -76,7 +76,10 @@ export class OperationEntry {
     } else {
       const input = toSchema(definition.inputSchema, "input", `inputSchema of "${id}"`);
       const output = toSchema(definition.outputSchema, "output", `outputSchema of "${id}"`);
-      this.spec = copySpec(definition, { inputSchema: input.schema, outputSchema: output.schema });
+      this.spec = copySpec(withErrorSchemas(definition, id), {
+        inputSchema: input.schema,
+        outputSchema: output.schema,
+      });
       validate = input.validate;
     }
     const { requiredScopes, requiredScopesAny } = this.spec.accessControl;
@@ -136,6 +139,17 @@ export class OperationEntry {
 /** Whether the schemas are getters: sources make schemas on first access, and they must not be read before that. */
 function isLazy(definition: Registrable): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
+}
+
+/** Converts the error schemas that were written in a schema library, as those of input and output are. */
+function withErrorSchemas(definition: Registrable, id: string): Registrable {
+  if (hasGetter(definition, "errorSchemas") || definition.errorSchemas === undefined) return definition;
+  if (!definition.errorSchemas.some(({ schema }) => isStandardSchema(schema))) return definition;
+  const errorSchemas = definition.errorSchemas.map((error) => {
+    const { schema } = toSchema(error.schema, "output", `schema of the error ${error.code} of "${id}"`);
+    return { ...error, schema };
+  });
+  return { ...definition, errorSchemas };
 }
 
 function toExtras(definition: Registrable, validate: StandardValidate | undefined): Extras | undefined {

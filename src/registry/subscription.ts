@@ -11,7 +11,8 @@ import {
   silentTooLong,
   withDeadline,
 } from "../operation/index.ts";
-import { CallContext, type CallOrigin } from "./call-context.ts";
+import { CallContext } from "./call-context.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import { callHandler, find, isNativePromise, validate } from "./call-run.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";

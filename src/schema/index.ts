@@ -20,4 +20,4 @@ export {
   toCallerView,
 } from "./normalise/index.ts";
 export { SchemaError } from "./schema-error.ts";
-export { assertIsSchema, type StandardValidate, toSchema } from "./to-schema.ts";
+export { assertIsSchema, isStandardSchema, type StandardValidate, toSchema } from "./to-schema.ts";

@@ -115,6 +115,8 @@ async function callOnce(operation: ImportedOperation, mock: ValidatingMock): Pro
       signal,
       metadata: {},
       env: {},
+      call: () => Promise.reject(new Error("not called")),
+      errors: {},
       progress: () => {},
     });
     if (operation.type === "subscription") for await (const _ of result as AsyncIterable<unknown>) break;

@@ -352,6 +352,8 @@ describe("what the seeds ask of the adapter", () => {
       requestId: "1",
       metadata: {},
       env: {},
+      call: () => Promise.reject(new Error("not called")),
+      errors: {},
       signal: new AbortController().signal,
       progress() {},
     };

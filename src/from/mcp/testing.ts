@@ -90,6 +90,8 @@ export function context(overrides: Partial<OperationContext> = {}): OperationCon
     abortable: false,
     metadata: {},
     env: {},
+    call: () => Promise.reject(new Error("This context calls no operation.")),
+    errors: {},
     progress() {},
     get signal(): AbortSignal {
       throw new CallError("EXECUTION_ERROR", "The signal is not needed.");

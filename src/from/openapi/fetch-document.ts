@@ -87,7 +87,8 @@ function documentConfig(target: URL, config: HTTPServiceConfig): HTTPServiceConf
 }
 
 function contextFor(signal: AbortSignal = new AbortController().signal): OperationContext {
-  return { requestId: "document", signal, metadata: {}, env: {}, progress: () => {} };
+  const call = () => Promise.reject(new CallError("EXECUTION_ERROR", "Reading a document calls no operation."));
+  return { requestId: "document", signal, metadata: {}, env: {}, call, errors: {}, progress: () => {} };
 }
 
 const log = logger("from", "openapi");

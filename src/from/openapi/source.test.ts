@@ -4,7 +4,15 @@ import type { OpenAPISpec } from "./document.ts";
 import { openAPISource } from "./source.ts";
 import { openAPI, recordingFetch } from "./testing.ts";
 
-const context = { requestId: "1", signal: new AbortController().signal, metadata: {}, env: {}, progress: () => {} };
+const context = {
+  requestId: "1",
+  signal: new AbortController().signal,
+  metadata: {},
+  env: {},
+  call: () => Promise.reject(new Error("not called")),
+  errors: {},
+  progress: () => {},
+};
 
 function entry(operationId: string, schema: unknown = {}) {
   return { operationId, responses: { 200: { content: { "application/json": { schema } } } } };

@@ -72,6 +72,14 @@ export async function sendOne(
   const { fetch, sent } = recordingFetch();
   const operation = importOne(spec, { fetch, ...config });
   const { signal } = new AbortController();
-  await operation.handler(input, { requestId: "1", signal, metadata: {}, env: {}, progress: () => {} });
+  await operation.handler(input, {
+    requestId: "1",
+    signal,
+    metadata: {},
+    env: {},
+    call: () => Promise.reject(new Error("not called")),
+    errors: {},
+    progress: () => {},
+  });
   return sent[0]!;
 }

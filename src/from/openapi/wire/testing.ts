@@ -50,6 +50,8 @@ export function callContext(overrides: Partial<OperationContext> = {}): Operatio
     requestId: "request-1",
     metadata: {},
     env: {},
+    call: () => Promise.reject(new Error("This context calls no operation.")),
+    errors: {},
     signal: new AbortController().signal,
     progress: () => {},
     ...overrides,

@@ -1,0 +1,82 @@
+import { Type } from "typebox";
+import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { type CallError, type IOperationDefinition, isDeclaredError, type OperationContext } from "../index.ts";
+import { createRegistry } from "../registry/index.ts";
+import { defineNamespace, defineOperation } from "./define.ts";
+
+const create = defineOperation({
+  namespace: "task",
+  name: "create",
+  type: "mutation",
+  inputSchema: Type.Object({ title: Type.String() }),
+  outputSchema: Type.Object({ id: Type.String() }),
+  errors: {
+    TITLE_TAKEN: Type.Object({ title: Type.String() }),
+    TOO_MANY: { schema: z.object({ limit: z.number() }), httpStatus: 429, description: "There are too many tasks." },
+    CLOSED: Type.Object({}),
+  },
+  handler: ({ title }, { errors }) => {
+    expectTypeOf<keyof typeof errors>().toEqualTypeOf<"TITLE_TAKEN" | "TOO_MANY" | "CLOSED">();
+    if (title === "a") throw errors.TITLE_TAKEN({ title });
+    if (title === "b") throw errors.TOO_MANY({ limit: 3 }, "Three is enough.", { retryable: true });
+    // @ts-expect-error: title is a string
+    errors.TITLE_TAKEN({ title: 1 });
+    // @ts-expect-error: the details are missing
+    errors.TITLE_TAKEN();
+    // @ts-expect-error: there is no such error
+    errors.TITEL_TAKEN({ title });
+    throw errors.CLOSED();
+  },
+});
+
+declare const error: unknown;
+
+test("an operation without errors has none to throw, and one with errors is a definition like any other", () => {
+  expectTypeOf(create).toExtend<IOperationDefinition>();
+  defineOperation({
+    ...create,
+    errors: {},
+    // @ts-expect-error: it declares no error
+    handler: (_, { errors }) => errors.TITLE_TAKEN({ title: "a" }),
+  });
+  const handler = (_: unknown, { errors }: OperationContext) => errors.ANY({ code: 1 });
+  const { nextPage: _nextPage, ...rest } = create;
+  defineOperation({ ...rest, outputSchema: Type.Unknown(), handler });
+});
+
+test("isDeclaredError narrows the details of a declared code, and refuses others", () => {
+  if (isDeclaredError(error, create, "TITLE_TAKEN")) {
+    expectTypeOf(error).toExtend<CallError>();
+    expectTypeOf(error.code).toEqualTypeOf<"TITLE_TAKEN">();
+    expectTypeOf(error.details).toEqualTypeOf<{ title: string }>();
+  }
+  if (isDeclaredError(error, create, "TOO_MANY")) expectTypeOf(error.details.limit).toEqualTypeOf<number>();
+  // @ts-expect-error: there is no such error
+  isDeclaredError(error, create, "TITEL_TAKEN");
+});
+
+test("a client narrows by the operation that was called", () => {
+  const list = defineNamespace("task")({
+    name: "list",
+    type: "query",
+    inputSchema: Type.Object({}),
+    outputSchema: Type.Array(Type.String()),
+    handler: () => [],
+  });
+  const registry = createRegistry({ operations: [create, list] });
+  const { task } = registry.client();
+
+  expectTypeOf<NonNullable<(typeof registry)["~known"]>["task.create"]["errors"]>().toEqualTypeOf<{
+    TITLE_TAKEN: { title: string };
+    TOO_MANY: { limit: number };
+    CLOSED: object;
+  }>();
+  if (task.create.isError(error, "TITLE_TAKEN")) {
+    expectTypeOf(error.details).toEqualTypeOf<{ title: string }>();
+  }
+  // @ts-expect-error: there is no such error
+  task.create.isError(error, "TITEL_TAKEN");
+  // @ts-expect-error: it declares no error
+  task.list.isError(error, "TITLE_TAKEN");
+});

@@ -1,0 +1,93 @@
+import { Type } from "typebox";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createRegistry } from "../registry/index.ts";
+import { isDeclaredError } from "./declared-errors.ts";
+import { defineOperation } from "./define.ts";
+import { CallError } from "./error.ts";
+
+const Taken = Type.Object({ title: Type.String() });
+const create = defineOperation({
+  namespace: "task",
+  name: "create",
+  type: "mutation",
+  inputSchema: Type.Object({ title: Type.String() }),
+  outputSchema: Type.Object({ id: Type.String() }),
+  errorSchemas: [
+    { code: "TITLE_TAKEN", schema: Type.Unknown() },
+    { code: "LOCKED", schema: Type.Unknown() },
+  ],
+  errors: {
+    TITLE_TAKEN: Taken,
+    TOO_MANY: {
+      schema: Type.Object({ limit: Type.Integer() }),
+      description: "There are too many tasks.",
+      httpStatus: 429,
+    },
+  },
+  handler: ({ title }, { errors }) => {
+    if (title === "taken") throw errors.TITLE_TAKEN({ title });
+    if (title === "many") throw errors.TOO_MANY({ limit: 3 });
+    if (title === "own")
+      throw errors.TOO_MANY({ limit: 3 }, "Three is enough.", { retryable: true, mayHaveRun: false });
+    return { id: title };
+  },
+});
+const registry = createRegistry({ operations: [create] });
+const failureOf = (title: string) => registry.execute("task.create", { title }).catch((error: unknown) => error);
+
+describe("errors of a definition", () => {
+  test("are listed in the spec, and replace those with the same code", () => {
+    expect(registry.getSpec("task.create")?.errorSchemas).toEqual([
+      { code: "LOCKED", schema: Type.Unknown() },
+      { code: "TITLE_TAKEN", schema: Taken },
+      {
+        code: "TOO_MANY",
+        schema: Type.Object({ limit: Type.Integer() }),
+        description: "There are too many tasks.",
+        httpStatus: 429,
+      },
+    ]);
+    expect(defineOperation({ ...create, name: "draft" }).errorSchemas).toEqual(create.errorSchemas);
+  });
+
+  test("are created by the context, with a message when the handler has none", async () => {
+    const [taken, many, own] = await Promise.all([failureOf("taken"), failureOf("many"), failureOf("own")]);
+
+    expect((taken as CallError).toJSON()).toEqual({
+      code: "TITLE_TAKEN",
+      message: '"task.create" failed with TITLE_TAKEN.',
+      details: { title: "taken" },
+      retryable: false,
+      mayHaveRun: true,
+    });
+    expect(many).toMatchObject({ code: "TOO_MANY", message: "There are too many tasks.", details: { limit: 3 } });
+    expect(own).toMatchObject({ message: "Three is enough.", retryable: true, mayHaveRun: false });
+  });
+
+  test("may be written with any schema library, and are published as JSON Schema", () => {
+    const withZod = defineOperation({
+      ...create,
+      errors: { GONE: z.object({ since: z.number() }) },
+      handler: () => ({ id: "" }),
+    });
+    const spec = createRegistry({ operations: [withZod] }).getSpec("task.create");
+
+    expect(JSON.parse(JSON.stringify(spec?.errorSchemas?.at(-1)))).toMatchObject({
+      code: "GONE",
+      schema: { type: "object", properties: { since: { type: "number" } }, required: ["since"] },
+    });
+  });
+
+  test("are recognised by their code only, also after a journey", async () => {
+    const taken = (await failureOf("taken")) as CallError;
+    const travelled = CallError.fromJSON(JSON.parse(JSON.stringify(taken)));
+
+    expect(isDeclaredError(taken, create, "TITLE_TAKEN")).toBe(true);
+    expect(isDeclaredError(travelled, create, "TITLE_TAKEN")).toBe(true);
+    expect(registry.client().task.create.isError(travelled, "TITLE_TAKEN")).toBe(true);
+    expect(isDeclaredError(taken, create, "TOO_MANY")).toBe(false);
+    expect(isDeclaredError({ code: "TITLE_TAKEN" }, create, "TITLE_TAKEN")).toBe(false);
+    expect(isDeclaredError(undefined, create, "TITLE_TAKEN")).toBe(false);
+  });
+});

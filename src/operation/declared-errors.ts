@@ -1,0 +1,107 @@
+import { createLookup } from "../internal/lookup.ts";
+import { isObject } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
+import { CallError, type CallErrorOptions, isCallError } from "./error.ts";
+import type { InferOutput } from "./infer.ts";
+import type { AcceptsEmpty } from "./known.ts";
+import type { ErrorDefinition } from "./spec.ts";
+
+/** A declared error with more than the schema of its details. */
+export interface ErrorDeclaration extends Pick<ErrorDefinition, "description" | "httpStatus"> {
+  /** Shape of the error's `details`. */
+  schema: object;
+}
+
+/** The errors that an operation declares, by code: each the schema of its details, or an {@link ErrorDeclaration}. */
+export type ErrorDeclarations = { readonly [code: string]: object };
+
+/** The `details` of a declared error. */
+export type DetailsOf<Declaration> = Declaration extends { "~standard": unknown } | { "~kind": unknown }
+  ? InferOutput<Declaration>
+  : Declaration extends { readonly schema: infer Schema extends object }
+    ? InferOutput<Schema>
+    : InferOutput<Declaration>;
+
+/** The details of all declared errors, by code. */
+export type DetailsByCode<Errors> = { [Code in keyof Errors & string]: DetailsOf<Errors[Code]> };
+
+/** A `CallError` with a declared code, whose details have the declared shape. */
+export type DeclaredError<Code extends string, Details> = CallError & {
+  /** The declared code. */
+  readonly code: Code;
+  /** What is known about the failure. */
+  readonly details: Details;
+};
+
+/** Creates an error to throw. Details may be left out where `undefined` or `{}` is valid. */
+export type CreateError<Code extends string, Details> = (
+  ...args: AcceptsEmpty<Details> extends true
+    ? [details?: Details, message?: string, options?: CallErrorOptions]
+    : [details: Details, message?: string, options?: CallErrorOptions]
+) => DeclaredError<Code, Details>;
+
+/** `context.errors`: a function for every declared code. */
+export type DeclaredErrors<Errors> = {
+  readonly [Code in keyof Errors & string]: CreateError<Code, DetailsOf<Errors[Code]>>;
+};
+
+/**
+ * Whether an error has a code that the operation declares; `details` then has the declared type. At run time only the code
+ * is compared, so it also holds for errors that came from another process.
+ */
+export function isDeclaredError<
+  Errors extends ErrorDeclarations,
+  const Code extends keyof Errors & string = keyof Errors & string,
+>(
+  error: unknown,
+  _operation: { readonly errors?: Errors },
+  code: Code,
+): error is DeclaredError<Code, DetailsOf<Errors[Code]>> {
+  return hasCode(error, code);
+}
+
+/** Whether a value is a `CallError` with this code. */
+export function hasCode(error: unknown, code: string): boolean {
+  return isCallError(error) && error.code === code;
+}
+
+/** Creates `context.errors` of one operation. Its functions work for every code, as `new CallError` does. */
+export function createDeclaredErrors(
+  operationId: string,
+  declared: readonly ErrorDefinition[] = [],
+): DeclaredErrors<Record<string, object>> {
+  return createLookup({
+    label: "errors",
+    find: (code) => {
+      const { description = `${quote(operationId)} failed with ${code}.` } =
+        declared.find((it) => it.code === code) ?? {};
+      return (details?: unknown, message = description, options?: CallErrorOptions) =>
+        new CallError(code, message, details, options);
+    },
+    names: () => declared.map(({ code }) => code),
+  }) as DeclaredErrors<Record<string, object>>;
+}
+
+/** The errors of a definition as its spec lists them: those of `errors` replace others with the same code. */
+export function toErrorSchemas(
+  listed: readonly ErrorDefinition[] | undefined,
+  errors: ErrorDeclarations | undefined,
+): ErrorDefinition[] | undefined {
+  if (errors === undefined) return listed === undefined ? undefined : [...listed];
+  const others = (listed ?? []).filter(({ code }) => !Object.hasOwn(errors, code));
+  return [...others, ...Object.entries(errors).map(([code, declaration]) => toErrorDefinition(code, declaration))];
+}
+
+function toErrorDefinition(code: string, declaration: object): ErrorDefinition {
+  const isSchema = "~standard" in declaration || "~kind" in declaration;
+  if (isSchema || !isObject((declaration as Partial<ErrorDeclaration>).schema)) {
+    return { code, schema: declaration as ErrorDefinition["schema"] };
+  }
+  const { schema, description, httpStatus } = declaration as ErrorDeclaration;
+  return {
+    code,
+    schema: schema as ErrorDefinition["schema"],
+    ...(description !== undefined && { description }),
+    ...(httpStatus !== undefined && { httpStatus }),
+  };
+}
