@@ -19,14 +19,14 @@ const today = defineOperation({
   handler: () => JSON.parse('{"city":"Oslo","celsius":"-3.5","sky":"green","wind":{"speed":12},"_shard":7}'),
 });
 
-const registry = createRegistry({ operations: [today] });
+const registry = createRegistry({ operations: [today], log: false });
 const { data, meta } = await registry.execute("weather.today");
 console.log(data);
 console.log(meta.drift);
 // #endregion drift
 
 // #region policies
-const checked = createRegistry({ operations: [{ ...today, outputPolicy: "check" }] });
+const checked = createRegistry({ operations: [{ ...today, outputPolicy: "check" }], log: false });
 const untouched = await checked.execute("weather.today");
 console.log(untouched.data, untouched.meta.drift?.length);
 

@@ -11,7 +11,7 @@ await loader.load({
   notes: { command: "node", args: [server], trustAnnotations: true },
 });
 
-const registry = new OperationRegistry();
+const registry = new OperationRegistry({ log: false });
 await loader.registerAll(registry);
 for (const { namespace, name, type } of registry.list()) console.log(type, `${namespace}.${name}`);
 // #endregion connect

@@ -8,7 +8,7 @@ const { origin } = shop;
 import { FromOpenAPIFile, OperationRegistry } from "@alkdev/operations";
 
 let issued = 0;
-const registry = new OperationRegistry();
+const registry = new OperationRegistry({ log: false });
 registry.registerAll(
   await FromOpenAPIFile(file, {
     namespace: "shop",

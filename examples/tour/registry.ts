@@ -7,7 +7,10 @@ import { countdown, createTask, greet, prepare } from "./operations.ts";
 export async function createTourRegistry(
   documentUrl: string,
 ): Promise<{ registry: OperationRegistry; close(): Promise<void> }> {
-  const registry: OperationRegistry = createRegistry({ operations: [greet, createTask, countdown, prepare] });
+  const registry: OperationRegistry = createRegistry({
+    operations: [greet, createTask, countdown, prepare],
+    log: false, // the tour prints drift itself
+  });
   registry.registerAll(await FromOpenAPIUrl(documentUrl, { namespace: "weather" }));
   const loader = new MCPClientLoader();
   const args = [fileURLToPath(new URL("packing-server.mjs", import.meta.url))];

@@ -68,13 +68,12 @@ export class ReportBuilder {
     if (onReport !== undefined) return onReport(this.report);
     const { skipped, warnings } = previous ?? { skipped: [], warnings: [] };
     const known = new Set([...skipped, ...warnings].map(keyOf));
-    const write = (message: string, item: ReportItem) => {
-      if (!known.has(keyOf(item))) warnVisibly(log, message, { source, ...item });
-    };
-    for (const item of this.report.skipped) {
-      if (!this.#requested.has(item)) write("{source}: {where} was skipped: {reason}", item);
-    }
-    for (const item of this.report.warnings) write("{source}: {where}: {reason}", item);
+    const toWarning = (message: string) => (item: ReportItem) => ({ message, properties: { source, ...item } });
+    const isNew = (item: ReportItem) => !known.has(keyOf(item)) && !this.#requested.has(item);
+    warnVisibly(log, [
+      ...this.report.skipped.filter(isNew).map(toWarning("{source}: {where} was skipped: {reason}")),
+      ...this.report.warnings.filter(isNew).map(toWarning("{source}: {where}: {reason}")),
+    ]);
   }
 }
 

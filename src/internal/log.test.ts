@@ -1,6 +1,6 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { afterEach, expect, test, vi } from "vitest";
-import { createWarnOnce, logger } from "./log.ts";
+import { createWarnOnce, logger, warnVisibly } from "./log.ts";
 
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -20,7 +20,7 @@ async function record(): Promise<LogRecord[]> {
   return records;
 }
 
-test("nothing is written until the application configures logging", () => {
+test("ordinary records are not written until the application configures logging", () => {
   const outputs = (["log", "warn", "error", "info", "debug"] as const).map((name) => vi.spyOn(console, name));
   const streams = [vi.spyOn(process.stdout, "write"), vi.spyOn(process.stderr, "write")];
 
@@ -29,7 +29,35 @@ test("nothing is written until the application configures logging", () => {
   expect([...outputs, ...streams].map((spy) => spy.mock.calls)).toEqual([...outputs, ...streams].map(() => []));
 });
 
-test("a configured application hears each part under its category", async () => {
+test("a visible warning is one line on the console until the application configures logging", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const log = logger("registry");
+
+  const properties = { what: "two\r\nlines\u001b[2J", place: new Error("x") };
+  warnVisibly(log, [{ message: "{what} is missing in {place}{unknown}", properties }]);
+  createWarnOnce(log)("key", "no placeholders");
+  await record();
+  warnVisibly(log, [{ message: "to the log only", properties: {} }]);
+
+  expect(warn.mock.calls).toEqual([
+    ["[alkdev.operations.registry] two lines [2J is missing in Error: xundefined"],
+    ["[alkdev.operations.registry] no placeholders"],
+  ]);
+});
+
+test("of many warnings the console shows ten and a count", () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const warnings = Array.from({ length: 25 }, (_, n) => ({ message: "item {n}", properties: { n } }));
+
+  warnVisibly(logger("from"), warnings);
+
+  expect(warn.mock.calls.map(([line]) => line)).toEqual([
+    ...Array.from({ length: 10 }, (_, n) => `[alkdev.operations.from] item ${n}`),
+    "[alkdev.operations.from] There are 15 more warnings. Configure LogTape or pass onReport to see them all.",
+  ]);
+});
+
+test("a configured application receives each part under its category", async () => {
   const records = await record();
 
   logger("from", "openapi").warn("skipped {where}", { where: "/paths/~1a" });

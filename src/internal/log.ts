@@ -11,30 +11,53 @@ export function logger(...part: string[]): Logger {
   return getLogger(["alkdev", "operations", ...part]);
 }
 
-/**
- * Warns about what would otherwise be lost without a trace: in the log, and on the console until the application
- * configures LogTape. `properties` fill the placeholders of the message.
- */
-export function warnVisibly(log: Logger, message: string, properties: Record<string, unknown>): void {
-  log.warn(message, properties);
-  if (getConfig() !== null) return;
-  const text = message.replace(/\{(\w+)\}/g, (_, name: string) => String(properties[name]));
-  // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
-  console.warn(`[${log.category.join(".")}] ${text}`);
+/** A message for the log. `properties` fill its placeholders. */
+export interface Warning {
+  readonly message: string;
+  readonly properties: Record<string, unknown>;
 }
 
-/** Warns about a thing the first time its key comes up. `properties` fill the placeholders of the message. */
+/** One document can lead to thousands of warnings. */
+const maxConsoleLines = 10;
+
+/**
+ * Writes warnings that users must see: to the log, and to the console until the application configures LogTape. The console
+ * shows the first ten of them and the number of the others.
+ */
+export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
+  for (const { message, properties } of warnings) log.warn(message, properties);
+  if (getConfig() !== null) return;
+  const lines = warnings.slice(0, maxConsoleLines).map(fill);
+  if (warnings.length > lines.length) {
+    lines.push(
+      `There are ${warnings.length - lines.length} more warnings. Configure LogTape or pass onReport to see them all.`,
+    );
+  }
+  // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
+  for (const line of lines) console.warn(`[${log.category.join(".")}] ${line}`);
+}
+
+function fill({ message, properties }: Warning): string {
+  return message.replace(/\{(\w+)\}/g, (_, name: string) => toOneLine(properties[name]));
+}
+
+/** Foreign values must not break the line or send control sequences to a terminal. */
+function toOneLine(value: unknown): string {
+  return String(value).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
+/** Warns the first time that a key is used. `properties` fill the placeholders of the message. */
 export type WarnOnce = (key: string, message: string, properties?: Record<string, unknown>) => void;
 
 /**
- * Makes a function that warns once per key. It remembers the last `memory` keys, so that a thing that comes up again
- * after many others is reported again, and foreign keys cannot fill the memory.
+ * Creates a function that warns once per key, visibly as {@link warnVisibly} does. It remembers the last `memory` keys, so
+ * that foreign keys cannot fill the memory. A key that is used again after many others warns again.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
   const known = new BoundedSet<string>(memory);
-  return (key, message, properties) => {
+  return (key, message, properties = {}) => {
     if (known.has(key)) return;
     known.add(key);
-    log.warn(message, properties);
+    warnVisibly(log, [{ message, properties }]);
   };
 }

@@ -1,5 +1,6 @@
 import type { Unsubscribe } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
+import type { WarnOnce } from "../internal/log.ts";
 import { nearest } from "../internal/nearest.ts";
 import {
   type CallOperation,
@@ -19,7 +20,7 @@ import { createTrustedCall, createTrustedEnv } from "./client.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { describeCall, reportListener } from "./reports.ts";
+import { describeCall, registryWarn, reportListener } from "./reports.ts";
 import { SearchIndex } from "./search-index.ts";
 import { createSelector, type Selector } from "./selection.ts";
 import type {
@@ -41,6 +42,8 @@ interface InstalledMiddleware {
 /** What a call needs of its registry: operations, middleware, listeners and limits. */
 export class RegistryCore {
   readonly limits: Required<Limits>;
+  /** Whether warnings about operations and sources are logged. */
+  readonly isLogging: boolean;
   /** For direct calls without a limit of their own, in ms. */
   readonly defaultTimeout: number | undefined;
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
@@ -56,13 +59,16 @@ export class RegistryCore {
   #searchIndex: SearchIndex | undefined = undefined;
   /** In the order of `use()`. */
   #middleware: readonly InstalledMiddleware[] = [];
+  readonly #warn: WarnOnce;
   readonly #customAuth: Readonly<Record<string, CustomAuth>>;
   readonly #outputPolicy: OutputPolicy;
 
-  constructor({ customAuth = {}, outputPolicy = "cast", limits, defaultTimeout }: RegistryOptions) {
+  constructor({ customAuth = {}, outputPolicy = "cast", limits, defaultTimeout, log = true }: RegistryOptions) {
     this.#customAuth = customAuth;
     this.#outputPolicy = outputPolicy;
     this.limits = resolveLimits(limits);
+    this.isLogging = log;
+    this.#warn = registryWarn(log);
     this.defaultTimeout = resolveDuration("defaultTimeout", defaultTimeout, undefined);
   }
 
@@ -86,6 +92,7 @@ export class RegistryCore {
   /** Adds an operation, or replaces the one with the same id. */
   put(entry: OperationEntry): void {
     const kind = this.operations.has(entry.id) ? "changed" : "added";
+    entry.warn = this.#warn;
     this.operations.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
     this.#searchIndex?.put(entry);

@@ -1,3 +1,4 @@
+import type { WarnOnce } from "../internal/log.ts";
 import { forwardGetter, hasGetter } from "../internal/shape.ts";
 import {
   type AccessControl,
@@ -37,6 +38,8 @@ export function forwardingOf(handler: object | undefined): Forwarding | undefine
   return handler === undefined ? undefined : forwardings.get(handler);
 }
 
+const ignore: WarnOnce = () => {};
+
 /** What can be registered: a definition, or a spec that receives its handler later. */
 export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">>;
 
@@ -62,6 +65,8 @@ export class OperationEntry {
   /** Set later for an operation that was registered by its spec alone. */
   handler: OperationHandler | SubscriptionHandler | undefined;
   compiled: CompiledOperation | undefined = undefined;
+  /** Warns about the operation, as its registry is configured. Set when it is registered. */
+  warn: WarnOnce = ignore;
   readonly #extras: Extras | undefined;
   #published: OperationSpec | undefined = undefined;
 

@@ -179,7 +179,7 @@ function withDrift(
   { meta }: ResponseEnvelope,
   { data, drift = [], driftTotal }: Normalised,
 ): ResponseEnvelope {
-  reportDrift(entry.id, drift);
+  reportDrift(entry, drift);
   // A number that lost digits may not fit either; it is one difference.
   const isNew = (known: Drift) => !drift.some(({ path, kind }) => path === known.path && kind === known.kind);
   const earlier = meta.drift?.filter(isNew) ?? [];

@@ -159,7 +159,8 @@ export class Registry {
 
   async follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
     if (this.#core.isClosed) throw closed();
-    const follower = new Follower(this, source, options);
+    const isReported = this.#core.isLogging || options.onReport !== undefined;
+    const follower = new Follower(this, source, isReported ? options : { ...options, onReport: ignore });
     this.#following.add(follower);
     const close = () => {
       this.#following.delete(follower);
@@ -240,6 +241,9 @@ function assertHandler(id: string, handler: unknown, type: OperationType): void 
 function isGeneratorTag(tag: unknown): boolean {
   return tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
 }
+
+/** Takes the place of the log in a registry that does not log. */
+function ignore(): void {}
 
 function closed(): CallError {
   return unavailable("The registry was closed and is not available.", { mayHaveRun: false });

@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { monotonicNow } from "../internal/deadlines.ts";
-import { createWarnOnce, logger } from "../internal/log.ts";
-import { type CallError, type Drift, mapError, type ResponseEnvelope } from "../operation/index.ts";
+import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
+import { type CallError, type Drift, type DriftKind, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
 import { CallContext } from "./call-context.ts";
 import { notStarted } from "./failures.ts";
@@ -10,6 +10,20 @@ import type { RegistryCallEventBase } from "./types.ts";
 
 const log = logger("registry");
 const warnOnce = createWarnOnce(log);
+
+/** Returns the function by which a registry warns about its operations: once per operation and kind in this process. */
+export function registryWarn(isLogging: boolean): WarnOnce {
+  return isLogging ? warnOnce : () => {};
+}
+
+/** One message per kind of drift. `place` is a JSON pointer into the data. */
+const driftMessages: Readonly<Record<DriftKind, string>> = {
+  stripped: "{operationId} returned {place}, which is not part of its outputSchema. It was removed.",
+  filled: "{operationId} did not return {place}. It was set to the default of the outputSchema.",
+  converted: "{operationId} returned {place} with another type than its outputSchema has. It was converted.",
+  invented: "{operationId} did not return {place}, which its outputSchema requires. It was set to an empty value.",
+  mismatch: "{operationId} returned {place}, which does not match its outputSchema. It was not changed.",
+};
 
 /** Runs a call and reports its outcome to `end`, which {@link observeStart} returned. */
 export async function observe(
@@ -53,21 +67,19 @@ export function describeCall(context: CallContext, operationId: string): Registr
   return base;
 }
 
-/** Logs that data did not match its schema: once per operation and kind, because it tends to happen at every call. */
-export function reportDrift(operationId: string, drift: readonly Drift[]): void {
+/** Warns that data did not match its schema: once per operation and kind, because it tends to happen on every call. */
+export function reportDrift({ id, warn }: OperationEntry, drift: readonly Drift[]): void {
   for (const { kind, path } of drift) {
-    const message =
-      "Output of {operationId} drifts from its schema: {kind} at {path}. Further ones are in meta.drift only.";
-    warnOnce(`${operationId} ${kind}`, message, { operationId, kind, path });
+    warn(`${id} ${kind}`, driftMessages[kind], { operationId: id, kind, path, place: path === "" ? "data" : path });
   }
 }
 
-/** Logs that the details of a declared error do not match the schema that was declared for them. */
-export function reportUndeclaredDetails({ id, spec }: OperationEntry, error: CallError): void {
+/** Warns that the details of a declared error do not match the schema that was declared for them. */
+export function reportUndeclaredDetails({ id, spec, warn }: OperationEntry, error: CallError): void {
   const declared = spec.errorSchemas?.find(({ code }) => code === error.code);
   if (declared === undefined || matches(declared.schema, error.details)) return;
-  const message = "Details of the error {code} of {operationId} do not match the schema declared for them.";
-  warnOnce(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
+  const message = "{operationId} threw {code} with details that do not match the schema declared for them.";
+  warn(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
 }
 
 /** Details or a schema that cannot be read must not replace the error that they belong to. */

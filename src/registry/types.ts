@@ -47,6 +47,12 @@ export interface RegistryOptions {
   defaultTimeout?: number;
   /** Bounds on what one call may cost. @default those of `Limits` */
   limits?: Limits;
+  /**
+   * Whether the registry warns about output that differs from its schema and about operations that a source skips: through
+   * LogTape, or with `console.warn` until LogTape is configured. Each warning is written once per operation and kind.
+   * `onReport` of a source or of `follow` receives its report in place of the log. @default true
+   */
+  log?: boolean;
 }
 
 /** One run of an operation as middleware sees it. */
