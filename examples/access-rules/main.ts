@@ -48,8 +48,8 @@ const close = defineOperation({
   outputSchema: Type.String(),
   accessControl: { requiredScopes: ["month:close"] },
   handler: async (_input, context) => {
-    const paid = await context.env.invoice!.pay!({ id: "7", amount: 400 });
-    return `month closed, ${paid.data}`;
+    const paid = await context.call(pay, { id: "7", amount: 400 });
+    return `month closed, ${paid}`;
   },
 });
 

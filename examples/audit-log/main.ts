@@ -1,5 +1,5 @@
 // #region operations
-import { CallError, createRegistry, defineOperation, type Middleware, Type } from "@alkdev/operations";
+import { createRegistry, defineOperation, type Middleware, Type } from "@alkdev/operations";
 
 const withdraw = defineOperation({
   namespace: "account",
@@ -8,10 +8,10 @@ const withdraw = defineOperation({
   description: "Takes money out",
   inputSchema: Type.Object({ amount: Type.Number({ exclusiveMinimum: 0 }) }),
   outputSchema: Type.Object({ left: Type.Number() }),
-  errorSchemas: [{ code: "NOT_ENOUGH", schema: Type.Object({ left: Type.Number() }) }],
+  errors: { NOT_ENOUGH: Type.Object({ left: Type.Number() }) },
   accessControl: { requiredScopes: ["account:use"] },
-  handler: ({ amount }) => {
-    if (amount > 100) throw new CallError("NOT_ENOUGH", "There is not enough money.", { left: 100 });
+  handler: ({ amount }, { errors }) => {
+    if (amount > 100) throw errors.NOT_ENOUGH({ left: 100 }, "There is not enough money.");
     return { left: 100 - amount };
   },
 });

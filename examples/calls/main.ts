@@ -53,10 +53,10 @@ const backup = defineOperation({
   description: "Copies a whole folder",
   inputSchema: Type.Object({ folder: Type.String() }),
   outputSchema: Type.Object({ copied: Type.Integer(), by: Type.String() }),
-  handler: async ({ folder }, { env, requestId, metadata }) => {
-    const result = await env.file!.copy!({ files: [`${folder}/x`, `${folder}/y`] });
+  handler: async ({ folder }, { call, requestId, metadata }) => {
+    const { copied } = await call(copy, { files: [`${folder}/x`, `${folder}/y`] });
     console.log(`${requestId} ran for ${metadata["user"]}`);
-    return { copied: (result.data as { copied: number }).copied, by: "file.copy" };
+    return { copied, by: "file.copy" };
   },
 });
 
@@ -75,7 +75,7 @@ const echo = defineOperation({
   description: "Calls itself without end",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
-  handler: (_input, { env }) => env.cave!.echo!({}),
+  handler: (_input, { call }) => call("cave.echo"),
 });
 
 const cave = createRegistry({ operations: [echo], limits: { callDepth: 10 } });

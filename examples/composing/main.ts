@@ -37,11 +37,9 @@ const greetFirst = defineOperation({
   description: "Greets the first person of the list",
   inputSchema: Type.Object({}),
   outputSchema: Type.String(),
-  handler: async (_input, { env }) => {
-    const page = await env.people!.list!({ from: 0 });
-    const [name] = (page.data as { names: string[] }).names;
-    const greeting = await env.text!.greet!({ name });
-    return String(greeting.data);
+  handler: async (_input, { call }) => {
+    const { names } = await call(listPeople, { from: 0 });
+    return call(greet, { name: names[0]! });
   },
 });
 // #endregion env

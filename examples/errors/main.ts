@@ -1,5 +1,5 @@
 // #region declare
-import { CallError, createRegistry, defineOperation, isCallError, Type } from "@alkdev/operations";
+import { CallError, createRegistry, defineOperation, isCallError, isDeclaredError, Type } from "@alkdev/operations";
 
 const book = defineOperation({
   namespace: "seat",
@@ -8,11 +8,11 @@ const book = defineOperation({
   description: "Books a seat",
   inputSchema: Type.Object({ seat: Type.Integer({ minimum: 1 }) }),
   outputSchema: Type.Object({ ticket: Type.String() }),
-  errorSchemas: [{ code: "SEAT_TAKEN", schema: Type.Object({ free: Type.Array(Type.Integer()) }), httpStatus: 409 }],
-  handler: ({ seat }) => {
+  errors: { SEAT_TAKEN: Type.Object({ free: Type.Array(Type.Integer()) }) },
+  handler: ({ seat }, { errors }) => {
     if (seat === 13) throw new Error("The printer is out of paper.");
     if (seat > 2) return { ticket: `t-${seat}` };
-    throw new CallError("SEAT_TAKEN", `Seat ${seat} is taken.`, { free: [3, 4] }, { mayHaveRun: false });
+    throw errors.SEAT_TAKEN({ free: [3, 4] }, `Seat ${seat} is taken.`, { mayHaveRun: false });
   },
 });
 
@@ -24,8 +24,8 @@ async function bookSomewhere(seat: number): Promise<string> {
   try {
     return (await registry.execute("seat.book", { seat })).data.ticket;
   } catch (error) {
+    if (isDeclaredError(error, book, "SEAT_TAKEN")) return bookSomewhere(error.details.free[0]!);
     if (!isCallError(error)) throw error;
-    if (error.code === "SEAT_TAKEN") return bookSomewhere((error.details as { free: number[] }).free[0]!);
     return `${error.code}: ${error.message}`;
   }
 }
@@ -36,7 +36,7 @@ console.log(await bookSomewhere(0));
 // #endregion handle
 
 // #region retry
-/** Tries again only when that can help and cannot do harm. */
+/** Repeats a call only if that may help and is safe. */
 async function retry<T>(attempts: number, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -56,7 +56,7 @@ const trip = defineOperation({
   description: "Books a seat that cannot exist",
   inputSchema: Type.Object({}),
   outputSchema: Type.Unknown(),
-  handler: async (_input, { env }) => env.seat!.book!({ seat: -1 }),
+  handler: (_input, { call }) => call(book, { seat: -1 }),
 });
 
 const planned = await createRegistry({ operations: [trip, book] })

@@ -1,4 +1,4 @@
-import { CallError, defineOperation, Type } from "@alkdev/operations";
+import { defineOperation, Type } from "@alkdev/operations";
 
 /** A query that every caller may call. */
 export const greet = defineOperation({
@@ -19,10 +19,10 @@ export const createTask = defineOperation({
   description: "Creates a task",
   inputSchema: Type.Object({ title: Type.String({ minLength: 1 }) }),
   outputSchema: Type.Object({ id: Type.String(), title: Type.String(), done: Type.Boolean() }),
-  errorSchemas: [{ code: "TITLE_TAKEN", schema: Type.Object({ title: Type.String() }) }],
+  errors: { TITLE_TAKEN: Type.Object({ title: Type.String() }) },
   accessControl: { requiredScopes: ["task:write"] },
-  handler: async ({ title }) => {
-    if (title === "Rest") throw new CallError("TITLE_TAKEN", `The title "${title}" is taken.`, { title });
+  handler: async ({ title }, { errors }) => {
+    if (title === "Rest") throw errors.TITLE_TAKEN({ title }, `The title "${title}" is taken.`);
     const row = { id: "task-1", title, done: false, internalCost: 42 };
     return row;
   },
@@ -49,11 +49,10 @@ export const prepare = defineOperation({
   description: "Greets a traveller and lists what to pack",
   inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
   outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
-  handler: async ({ name, city }, { env }) => {
-    const greeting = await env.text!.greet!({ name });
-    const forecast = await env.weather!.forecast!({ city });
-    const { celsius } = forecast.data as { celsius: number };
-    const suggestion = await env.packing!.suggest!({ celsius });
-    return { greeting: String(greeting.data), celsius, pack: (suggestion.data as { items: string[] }).items };
+  handler: async ({ name, city }, { call }) => {
+    const greeting = await call(greet, { name });
+    const { celsius } = await call<{ celsius: number }>("weather.forecast", { city });
+    const { items } = await call<{ items: string[] }>("packing.suggest", { celsius });
+    return { greeting, celsius, pack: items };
   },
 });
