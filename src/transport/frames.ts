@@ -174,14 +174,20 @@ export type PeerEvent = PeerAnnounced | PeerLeft;
 /** Every frame about a call: objects that are distinguished by `type`. */
 export type Frame = CallRequested | FollowUp | ReplyFrame;
 
-/** What is checked of each type. Objects of one form, because this is on the path of every frame. */
+/** What is checked of each type. */
 const checks = new Map(
-  Object.entries(frameFields).map(([type, shape]) => [
-    type,
-    Object.entries<Field>(shape)
-      .filter(([name, { kind }]) => name !== "type" && kind !== "unknown")
-      .map(([name, { isOptional = false, isValid }]) => ({ name, isOptional, isValid })),
-  ]),
+  Object.entries(frameFields).map(([type, shape]) => {
+    const fields = Object.entries<Field>(shape).filter(([name, { kind }]) => name !== "type" && kind !== "unknown");
+    const required = fields.filter(([, { isOptional }]) => !isOptional);
+    const optional = fields.filter(([, { isOptional }]) => isOptional);
+    return [
+      type,
+      {
+        required: required.map(([name, { isValid }]) => ({ name, isValid })),
+        optional: new Map(optional.map(([name, { isValid }]) => [name, isValid])),
+      },
+    ];
+  }),
 );
 
 /**
@@ -191,10 +197,14 @@ const checks = new Map(
 export function findInvalidField(frame: object): string | undefined {
   const fields = checks.get((frame as { type: string }).type);
   if (fields === undefined) return undefined;
-  for (let index = 0; index < fields.length; index++) {
-    const { name, isOptional, isValid } = fields[index]!;
+  for (const { name, isValid } of fields.required) {
+    if (!isValid((frame as Record<string, unknown>)[name])) return name;
+  }
+  // By the names that the frame has: it lacks most of the optional fields, and reading each of those takes twice as long.
+  for (const name in frame) {
+    const isValid = fields.optional.get(name);
     const value = (frame as Record<string, unknown>)[name];
-    if (value === undefined ? !isOptional : !isValid(value)) return name;
+    if (isValid !== undefined && value !== undefined && !isValid(value)) return name;
   }
   return undefined;
 }
