@@ -11,14 +11,16 @@ const registry = createRegistry({
       description: "Writes a text in capitals",
       inputSchema: Type.Object({ text: Type.String() }),
       outputSchema: Type.String(),
+      accessControl: { requiredScopes: ["text"] },
       handler: ({ text }) => text.toUpperCase(),
     }),
   ],
 });
 
-const worker = await serveCalls(registry, new LineTransport("office", "worker", "desk"));
+const { port1, port2 } = new MessageChannel();
+const worker = await serveCalls(registry, new LineTransport(port1, { id: "desk", scopes: ["text"] }));
 
-const desk = new PendingRequestMap(new LineTransport("office", "desk", "worker"));
+const desk = new PendingRequestMap(new LineTransport(port2));
 const { data } = await desk.call("text.upper", { text: "over the line" });
 console.log(data);
 
@@ -35,14 +37,30 @@ const server = await serveCalls(registry, new RoomTransport(room));
 
 const hub = new OperationRegistry();
 await hub.follow(peerSource(new RoomTransport(room)));
-const shouted = await hub.execute("text.upper", { text: "by reference" });
+const identity = { id: "ada", scopes: ["text"] };
+const shouted = await hub.execute("text.upper", { text: "by reference" }, { identity });
 console.log(shouted.data);
 
 await Promise.all([hub.close(), server.close()]);
 
 // #endregion room
 
+// #region radio
+import { Radio, RadioTransport } from "./radio-transport.ts";
+
+const radio = new Radio();
+const station = await serveCalls(registry, new RadioTransport(radio), { trustedBus: true });
+
+const listener = new PendingRequestMap(new RadioTransport(radio));
+const heard = await listener.call("text.upper", { text: "to all stations" }, { identity });
+console.log(heard.data);
+
+await Promise.all([listener.close(), station.close()]);
+
+// #endregion radio
+
 import assert from "node:assert/strict";
 
 assert.equal(data, "OVER THE LINE");
 assert.equal(shouted.data, "BY REFERENCE");
+assert.equal(heard.data, "TO ALL STATIONS");

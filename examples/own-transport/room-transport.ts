@@ -4,7 +4,6 @@ import {
   type CallRequested,
   isLastReply,
   type OnRequest,
-  type PeerAnnounced,
   type PeerEvent,
   type ReplyFrame,
   type SendFollowUp,
@@ -13,6 +12,7 @@ import {
   toFailedFrame,
   transportClosed,
 } from "@alkdev/operations/transport";
+import { PeerList } from "./peer-list.ts";
 
 interface OpenCall {
   readonly caller: RoomTransport;
@@ -25,7 +25,7 @@ interface OpenCall {
 export class Room {
   readonly transports = new Set<RoomTransport>();
   readonly openCalls = new Set<OpenCall>();
-  readonly announced = new Map<RoomTransport, PeerAnnounced>();
+  readonly peers = new PeerList();
   turn = 0;
 }
 
@@ -36,7 +36,6 @@ export class RoomTransport implements Transport {
   readonly #room: Room;
   readonly #peerId = crypto.randomUUID();
   readonly #servers = new Map<string, OnRequest>();
-  readonly #watchers = new Set<(event: PeerEvent) => void>();
 
   constructor(room: Room) {
     this.#room = room;
@@ -85,22 +84,12 @@ export class RoomTransport implements Transport {
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
-    const { announced, transports } = this.#room;
-    if (!transports.has(this)) throw transportClosed(this.name, { mayHaveRun: false });
-    const peerId = this.#peerId;
-    const event: PeerEvent =
-      specs.length === 0 ? { type: "peer.left", peerId } : { type: "peer.announced", peerId, specs };
-    if (event.type === "peer.announced") announced.set(this, event);
-    else if (!announced.delete(this)) return;
-    for (const transport of transports) {
-      if (transport !== this) for (const watcher of transport.#watchers) watcher(event);
-    }
+    if (!this.#room.transports.has(this)) throw transportClosed(this.name, { mayHaveRun: false });
+    this.#room.peers.announce(this.#peerId, specs);
   }
 
   watchPeers(listener: (event: PeerEvent) => void): () => void {
-    this.#watchers.add(listener);
-    for (const [transport, event] of this.#room.announced) if (transport !== this) listener(event);
-    return () => this.#watchers.delete(listener);
+    return this.#room.peers.watch(this.#peerId, listener);
   }
 
   async close(reason?: Error): Promise<void> {

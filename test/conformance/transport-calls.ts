@@ -10,6 +10,7 @@ import {
   withEnoughTime,
 } from "../../src/call/testing.ts";
 import { CallError } from "../../src/index.ts";
+import type { ReplyFrame } from "../../src/transport/transport.ts";
 import type { TransportSuite } from "./transport-suite.ts";
 import { hiddenValues, wireValues } from "./wire-values.ts";
 
@@ -61,6 +62,50 @@ export function checkCalls({ check, ask, serve, rawCaller, rawServer, network }:
     const isLocal = isShared || calls.transport.capabilities?.staysInProcess === true;
     expect({ input: seen[0]?.input === input, data: data === input }).toEqual({ input: isLocal, data: isLocal });
     expect(seen[0]?.caller === "ada").toBe(isShared);
+  });
+
+  check("sends the identity of a call as a claim if its capabilities say so", async () => {
+    const whoami = operation("whoami", (_input, { identity }) => identity?.id);
+    await serve([whoami], { trustedBus: true });
+    const calls = await ask();
+
+    const { data } = await calls.call("test.whoami", {}, { identity: { id: "ada", scopes: [] } });
+
+    const { sharesObjects, claimsIdentity } = calls.transport.capabilities ?? {};
+    expect(data).toBe(sharesObjects || claimsIdentity ? "ada" : undefined);
+  });
+
+  check("knows from the connection who calls if its capabilities say so", async () => {
+    const caller = await rawCaller({ id: "grace", scopes: [] });
+    if (caller.capabilities?.carriesIdentity !== true) return;
+    await serve([operation("whoami", (_input, { identity }) => identity?.id)], { trustedBus: false });
+
+    const data: unknown[] = [];
+    await exchange(caller, { ...requested("test.whoami", {}), identity: { id: "ada", scopes: [] } }, data);
+
+    expect(data).toEqual(["grace"]);
+  });
+
+  check("lets one server claim a request where every peer receives every frame", async () => {
+    const [one, two] = [(await rawServer()).broadcast, (await rawServer()).broadcast];
+    if (one === undefined || two === undefined) return;
+    const caller = await rawCaller();
+    const before = [one.isClaimed("r"), one.nextSeq("r")];
+    const replies: ReplyFrame[] = [];
+
+    await caller.request("test.unlisted", { ...requested("test.unlisted", {}, "r"), credit: 2 }, (reply) => {
+      replies.push(reply);
+    });
+    await until(() => one.nextSeq("r") !== undefined);
+    const claimed = [one.claim("r"), two.claim("r"), two.isClaimed("r")];
+    const numbers = [one.nextSeq("r"), one.nextSeq("r"), two.nextSeq("other")];
+    one.publish({ type: "call.completed", requestId: "r" });
+    await until(() => replies.length > 0);
+
+    expect(before).toEqual([false, undefined]);
+    expect(claimed).toEqual([true, false, true]);
+    expect(numbers).toEqual([1, 2, undefined]);
+    expect(replies).toEqual([{ type: "call.completed", requestId: "r" }]);
   });
 
   check("carries errors in data with their name, message and cause", async () => {

@@ -32,7 +32,8 @@ export interface TransportSuite {
     definitions: IOperationDefinition[],
     options?: Partial<CallHandlerOptions>,
   ): Promise<{ map: PendingRequestMap; registry: OperationRegistry; stop: StopHandling }>;
-  rawCaller(): Promise<Transport>;
+  /** A transport that calls, with an identity where connections have one. */
+  rawCaller(identity?: Identity): Promise<Transport>;
   rawServer(): Promise<Transport>;
   /** The network of the running test. */
   network(): TransportNetwork;

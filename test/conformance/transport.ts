@@ -44,7 +44,7 @@ export function describeTransport(
       await network.close();
     });
 
-    const rawCaller = async () => track(await network.caller());
+    const rawCaller: TransportSuite["rawCaller"] = async (identity) => track(await network.caller(identity));
     const rawServer = async () => track(await network.server());
     const track = (transport: Transport) => {
       transports.push(transport);
