@@ -7,12 +7,15 @@ const volatile: Array<[RegExp, string]> = [
   [/(127\.0\.0\.1|localhost):\d+/g, "$1:<port>"],
 ];
 
-/** True when `shown` is the output, or lines of it in a row, but for times, ids, durations and ports. */
+/** True when `shown` is the output, or lines of it in a row, except for times, ids, durations, ports and trailing spaces. */
 export function isShownTruly(shown: string, output: string): boolean {
   const part = mask(shown);
   return part !== "" && `\n${mask(output)}\n`.includes(`\n${part}\n`);
 }
 
 function mask(text: string): string {
-  return volatile.reduce((masked, [pattern, name]) => masked.replace(pattern, name), text.trimEnd());
+  return volatile.reduce(
+    (masked, [pattern, name]) => masked.replace(pattern, name),
+    text.replace(/[ \t]+$/gm, "").trimEnd(),
+  );
 }

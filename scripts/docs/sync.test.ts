@@ -72,7 +72,7 @@ test("an index links every page, and every folder by one of its files", () => {
 });
 
 test("shown output may differ in times, ids, durations and ports, and may be a part", () => {
-  const printed = "at 1763195394000, 2026-11-15T08:29:54.000Z\ntook 3.2 ms on 127.0.0.1:4312\n3 items\n";
+  const printed = "at 1763195394000, 2026-11-15T08:29:54.000Z\ntook 3.2 ms on 127.0.0.1:4312 \n3 items\n";
 
   expect(isShownTruly("at 1763195394999, 2027-11-15T08:29:54Z\ntook 14 ms on 127.0.0.1:80\n3 items", printed)).toBe(
     true,
