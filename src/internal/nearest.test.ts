@@ -24,6 +24,15 @@ test.each(["", "x", "weather.today", "task", "toString", "__proto__", "x".repeat
   },
 );
 
+test("a name with the same letters and digits is meant when no other is near", () => {
+  const names = ["github.issues/add-labels", "github.issues/create", "github.actions/create-or-update-repo-secret"];
+
+  expect(nearest("github.actions.createOrUpdateRepoSecret", names)).toBe(names[2]);
+  expect(nearest("github.issues.addLabels", names)).toBe(names[0]);
+  expect(nearest("github.issuescreated", names)).toBe("github.issues/create");
+  expect(nearest("--------", ["........"])).toBeUndefined();
+});
+
 test("the first of equally near names wins", () => {
   expect(nearest("abc.dex", ["abc.dey", "abc.dez"])).toBe("abc.dey");
   expect(nearest("abc.dex", ["abc.dez", "abc.dey"])).toBe("abc.dez");

@@ -3,9 +3,13 @@ const maxDistance = 3;
 /** The number of candidates that are compared in full, which bounds the cost of hostile names. */
 const maxCompared = 2_000;
 
+/** Names with fewer letters are not compared without their punctuation. */
+const minLetters = 4;
+
 /**
  * Returns the candidate that was probably meant by a mistyped name: the one with the fewest changed characters, at most
- * three and at most a third of the name. The first wins a tie. Cheap for ten thousand candidates. Returns `undefined` for
+ * three and at most a third of the name, or else one with the same letters and digits, such as `issues/add-labels` for
+ * `issues.addLabels`. The first wins a tie. Cheap for ten thousand candidates. Returns `undefined` for
  * names over 128 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
@@ -13,9 +17,11 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   const wanted = characterSet(name);
   const row = new Uint8Array(maxNameLength + maxDistance + 1);
   let found: string | undefined;
+  let alike: string | undefined;
   let compared = 0;
   let limit = Math.min(maxDistance, Math.floor(name.length / 3));
   for (const candidate of candidates) {
+    if (alike === undefined && hasSameLetters(name, candidate)) alike = candidate;
     if (Math.abs(candidate.length - name.length) > limit) continue;
     const offered = characterSet(candidate);
     // One change adds at most one new character and removes at most one.
@@ -27,7 +33,30 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
     if (distance === 0) break;
     limit = distance - 1;
   }
-  return found;
+  return found ?? alike;
+}
+
+/** Compares letters and digits only, and ignores case. Ends at the first difference, because most names differ early. */
+function hasSameLetters(a: string, b: string): boolean {
+  let indexA = 0;
+  let indexB = 0;
+  for (let count = 0; ; count++) {
+    while (indexA < a.length && isPunctuation(a.charCodeAt(indexA))) indexA++;
+    while (indexB < b.length && isPunctuation(b.charCodeAt(indexB))) indexB++;
+    if (indexA === a.length || indexB === b.length) {
+      return count >= minLetters && indexA === a.length && indexB === b.length;
+    }
+    if (toLowerCase(a.charCodeAt(indexA++)) !== toLowerCase(b.charCodeAt(indexB++))) return false;
+  }
+}
+
+/** Whether a character is one of ASCII that is neither a letter nor a digit. */
+function isPunctuation(code: number): boolean {
+  return code < 48 || (code > 57 && code < 65) || (code > 90 && code < 97) || (code > 122 && code < 128);
+}
+
+function toLowerCase(code: number): number {
+  return code >= 65 && code <= 90 ? code + 32 : code;
 }
 
 /** Returns the set of characters of a string in 32 bits; some characters share a bit. */

@@ -100,6 +100,21 @@ export const probedNames: ReadonlySet<string> = new Set([
   ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
 ]);
 
+/**
+ * Lets `client.github.issues.create(input)` fail with the name that was meant, `client.github["issues/create"]`. Properties
+ * that `operation` does not have are operations whose ids are longer. Changes nothing about how `operation` is called.
+ * @param create makes the operation of an id
+ */
+export function explainPaths<T extends object>(operation: T, id: string, create: (id: string) => unknown): T {
+  const paths = new Proxy(Function.prototype, {
+    get(target, key, receiver) {
+      if (typeof key !== "string" || key in target || probedNames.has(key)) return Reflect.get(target, key, receiver);
+      return create(`${id}.${key}`);
+    },
+  });
+  return Object.setPrototypeOf(operation, paths);
+}
+
 /** The data of an envelope. Throws `EXECUTION_ERROR` when it is the `isError` result of an MCP tool. */
 export function toData({ data, meta }: ResponseEnvelope): unknown {
   if (meta.source !== "mcp" || !meta.isError) return data;

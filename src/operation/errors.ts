@@ -1,5 +1,6 @@
 import { quote, truncate } from "../internal/text.ts";
 import { CallError } from "./error.ts";
+import { parseOperationId } from "./operation-id.ts";
 import type { OperationType } from "./spec.ts";
 
 /** One reason why a value does not fit a schema. */
@@ -22,13 +23,23 @@ export function notServedNow(id: string, mayHaveRun = false): CallError {
 
 /** `OPERATION_NOT_FOUND`. `nearest` is the id that was probably meant. */
 export function operationNotFound(id: string, nearest?: string): CallError {
-  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?`;
+  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?${hintAtProperty(id, nearest)}`;
   return new CallError(
     "OPERATION_NOT_FOUND",
     `No operation ${quote(id)}.${hint}`,
     nearest === undefined ? { operationId: truncate(id, 400) } : { operationId: truncate(id, 400), nearest },
     notStarted,
   );
+}
+
+/** How a client calls an operation whose name is not an identifier, for an id that was written as a path of properties. */
+function hintAtProperty(id: string, nearest: string): string {
+  const name = parseOperationId(nearest)?.name ?? "";
+  const namespace = nearest.slice(0, -name.length - 1);
+  const isPath = id.startsWith(`${namespace}.`) && /^[\w$.]+$/.test(id.slice(namespace.length + 1));
+  if (!isPath || /^[\w$.]*$/.test(name)) return "";
+  const object = /^[\w$]+$/.test(namespace) ? `client.${namespace}` : `client[${quote(namespace)}]`;
+  return ` Its name is not an identifier, so a client calls it as ${object}[${quote(name)}](input).`;
 }
 
 /** `OPERATION_NOT_FOUND` for an operation whose spec is registered without a handler. */

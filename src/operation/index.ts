@@ -8,6 +8,7 @@ export {
   type ClientErrors,
   type ClientOperation,
   type ClientSubscription,
+  explainPaths,
   probedNames,
   type SubscribeArguments,
   toData,

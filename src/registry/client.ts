@@ -4,6 +4,7 @@ import {
   type CallOperation,
   type CallOptions,
   type ClientAny,
+  explainPaths,
   formatOperationId,
   hasCode,
   type NestedCallOptions,
@@ -76,7 +77,9 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
       yield answer;
     }
   }
-  return Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
+  const operation = Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
+  const isKnown = core.operations.has(id);
+  return isKnown ? operation : explainPaths(operation, id, (longer) => createOperation(core, longer, base));
 }
 
 /** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
@@ -153,6 +156,7 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
     label: `env.${namespace}`,
     find(name) {
       const entry = core.namesIn(namespace)?.get(name);
+      if (entry === undefined && beginsName(core, namespace, name)) return createPath(`${namespace}.${name}`, call);
       if (entry === undefined || entry.isSubscription) return undefined;
       const { id } = entry;
       return (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
@@ -161,6 +165,19 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
       for (const [name, entry] of core.namesIn(namespace) ?? []) if (!entry.isSubscription) yield name;
     },
   });
+}
+
+/** Whether an operation has a name such as `issues/create`, for `issues`. */
+function beginsName(core: RegistryCore, namespace: string, start: string): boolean {
+  for (const name of core.namesIn(namespace)?.keys() ?? []) {
+    if (name.startsWith(start) && /^[^\w$]/.test(name.slice(start.length))) return true;
+  }
+  return false;
+}
+
+function createPath(id: string, call: Caller): OperationEnv[string][string] {
+  const operation = (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
+  return explainPaths(operation, id, (longer) => createPath(longer, call));
 }
 
 /** Runs a call with its own options on top of those that hold for all calls. Never throws, whatever the options are. */
