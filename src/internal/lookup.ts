@@ -7,6 +7,8 @@ export interface LookupSource<T> {
   names(): Iterable<string>;
   /** Whether a result is kept: names may come from outside, and must not fill the memory. @default all */
   keeps?(name: string): boolean;
+  /** What `await using` calls in the end. */
+  dispose?(): Promise<void>;
 }
 
 /**
@@ -56,6 +58,7 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
     const { label } = this.#source;
     if (key === Symbol.toPrimitive) return (hint: string) => (hint === "number" ? Number.NaN : `[${label}]`);
     if (key === Symbol.toStringTag) return label;
+    if (key === Symbol.asyncDispose) return this.#source.dispose;
     return key === inspectCustom ? () => inspect(this.#source) : undefined;
   }
 

@@ -18,12 +18,31 @@ export type Client<Known extends KnownOperations = KnownOperations> = {
   };
 };
 
+/** The operations of a registry elsewhere, by namespace and name. */
+export type RemoteOperations<Known extends KnownOperations = KnownOperations> = {
+  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+    readonly [Id in Ids as NameOf<Id>]: RemoteOperation<
+      Known[Id]["type"],
+      Known[Id]["input"],
+      Known[Id]["output"],
+      Known[Id]["errors"]
+    >;
+  };
+};
+
 /** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
 export type ClientOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
   ? ClientSubscription<Input, Output, Errors>
   : [Type] extends ["query" | "mutation"]
     ? ClientCall<Input, Output, Errors>
     : ClientAny<Input, Output>;
+
+/** One operation of a registry elsewhere. Where its type is not known, the result can be awaited or iterated. */
+export type RemoteOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
+  ? RemoteSubscription<Input, Output, Errors>
+  : [Type] extends ["query" | "mutation"]
+    ? RemoteCall<Input, Output, Errors>
+    : RemoteAny<Input, Output>;
 
 /** What every operation of a client has, to recognise the errors that it declares. */
 export interface ClientErrors<Errors> {
@@ -44,21 +63,23 @@ export interface RemoteCallOptions extends Omit<CallOptions, "identity" | "reque
 export interface RemoteSubscribeOptions extends Omit<SubscribeOptions, "identity" | "requestId"> {}
 
 /** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
-export interface RemoteCall<Input, Output, Options = RemoteCallOptions> {
+export interface RemoteCall<Input, Output, Errors = unknown, Options = RemoteCallOptions> extends ClientErrors<Errors> {
   (...args: CallArguments<Input, Options>): Promise<Output>;
   /** Returns the whole envelope, and an MCP `isError` result as it is. */
   envelope(...args: CallArguments<Input, Options>): Promise<ResponseEnvelope<Output>>;
 }
 
 /** Subscribes. Leaving the loop ends the subscription. */
-export interface RemoteSubscription<Input, Output, Options = RemoteSubscribeOptions> {
+export interface RemoteSubscription<Input, Output, Errors = unknown, Options = RemoteSubscribeOptions>
+  extends ClientErrors<Errors> {
   (...args: CallArguments<Input, Options>): AsyncIterableIterator<Output>;
   /** Yields the envelope of each value. */
   envelope(...args: CallArguments<Input, Options>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Calls an operation of which the compiler does not know the type. */
-export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions> {
+export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions>
+  extends ClientErrors<Record<string, unknown>> {
   (...args: CallArguments<Input, Options>): Promise<Output> & AsyncIterableIterator<Output>;
   /** Returns the whole envelope, or yields the envelope of each value. */
   envelope(
@@ -67,22 +88,17 @@ export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions> {
 }
 
 /** Calls a query or mutation of a registry. An MCP result with `isError` throws `EXECUTION_ERROR`. */
-export interface ClientCall<Input, Output, Errors = unknown>
-  extends RemoteCall<Input, Output, CallOptions>,
-    ClientErrors<Errors> {
+export interface ClientCall<Input, Output, Errors = unknown> extends RemoteCall<Input, Output, Errors, CallOptions> {
   /** Yields page after page, for operations that know their next page; others yield one. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
 /** Subscribes to an operation of a registry. Leaving the loop ends the subscription. */
 export interface ClientSubscription<Input, Output, Errors = unknown>
-  extends RemoteSubscription<Input, Output, SubscribeOptions>,
-    ClientErrors<Errors> {}
+  extends RemoteSubscription<Input, Output, Errors, SubscribeOptions> {}
 
 /** Calls an operation of a registry of which the compiler does not know the type. */
-export interface ClientAny<Input, Output>
-  extends RemoteAny<Input, Output, SubscribeOptions>,
-    ClientErrors<Record<string, unknown>> {
+export interface ClientAny<Input, Output> extends RemoteAny<Input, Output, SubscribeOptions> {
   /** Yields page after page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }

@@ -65,6 +65,10 @@ export const layers: Record<string, Layer> = {
     ],
     packages: ["typebox"],
   },
+  client: {
+    ours: ["internal", "operation", "call/outgoing", "transport/transport.ts", "transport/websocket"],
+    packages: [],
+  },
   jwt: {
     ours: ["internal", "operation", "transport/transport.ts", "transport/codec"],
     packages: ["jose"],

@@ -1,4 +1,5 @@
-import { type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
+import { onAbort } from "../../internal/abort-listeners.ts";
+import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { ChannelTransport } from "../peer/index.ts";
 import type { Transport, TransportCapabilities } from "../transport.ts";
 import type { WebSocketConstructor } from "./open-socket.ts";
@@ -20,6 +21,8 @@ export interface WebSocketTransportOptions {
   /** When to reconnect after the connection was lost; `false` never does. @default see {@link ReconnectOptions} */
   reconnect?: false | ReconnectOptions | undefined;
   limits?: Limits | undefined;
+  /** Cancels the first connection. It has no effect on a transport that is connected. */
+  signal?: AbortSignal | undefined;
   /** The class to connect with. @default on Node that of the package `ws` where it is installed, else the global one */
   WebSocket?: WebSocketConstructor | undefined;
 }
@@ -38,12 +41,23 @@ export async function createWebSocketTransport(
   if (urls.length === 0)
     throw validationError("URLs of WebSocket servers", [{ path: "", message: "must be at least one" }]);
   for (const it of urls) assertURL(it);
+  const { signal } = options;
+  if (signal?.aborted) throw connectingAborted(signal.reason);
   const client = new WebSocketClient(options);
+  const stopListening = onAbort(signal, () => void client.close());
   const attempts = await Promise.allSettled(urls.map((it) => client.connect(it)));
-  if (attempts.some(({ status }) => status === "fulfilled")) return client;
+  stopListening();
+  if (attempts.some(({ status }) => status === "fulfilled") && !signal?.aborted) return client;
   await client.close();
+  if (signal?.aborted) throw connectingAborted(signal.reason);
   const [first] = attempts as PromiseRejectedResult[];
   throw first?.reason;
+}
+
+/** `ABORTED`: the signal fired before there was a connection. */
+function connectingAborted(cause: unknown): CallError {
+  const message = "Connecting to the WebSocket server was aborted.";
+  return new CallError("ABORTED", message, undefined, { cause, mayHaveRun: false });
 }
 
 /** The message does not contain the URL, which may contain secrets. */

@@ -1,0 +1,375 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createInProcessTransport, type Identity, InProcessBus, serveCalls } from "../index.ts";
+import { deferred } from "../internal/testing.ts";
+import type { Transport } from "../transport/transport.ts";
+import { createWebSocketServer } from "../transport/websocket/index.ts";
+import { type ConnectOptions, connect, isCallError } from "./index.ts";
+import { createTaskRegistry, type TaskRegistry } from "./testing.ts";
+
+/** A client and a server in one process. */
+async function setUp(options: ConnectOptions = {}) {
+  const bus = new InProcessBus();
+  const { registry, seen } = createTaskRegistry();
+  const served = await serveCalls(registry, createInProcessTransport(bus));
+  const transport = createInProcessTransport(bus);
+  const client = connect<TaskRegistry>(transport, options);
+  onTestFinished(async () => {
+    await client.close();
+    await served.close({ timeout: 0 });
+  });
+  return { client, seen, served, transport, bus };
+}
+
+/** A WebSocket server on a free port. */
+async function listen(authenticate?: (token: string) => Identity | undefined) {
+  const http = createServer();
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const { port } = http.address() as AddressInfo;
+  const { registry, seen } = createTaskRegistry();
+  const transport = await createWebSocketServer({ server: http, authenticate });
+  const served = await serveCalls(registry, transport);
+  const close = async () => {
+    await served.close({ timeout: 0 });
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  };
+  onTestFinished(close);
+  return { url: `ws://127.0.0.1:${port}/`, port, transport, seen, close };
+}
+
+test("a call returns the data, and envelope() the whole envelope", async () => {
+  const { client } = await setUp();
+
+  const data = await client.task.create({ title: "Ship it" });
+  const envelope = await client.task.create.envelope({ title: "Again" });
+
+  expect(data).toEqual({ id: 1, title: "Ship it" });
+  expect(envelope).toEqual({
+    data: { id: 2, title: "Again" },
+    meta: { source: "local", operationId: "task.create", timestamp: expect.any(Number) },
+  });
+});
+
+test("a declared error is thrown as a CallError that isError() recognises", async () => {
+  const { client } = await setUp();
+
+  const error = await client.task.create({ title: "taken" }).catch((reason: unknown) => reason);
+
+  expect(isCallError(error)).toBe(true);
+  expect([
+    client.task.create.isError(error, "TITLE_TAKEN"),
+    client.task.create.isError(error, "TIMEOUT" as never),
+  ]).toEqual([true, false]);
+  expect(error).toMatchObject({ code: "TITLE_TAKEN", details: { title: "taken" } });
+});
+
+test("the isError result of an MCP tool throws, and envelope() returns it", async () => {
+  const { client } = await setUp();
+
+  await expect(client.task.tool()).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "The disk is full." });
+  expect((await client.task.tool.envelope()).data).toBe("no");
+});
+
+test("a subscription is an iterable of data, and leaving the loop ends its handler", async () => {
+  const { client, seen } = await setUp();
+  const values: number[] = [];
+
+  for await (const change of client.task.changes()) {
+    values.push(change);
+    if (change === 3) break;
+  }
+  const envelopes: unknown[] = [];
+  for await (const { data, meta } of client.task.changes.envelope({ upTo: 2 })) envelopes.push([data, meta.source]);
+
+  expect(values).toEqual([1, 2, 3]);
+  expect(envelopes).toEqual([
+    [1, "local"],
+    [2, "local"],
+  ]);
+  await vi.waitFor(() => expect(seen).toMatchObject({ started: 2, aborted: 2 }));
+});
+
+test("a subscription can be kept for later, awaited, disposed, and never read", async () => {
+  const { client, seen } = await setUp();
+  const kept = client.task.changes({ upTo: 1 });
+  const later = async () => client.task.changes({ upTo: 2 });
+
+  const awaited = await later();
+  await client.task.create({ title: "between" });
+  const read: number[] = [];
+  for await (const change of kept) read.push(change);
+  for await (const change of awaited) read.push(change);
+  {
+    await using disposed = client.task.changes() as AsyncIterableIterator<number> & AsyncDisposable;
+    await disposed.next();
+  }
+
+  expect(read).toEqual([1, 1, 2]);
+  await vi.waitFor(() => expect(seen).toMatchObject({ started: 4, aborted: 3 }));
+});
+
+test("a call that the program does not wait for is sent too", async () => {
+  const { client, seen } = await setUp();
+
+  void client.task.create({ title: "on its own" });
+
+  await vi.waitFor(() => expect(seen.started).toBe(1));
+});
+
+test("a signal aborts a call, and its handler", async () => {
+  const { client, seen } = await setUp();
+  const controller = new AbortController();
+  const call = client.task.hang({}, { signal: controller.signal });
+  call.catch(() => {});
+  await vi.waitFor(() => expect(seen.started).toBe(1));
+
+  controller.abort("enough");
+
+  await expect(call).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: true });
+  await vi.waitFor(() => expect(seen.aborted).toBe(1));
+});
+
+test("a call fails when its time is up: its own, or that of the client", async () => {
+  const { client } = await setUp({ timeout: 20 });
+  const timedOut = { code: "TIMEOUT" };
+
+  await expect(client.task.hang()).rejects.toMatchObject(timedOut);
+  await expect(client.task.hang({}, { timeout: 10 })).rejects.toMatchObject(timedOut);
+  await expect(client.task.hang({}, { deadline: Date.now() + 10 })).rejects.toMatchObject(timedOut);
+});
+
+test("the client's timeout is that of calls, not of subscriptions", async () => {
+  const { client, seen } = await setUp({ timeout: 60_000 });
+
+  await client.task.create({ title: "x" });
+  await client.task.changes().next();
+
+  expect(seen.deadlines).toEqual([expect.any(Number), undefined]);
+});
+
+test.each([{ timeout: -1 }, { deadline: Number.NaN }, { signal: {} as never }, { deadline: 5_000 }])(
+  "the options %j are refused, before anything is opened and afterwards",
+  async (options) => {
+    const { client } = await setUp();
+    const refusal = { code: "VALIDATION_ERROR", mayHaveRun: false };
+
+    await expect(client.task.create({ title: "x" }, options)).rejects.toMatchObject(refusal);
+    await expect(client.task.changes({}, options).next()).rejects.toMatchObject(refusal);
+    await client.task.create({ title: "opens it" });
+    await expect(client.task.create({ title: "x" }, options)).rejects.toMatchObject(refusal);
+    await expect(client.task.changes({}, options).next()).rejects.toMatchObject(refusal);
+  },
+);
+
+test("handlers receive the metadata and the identity of the client", async () => {
+  const { client, seen } = await setUp({ metadata: { trace: 1 }, identity: { id: "ada", scopes: [] } });
+
+  const { id } = await client.task.whoami();
+  await client.task.whoami({}, { metadata: { trace: 2 } });
+
+  expect([id, seen.metadata]).toEqual(["ada", [{ trace: 1 }, { trace: 2 }]]);
+});
+
+test.each([
+  ["a string", "sesame"],
+  ["a function", () => "sesame"],
+  ["a promise", async () => "sesame"],
+])("over a transport %s is the token of every call", async (_kind, token) => {
+  const target = new EventTarget();
+  const { registry } = createTaskRegistry();
+  const authenticate = (given?: string) => (given === "sesame" ? { id: "ali", scopes: [] } : undefined);
+  await using _served = await serveCalls(registry, target, { authenticate });
+  const { createEventTargetTransport } = await import("../index.ts");
+  await using client = connect<TaskRegistry>(createEventTargetTransport(target), { token });
+
+  const { id } = await client.task.whoami();
+  const { value } = await client.task.changes({ upTo: 1 }).next();
+
+  expect([id, value]).toEqual(["ali", 1]);
+});
+
+test("a token that cannot be read fails the call, within its time", async () => {
+  const failing = await setUp({ token: () => Promise.reject(new Error("signed out")) });
+  const silent = await setUp({ token: () => new Promise<string>(() => {}) });
+
+  await expect(failing.client.task.whoami()).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  await expect(failing.client.task.changes().next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await expect(silent.client.task.whoami({}, { timeout: 10 })).rejects.toMatchObject({ code: "TIMEOUT" });
+  expect(failing.seen.metadata).toEqual([]);
+});
+
+test("an operation that is not served fails with the nearest name", async () => {
+  const { client } = await setUp();
+
+  await expect(
+    (client.task as never as typeof client.task & { creat(input: unknown): Promise<unknown> }).creat({}),
+  ).rejects.toMatchObject({
+    code: "OPERATION_NOT_FOUND",
+    message: 'No operation "task.creat". Did you mean "task.create"?',
+  });
+});
+
+test("nothing is opened before the first call, and closing twice is fine", async () => {
+  const requests: string[] = [];
+  let closes = 0;
+  const transport = {
+    name: "by hand",
+    request: (id: string) => {
+      requests.push(id);
+      return () => {};
+    },
+    close: async () => {
+      closes += 1;
+    },
+  } as unknown as Transport;
+  const client = connect(transport);
+
+  await client.close();
+  await client.close();
+
+  await expect(client["task"]!["create"]!({})).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: "The client is closed. Connect again to make further calls.",
+    mayHaveRun: false,
+  });
+  await expect(client["task"]!["changes"]!({}).next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect([requests, closes]).toEqual([[], 0]);
+});
+
+test("closing fails pending calls, ends subscriptions, and closes the transport", async () => {
+  const { client, seen, transport } = await setUp();
+  const call = client.task.hang().catch(({ code }) => code);
+  const changes = client.task.changes();
+  await changes.next();
+  await vi.waitFor(() => expect(seen.started).toBe(2));
+
+  await client.close();
+
+  expect(await call).toBe("UNAVAILABLE");
+  await expect(async () => {
+    for await (const _ of { [Symbol.asyncIterator]: () => changes });
+  }).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await expect(transport.announce([])).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await vi.waitFor(() => expect(seen.aborted).toBe(2));
+});
+
+test("a client looks like an object without properties to tools, and awaiting it returns it", async () => {
+  const { client, seen } = await setUp();
+
+  const awaited = await client;
+
+  expect([String(awaited), inspect(client.task), JSON.stringify(client), Object.keys(client)]).toEqual([
+    "[client]",
+    "[client.task]",
+    "{}",
+    [],
+  ]);
+  expect(client.task.create).toBe(client.task.create);
+  expect((client.task as unknown as Record<string, unknown>)["then"]).toBeUndefined();
+  expect(seen.started).toBe(0);
+});
+
+test.each([
+  ["http://127.0.0.1/", "HTTP servers are not supported yet. Use a ws: URL or a transport."],
+  [new URL("https://127.0.0.1/"), "HTTP servers are not supported yet. Use a ws: URL or a transport."],
+  ["ftp://secret@host/", "Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport."],
+  ["/calls", "Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport."],
+  [{} as never, "connect() takes a URL or a transport."],
+  [
+    Promise.resolve() as never,
+    "connect() takes a URL or a transport. It was given a promise: await the transport first.",
+  ],
+])("%s is refused", (to, message) => {
+  expect(() => connect(to)).toThrow(new TypeError(message));
+});
+
+test("a WebSocket server is called with the token of the connection", async () => {
+  const { url, transport } = await listen((token) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined));
+  await using client = connect<TaskRegistry>(url, { token: async () => "sesame" });
+  const before = transport.connections;
+
+  const [{ id }, created] = await Promise.all([client.task.whoami(), client.task.create({ title: "x" })]);
+  const values: number[] = [];
+  for await (const change of client.task.changes({ upTo: 3 })) values.push(change);
+
+  expect([before, id, created.title, values, transport.connections]).toEqual([0, "ali", "x", [1, 2, 3], 1]);
+});
+
+test("a server that refuses the connection fails the call", async () => {
+  const { url } = await listen(() => undefined);
+  await using client = connect<TaskRegistry>(url, { token: "other" });
+
+  await expect(client.task.whoami()).rejects.toMatchObject({ code: "UPSTREAM_DENIED", mayHaveRun: false });
+});
+
+test("the call after one that could not connect connects again", async () => {
+  const first = await listen();
+  const { url, port } = first;
+  await first.close();
+  await using client = connect<TaskRegistry>(url);
+  const failed = await client.task.create({ title: "x" }).catch((error) => error);
+  const http = createServer();
+  await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
+  const served = await serveCalls(createTaskRegistry().registry, await createWebSocketServer({ server: http }));
+  onTestFinished(async () => {
+    await served.close({ timeout: 0 });
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+
+  const created = await client.task.create({ title: "y" });
+
+  expect(failed).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: false });
+  expect(created.title).toBe("y");
+});
+
+/** A server that accepts connections and never replies. */
+async function listenSilently() {
+  const http = createServer();
+  const connected = deferred<void>();
+  http.on("upgrade", (_request, socket) => {
+    onTestFinished(() => void socket.destroy());
+    connected.resolve();
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+  return { url: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`, connected: connected.promise };
+}
+
+test("connecting counts as part of a call's time, and can be aborted", async () => {
+  const { url, connected } = await listenSilently();
+  await using client = connect<TaskRegistry>(url);
+  const controller = new AbortController();
+  const aborting = client.task.create({ title: "x" }, { signal: controller.signal });
+  const leaving = client.task.changes();
+  const next = leaving.next();
+  aborting.catch(() => {});
+  await connected;
+
+  controller.abort("enough");
+  await leaving.return?.();
+
+  await expect(client.task.create({ title: "x" }, { timeout: 10 })).rejects.toMatchObject({
+    code: "TIMEOUT",
+    mayHaveRun: false,
+  });
+  await expect(aborting).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: false });
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test("closing does not wait for a server that does not reply", async () => {
+  const { url, connected } = await listenSilently();
+  const client = connect<TaskRegistry>(url);
+  const call = client.task.create({ title: "x" }).catch((error) => error);
+  await connected;
+
+  await client.close();
+
+  expect(await call).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("The client is closed.") });
+});

@@ -1,0 +1,177 @@
+import type { SignIdentity } from "../call/outgoing/index.ts";
+import { createLookup } from "../internal/lookup.ts";
+import {
+  type Identity,
+  hasCode,
+  type KnownOperations,
+  type Limits,
+  probedNames,
+  type RemoteAny,
+  type RemoteOperations,
+  type RemoteSubscribeOptions,
+  toData,
+  toDataIterator,
+} from "../operation/index.ts";
+import type { Transport } from "../transport/transport.ts";
+import type { WebSocketTransportOptions } from "../transport/websocket/index.ts";
+import { type Connection, LazyConnection } from "./connection.ts";
+import { RemoteResult } from "./remote-result.ts";
+
+/** Options of {@link connect}. */
+export interface ConnectOptions {
+  /**
+   * Proves to the server who calls: a string, or a function that returns it. For a URL it is sent, and the function called,
+   * with every connection; over a transport with every call.
+   */
+  token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
+  /**
+   * For calls without a `timeout` or `deadline` of their own, in ms, or `Infinity` for no limit. Includes connecting.
+   * Subscriptions have no limit. @default 30,000 after the connection is open; no limit in process
+   */
+  timeout?: number | undefined;
+  /** Passed to the handlers of all calls as `context.metadata`; a call's own `metadata` replaces it. */
+  metadata?: Record<string, unknown> | undefined;
+  /**
+   * Who calls, over a transport: trusted in process, signed with `sign`, and sent as a claim with `trustedBus`. Servers at a
+   * URL know who calls from the token.
+   */
+  identity?: Identity | undefined;
+  /** Creates the token of every call that has an `identity` and no `token`, such as the result of `createJWTSigner`. */
+  sign?: SignIdentity | undefined;
+  /** Sends the identity as a claim, for servers that set `trustedBus` too. @default only in process and over an `EventTarget` */
+  trustedBus?: boolean | undefined;
+  /** `pendingCalls` is the maximum number of calls and subscriptions that have not ended. */
+  limits?: Pick<Limits, "pendingCalls"> | undefined;
+  /** How a WebSocket is connected and reconnected. */
+  webSocket?: Omit<WebSocketTransportOptions, "token" | "signal"> | undefined;
+}
+
+/**
+ * The operations of a registry elsewhere: `await client.task.create(input)` returns the data and throws a `CallError` on every
+ * failure, and a subscription is an async iterable of its data. A namespace called `close` is hidden by the function.
+ */
+export type RemoteClient<Known extends KnownOperations = KnownOperations> = RemoteOperations<Known> &
+  AsyncDisposable & {
+    /** Fails pending calls with `UNAVAILABLE`, ends subscriptions, and closes the connection. Calling it twice is fine. */
+    close(): Promise<void>;
+  };
+
+/** What the compiler knows of a registry, by its type, or of a map of operations by id. */
+export type KnownIn<Remote> = string extends keyof Remote
+  ? KnownOperations
+  : Remote extends { readonly "~known"?: infer Known extends KnownOperations }
+    ? Known
+    : Remote extends KnownOperations
+      ? Remote
+      : never;
+
+/** How many names of one client, and of one namespace of it, are remembered: names may come from outside. */
+const maxRememberedNames = 1_000;
+
+/**
+ * Returns a typed client of a registry elsewhere, without a registry or schemas in the program: over a WebSocket
+ * (`ws:`, `wss:`) or any transport. Connects with the first call, and again with the next call when that fails.
+ *
+ * The type of a registry is enough, and is erased: `connect<typeof registry>(url)` with `import type { registry }`. The input
+ * of a call is read after the current synchronous code has ended; do not change it until the call has settled.
+ * @param to a URL, or a transport, which is closed with the client
+ * @example
+ * ```ts source="examples/client/main.ts#client"
+ * ```
+ */
+export function connect<Remote = KnownOperations>(
+  to: string | URL | Transport,
+  options: ConnectOptions = {},
+): RemoteClient<KnownIn<Remote>> {
+  const connection = new LazyConnection(opener(to, options));
+  const close = () => connection.close();
+  return createLookup<unknown>({
+    label: "client",
+    find: (name) => (name === "close" ? close : find(name, () => createNamespace(connection, name, options))),
+    names: () => [],
+    keeps: countUpTo(maxRememberedNames),
+    dispose: close,
+  }) as never;
+}
+
+/** Decides by the scheme of a URL how operations are called. */
+function opener(to: string | URL | Transport, options: ConnectOptions): (signal: AbortSignal) => Promise<Connection> {
+  if (typeof to !== "string" && !(to instanceof URL)) {
+    const transport = assertTransport(to);
+    // The call protocol is loaded with the first call, so that a page loads little before.
+    return async () => new (await import("./over-transport.ts")).TransportConnection(transport, options);
+  }
+  const url = parseURL(to);
+  switch (url?.protocol) {
+    case "ws:":
+    case "wss:":
+      return async (signal) => (await import("./over-websocket.ts")).openWebSocket(url.href, options, signal);
+    case "http:":
+    case "https:":
+      throw new TypeError("HTTP servers are not supported yet. Use a ws: URL or a transport.");
+    default: // without the URL, which may contain secrets
+      throw new TypeError("Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport.");
+  }
+}
+
+function parseURL(url: string | URL): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
+}
+
+function assertTransport(to: Transport): Transport {
+  if (typeof (to as Partial<Transport> | null)?.request === "function") return to;
+  const hint = (to as unknown) instanceof Promise ? " It was given a promise: await the transport first." : "";
+  throw new TypeError(`connect() takes a URL or a transport.${hint}`);
+}
+
+function createNamespace(connection: Connection, namespace: string, options: ConnectOptions): unknown {
+  return createLookup({
+    label: `client.${namespace}`,
+    find: (name) => find(name, () => createOperation(connection, `${namespace}.${name}`, options)),
+    names: () => [],
+    keeps: countUpTo(maxRememberedNames),
+  });
+}
+
+/** Whether an operation has a name is not known here, so names that tools read from every object are never found. */
+function find<T>(name: string, create: () => T): T | undefined {
+  return probedNames.has(name) ? undefined : create();
+}
+
+function countUpTo(limit: number): () => boolean {
+  let count = 0;
+  return () => {
+    count += 1;
+    return count <= limit;
+  };
+}
+
+type Call = (input?: unknown, options?: RemoteSubscribeOptions) => unknown;
+
+function createOperation(connection: Connection, id: string, base: ConnectOptions): RemoteAny<unknown, unknown> {
+  const call: Call = (input, options) =>
+    new RemoteResult(
+      async () => toData(await connection.call(id, input, toCallOptions(base, options))),
+      () => toDataIterator(connection.subscribe(id, input, toSubscribeOptions(base, options))),
+    );
+  const envelope: Call = (input, options) =>
+    new RemoteResult(
+      async () => connection.call(id, input, toCallOptions(base, options)),
+      () => connection.subscribe(id, input, toSubscribeOptions(base, options)),
+    );
+  return Object.assign(call, { envelope, isError: hasCode }) as never;
+}
+
+function toCallOptions(base: ConnectOptions, own: RemoteSubscribeOptions | undefined): RemoteSubscribeOptions {
+  const options = toSubscribeOptions(base, own);
+  if (options.timeout === undefined && options.deadline === undefined) options.timeout = base.timeout;
+  return options;
+}
+
+function toSubscribeOptions(base: ConnectOptions, own: RemoteSubscribeOptions | undefined): RemoteSubscribeOptions {
+  return { ...own, metadata: own?.metadata ?? base.metadata };
+}

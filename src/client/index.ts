@@ -1,0 +1,22 @@
+export type { SignIdentity } from "../call/outgoing/index.ts";
+export type {
+  CallErrorJSON,
+  ClientErrors,
+  DeclaredError,
+  Identity,
+  KnownOperation,
+  KnownOperations,
+  Progress,
+  RemoteAny,
+  RemoteCall,
+  RemoteCallOptions,
+  RemoteOperation,
+  RemoteOperations,
+  RemoteSubscribeOptions,
+  RemoteSubscription,
+  ResponseEnvelope,
+  ResponseMeta,
+} from "../operation/index.ts";
+export { CallError, isCallError, unwrap } from "../operation/index.ts";
+export type { Transport } from "../transport/transport.ts";
+export { type ConnectOptions, connect, type KnownIn, type RemoteClient } from "./connect.ts";

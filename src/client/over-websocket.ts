@@ -1,0 +1,14 @@
+import { createWebSocketTransport } from "../transport/websocket/index.ts";
+import type { ConnectOptions } from "./connect.ts";
+import type { Connection } from "./connection.ts";
+import { TransportConnection } from "./over-transport.ts";
+
+/** Connects to the WebSocket server at a URL. The token is sent with the connection. Rejects when `signal` fires meanwhile. */
+export async function openWebSocket(
+  url: string,
+  { token, webSocket, ...options }: ConnectOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const transport = await createWebSocketTransport(url, { ...webSocket, token, signal });
+  return new TransportConnection(transport, options);
+}
