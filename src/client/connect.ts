@@ -1,8 +1,8 @@
 import type { SignIdentity } from "../call/outgoing/index.ts";
 import { createLookup } from "../internal/lookup.ts";
 import {
-  type Identity,
   hasCode,
+  type Identity,
   type KnownOperations,
   type Limits,
   probedNames,
@@ -77,6 +77,15 @@ const maxRememberedNames = 1_000;
  * @param to a URL, or a transport, which is closed with the client
  * @example
  * ```ts source="examples/client/main.ts#client"
+ * import { connect } from "@alkdev/operations/client";
+ * import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
+ *
+ * const client = connect<typeof registry>(url, { token: "let-me-in" });
+ *
+ * const task = await client.task.create({ title: "Ship it" }, { timeout: 5_000 });
+ * console.log(task);
+ *
+ * for await (const { title } of client.task.changes()) console.log("changed:", title);
  * ```
  */
 export function connect<Remote = KnownOperations>(
