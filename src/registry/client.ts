@@ -16,8 +16,8 @@ import {
   toDataIterator,
   wrongOperationType,
 } from "../operation/index.ts";
-import { baseSignal, CallContext, earlier, type MergedOptions } from "./call-context.ts";
 import { execute } from "./call-run.ts";
+import { baseSignal, type CallState, earlier, type MergedOptions } from "./call-state.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
@@ -88,27 +88,27 @@ export type NestedMode = "trust" | "attenuate";
 type Caller = (id: string, input: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
 
 /** Makes calls that are nested in the call of a running handler. */
-function nestedCaller(core: RegistryCore, context: CallContext, mode: NestedMode): Caller {
+function nestedCaller(core: RegistryCore, call: CallState, mode: NestedMode): Caller {
   return (id, input, options) => {
-    const running = CallContext.isRunning(context);
-    if (typeof running === "boolean") return execute(core, id, input, options, context, running && mode === "trust");
-    return running.then((still) => execute(core, id, input, options, context, still && mode === "trust"));
+    const running = call.isRunning();
+    if (typeof running === "boolean") return execute(core, id, input, options, call, running && mode === "trust");
+    return running.then((still) => execute(core, id, input, options, call, still && mode === "trust"));
   };
 }
 
 /** The env of a running handler: its calls are nested in the handler's own. */
 export function createTrustedEnv(
   core: RegistryCore,
-  context: CallContext,
+  call: CallState,
   mode: NestedMode,
   allowed?: readonly string[],
 ): OperationEnv {
-  return createEnv(core, allowed, nestedCaller(core, context, mode));
+  return createEnv(core, allowed, nestedCaller(core, call, mode));
 }
 
 /** `context.call` of a running handler. */
-export function createTrustedCall(core: RegistryCore, context: CallContext): CallOperation {
-  const call = nestedCaller(core, context, "trust");
+export function createTrustedCall(core: RegistryCore, state: CallState): CallOperation {
+  const call = nestedCaller(core, state, "trust");
   const run = (operation: string | CallableOperation, input?: unknown, options?: NestedCallOptions) => {
     const id = idOf(operation);
     const entry = core.operations.get(id);

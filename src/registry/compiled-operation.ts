@@ -34,7 +34,8 @@ export class CompiledOperation {
   readonly isForwarding: boolean;
   /** What wraps the handler, outermost first. Chosen when the operation is compiled and when middleware changes. */
   middleware: readonly Middleware[] = [];
-  #input: InputStep | undefined;
+  /** Absent for a forwarding handler until input has to be validated here. */
+  private input: InputStep | undefined;
   /** Of a Standard Schema: what turns the validated input into what the handler receives. */
   readonly standardValidate: StandardValidate | undefined;
   /** Wraps, checks and normalises what the handler returned. Throws `OUTPUT_INVALID` under `strict`. */
@@ -51,7 +52,7 @@ export class CompiledOperation {
     const forwarding = forwardingOf(handler);
     const isForwarding = forwarding !== undefined;
     this.isForwarding = isForwarding;
-    this.#input = isForwarding ? undefined : inputStep(entry, entry.fillsDefaults);
+    this.input = isForwarding ? undefined : inputStep(entry, entry.fillsDefaults);
     this.standardValidate = entry.validate;
     this.wrapMiddlewareResult = createEnveloper(
       entry,
@@ -68,8 +69,7 @@ export class CompiledOperation {
   /** Validates input by the schema, without `standardValidate`. Returns it with its defaults; throws a `CallError`. */
   validateSync(value: unknown): unknown {
     // Where the call is forwarded, the filled copy is only read here, whatever the other registry fills.
-    this.#input ??= inputStep(this.entry, true);
-    const { isValid, isUnchanged, fill, reader } = this.#input;
+    const { isValid, isUnchanged, fill } = this.input ?? this.openInput();
     const input = fill === undefined ? value : fill(value);
     try {
       const isAccepted = looksClassless(input) && isValid(input) && (isUnchanged === undefined || isUnchanged(input));
@@ -77,10 +77,17 @@ export class CompiledOperation {
     } catch {
       // Nested too deeply, or a getter throws: the slow path finds out which.
     }
-    return this.#validateSlowly(this.#input, reader.readInput(value));
+    return this.validateSlowly(value);
   }
 
-  #validateSlowly({ compiled, fill }: InputStep, value: unknown): unknown {
+  private openInput(): InputStep {
+    this.input ??= inputStep(this.entry, true);
+    return this.input;
+  }
+
+  private validateSlowly(given: unknown): unknown {
+    const { compiled, fill, reader } = this.openInput();
+    const value = reader.readInput(given);
     const input = fill === undefined ? value : fill(value);
     const { errors, total } = compiled.errors(input);
     if (total === 0) return input;

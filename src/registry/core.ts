@@ -15,7 +15,7 @@ import {
   resolveLimits,
   withDeadline,
 } from "../operation/index.ts";
-import type { CallContext } from "./call-context.ts";
+import type { CallState } from "./call-state.ts";
 import { createTrustedCall, createTrustedEnv } from "./client.ts";
 import { CompiledOperation } from "./compiled-operation.ts";
 import { markPipelineError } from "./failures.ts";
@@ -91,12 +91,13 @@ export class RegistryCore {
 
   /** Adds an operation, or replaces the one with the same id. */
   put(entry: OperationEntry): void {
-    const kind = this.operations.has(entry.id) ? "changed" : "added";
+    const { hasListeners } = this.changes;
+    const kind = hasListeners && this.operations.has(entry.id) ? "changed" : "added";
     entry.warn = this.#warn;
     this.operations.set(entry.id, entry);
     if (this.#namespaces !== undefined) addTo(this.#namespaces, entry);
     this.#searchIndex?.put(entry);
-    if (this.changes.hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
+    if (hasListeners) this.changes.emit({ kind, operationId: entry.id, spec: entry.spec });
   }
 
   remove(id: string): boolean {
@@ -156,17 +157,17 @@ export class RegistryCore {
   }
 
   /** Applies the timeout of a call, or the registry's own where a direct call has no limit. */
-  limit(options: CallOptions | undefined, parent: CallContext | undefined): CallOptions | undefined {
+  limit(options: CallOptions | undefined, parent: CallState | undefined): CallOptions | undefined {
     const isLimited = parent !== undefined || options?.timeout !== undefined || options?.deadline !== undefined;
     return withDeadline(isLimited ? options : { ...options, timeout: this.defaultTimeout });
   }
 
-  createEnv(context: CallContext): OperationEnv {
-    return createTrustedEnv(this, context, "trust");
+  createEnv(call: CallState): OperationEnv {
+    return createTrustedEnv(this, call, "trust");
   }
 
-  createCall(context: CallContext): CallOperation {
-    return createTrustedCall(this, context);
+  createCall(call: CallState): CallOperation {
+    return createTrustedCall(this, call);
   }
 
   /** Receives what a caller's `onProgress` throws. */
@@ -174,10 +175,8 @@ export class RegistryCore {
     reportListener("progress", error);
   }
 
-  reportProgress(context: CallContext, operationId: string, progress: Progress): void {
-    if (this.calls.hasListeners) {
-      this.calls.emit({ kind: "progressed", ...describeCall(context, operationId), progress });
-    }
+  reportProgress(call: CallState, progress: Progress): void {
+    if (this.calls.hasListeners) this.calls.emit({ kind: "progressed", ...describeCall(call), progress });
   }
 }
 

@@ -12,7 +12,7 @@ import type {
   SubscribeOptions,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
+import { stateOf } from "./call-context.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
@@ -84,9 +84,11 @@ export interface BuildEnvOptions<Known extends KnownOperations> {
 export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions<Known>): KnownEnv<Known> {
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
   const core = Registry.coreOf(registry);
-  const env = CallContext.isOf(core, context)
-    ? createTrustedEnv(core, context, nested, allowedNamespaces)
-    : createCheckedEnv(core, context, allowedNamespaces);
+  const call = stateOf(context);
+  const env =
+    call?.core === core
+      ? createTrustedEnv(core, call, nested, allowedNamespaces)
+      : createCheckedEnv(core, context, allowedNamespaces);
   return env as KnownEnv<Known>;
 }
 

@@ -3,7 +3,7 @@ import { monotonicNow } from "../internal/deadlines.ts";
 import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
 import { type CallError, type Drift, type DriftKind, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
-import { CallContext } from "./call-context.ts";
+import type { CallState } from "./call-state.ts";
 import { notStarted } from "./failures.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEventBase } from "./types.ts";
@@ -46,20 +46,20 @@ export async function observe(
 export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
 
 /** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
-export function observeStart(context: CallContext, operationId: string): (end: ObservedEnd) => void {
-  const { calls: events } = CallContext.coreOf(context);
-  CallContext.observeEnd(context);
+export function observeStart(call: CallState): (end: ObservedEnd) => void {
+  const { calls: events } = call.core;
+  call.observeEnd();
   const startedAt = monotonicNow();
-  events.emit({ kind: "started", ...describeCall(context, operationId) });
+  events.emit({ kind: "started", ...describeCall(call) });
   return (end) => {
-    const base = { ...describeCall(context, operationId), duration: monotonicNow() - startedAt };
+    const base = { ...describeCall(call), duration: monotonicNow() - startedAt };
     if ("error" in end) events.emit({ kind: "failed", ...base, error: mapError(end.error) });
     else events.emit({ kind: "succeeded", ...base, ...end });
   };
 }
 
 /** What all events of a call have. */
-export function describeCall(context: CallContext, operationId: string): RegistryCallEventBase {
+export function describeCall({ context, operationId }: CallState): RegistryCallEventBase {
   const { requestId, parentRequestId, identity } = context;
   const base: RegistryCallEventBase = { requestId, operationId, timestamp: Date.now() };
   if (parentRequestId !== undefined) base.parentRequestId = parentRequestId;

@@ -11,9 +11,10 @@ import {
   silentTooLong,
   withDeadline,
 } from "../operation/index.ts";
-import { CallContext } from "./call-context.ts";
+import { stateOf } from "./call-context.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { callHandler, find, isNativePromise, validate } from "./call-run.ts";
+import { CallState } from "./call-state.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted } from "./failures.ts";
@@ -53,10 +54,10 @@ class IdleWatch extends Linked implements Expiring {
  */
 export class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
   readonly #core: RegistryCore;
-  readonly #context: CallContext;
+  readonly #call: CallState;
   readonly #operationId: string;
   readonly #options: SubscribeOptions | undefined;
-  readonly #parent: CallContext | undefined;
+  readonly #parent: CallState | undefined;
   #input: unknown;
   #compiled: CompiledOperation | undefined = undefined;
   #wrap: CompiledOperation["wrapResult"] | undefined = undefined;
@@ -83,9 +84,9 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   ) {
     this.#core = core;
     // A context in the place of options makes this a nested call.
-    const parent = CallContext.is(options) ? options : undefined;
+    const parent = stateOf(options);
     const own = parent === undefined ? withDeadline(options) : undefined;
-    this.#context = new CallContext(core, operationId, own, parent, incoming, false);
+    this.#call = new CallState(core, operationId, own, parent, incoming, false);
     this.#operationId = operationId;
     this.#options = own;
     this.#parent = parent;
@@ -139,7 +140,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     this.#asking = true;
     const core = this.#core;
     try {
-      if (core.calls.hasListeners) this.#endObserving = observeStart(this.#context, this.#operationId);
+      if (core.calls.hasListeners) this.#endObserving = observeStart(this.#call);
       const source = await this.#start();
       this.#source = source;
       if (isBuffered(source)) this.#buffered = source;
@@ -153,20 +154,20 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   }
 
   async #start(): Promise<AsyncIterator<unknown>> {
-    const context = this.#context;
-    const compiled = find(this.#core, context, this.#operationId, "subscribe");
+    const call = this.#call;
+    const compiled = find(call, "subscribe");
     this.#compiled = compiled;
     const { middleware } = compiled;
     this.#wrap = middleware.length === 0 ? compiled.wrapResult : compiled.wrapMiddlewareResult;
-    this.#guard = CallContext.armGuard(context, this.#parent) ?? new Guard(this.#operationId);
-    CallContext.attachGuard(context, this.#guard);
+    this.#guard = call.armGuard(this.#parent) ?? new Guard(this.#operationId);
+    call.guard = this.#guard;
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
     this.#watchSilence();
-    const input = await validate(compiled, middleware, context, this.#input);
+    const input = await validate(compiled, middleware, call, this.#input);
     this.#input = undefined;
     try {
-      return toIterator(this.#operationId, await callHandler(compiled, middleware, context, input));
+      return toIterator(this.#operationId, await callHandler(compiled, middleware, call, input));
     } catch (error) {
       if (this.#isClosed() && error !== this.#guard.ended) reportAbandoned(this.#operationId, error);
       return compiled.throwFailure(error);
@@ -250,7 +251,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   };
 
   #tell(envelope: ResponseEnvelope): void {
-    const base = describeCall(this.#context, this.#operationId);
+    const base = describeCall(this.#call);
     this.#core.calls.emit({ kind: "yielded", ...base, seq: this.#seq, envelope });
     this.#seq += 1;
   }
@@ -286,7 +287,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #close(how: { error?: CallError }): void {
     this.#state = "closed";
     this.#idle?.unlink();
-    CallContext.finish(this.#context);
+    this.#call.finish();
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.resolve(done);

@@ -1,0 +1,285 @@
+import { notify } from "../internal/emitter.ts";
+import { nextRequestId } from "../internal/request-id.ts";
+import {
+  type CallError,
+  checkCallOptions,
+  checkPastDeadline,
+  limitExceeded,
+  type OperationContext,
+  type OperationEnv,
+  type Progress,
+  type SubscribeOptions,
+  toIdentity,
+} from "../operation/index.ts";
+import { CallContext, stateOf } from "./call-context.ts";
+import type { CallOrigin, ForwardedCall } from "./call-origin.ts";
+import type { RegistryCore } from "./core.ts";
+import { markPipelineError } from "./failures.ts";
+import { Guard } from "./guard.ts";
+
+/** The signal of a client or an env, where `signal` is the one of a single call. Either ends the call. */
+export const baseSignal = Symbol("base signal");
+
+/** The options of a call on top of those of its client or env. */
+export interface MergedOptions extends SubscribeOptions {
+  readonly [baseSignal]?: AbortSignal | undefined;
+}
+
+const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
+
+/**
+ * What the registry knows about one call. Its handler receives only the context, which holds this in a private field.
+ * The properties are assigned in the constructor instead of defined as class fields: there is one for each call, and that
+ * is faster.
+ */
+export class CallState {
+  declare readonly core: RegistryCore;
+  declare readonly operationId: string;
+  declare readonly options: MergedOptions | undefined;
+  /** Where the outermost call came from, if it arrived by a transport. */
+  declare readonly incoming: CallOrigin | undefined;
+  /** How many calls it is nested in, those of other processes included. */
+  declare readonly depth: number;
+  /** Whether the call skips access rules. */
+  declare readonly isTrusted: boolean;
+  /** What the handler receives. */
+  declare readonly context: CallContext;
+  /** What ends the call early, if it has a guard by now. */
+  declare guard: Guard | undefined;
+  /** Whether the handler has ended. */
+  declare isFinished: boolean;
+  /** What the handler returned, once it has returned a promise. */
+  declare private handlerResult: PromiseLike<unknown> | undefined;
+  /** Whether the end of the handler is noticed when it comes. Listening costs, so it starts when the end first matters. */
+  declare private observesEnd: boolean;
+  declare private requestId: string | undefined;
+  declare private env: OperationEnv | undefined;
+
+  constructor(
+    core: RegistryCore,
+    operationId: string,
+    options: MergedOptions | undefined,
+    parent: CallState | undefined,
+    incoming: CallOrigin | undefined,
+    trusted: boolean,
+  ) {
+    this.core = core;
+    this.operationId = operationId;
+    this.options = options;
+    this.isTrusted = trusted;
+    this.isFinished = false;
+    this.handlerResult = undefined;
+    // Progress that is reported after the end is dropped, so the end must be noticed.
+    this.observesEnd = options?.onProgress !== undefined;
+    this.requestId = undefined;
+    this.env = undefined;
+    if (parent !== undefined) {
+      this.guard = undefined;
+      this.incoming = parent.incoming;
+      this.depth = parent.depth + 1;
+      this.context = nestedContext(this, options, parent);
+    } else if (incoming !== undefined) {
+      this.guard = incoming.guard;
+      this.incoming = incoming;
+      this.depth = incoming.depth;
+      this.context = outerContext(this, options, incoming.parentRequestId);
+    } else {
+      this.guard = undefined;
+      this.incoming = undefined;
+      this.depth = 0;
+      this.context = outerContext(this, options, undefined);
+    }
+  }
+
+  /** Whether no other call of this process made this one. */
+  get isOutermost(): boolean {
+    return this.depth === (this.incoming === undefined ? 0 : this.incoming.depth);
+  }
+
+  /** Whether it, or a call that it is nested in, came from outside this process. */
+  get isRemote(): boolean {
+    return this.incoming?.isRemote === true;
+  }
+
+  /** Whether anything can end the call early. */
+  get isAbortable(): boolean {
+    return this.guard !== undefined || (this.isOutermost && this.incoming?.openGuard !== undefined);
+  }
+
+  /** Returns the request id, created on first use. A nested call always has an id of its own. */
+  openRequestId(): string {
+    if (this.requestId === undefined) {
+      const given: unknown = this.isOutermost ? (this.incoming ?? this.options)?.requestId : undefined;
+      this.requestId = typeof given === "string" ? given : nextRequestId();
+    }
+    return this.requestId;
+  }
+
+  /** The nearest request id of this call and those around it that anything can have seen: a new one would link to nothing. */
+  get knownRequestId(): string | undefined {
+    const isGiven = this.isOutermost && (this.incoming ?? this.options)?.requestId !== undefined;
+    return this.requestId !== undefined || isGiven ? this.openRequestId() : this.context.parentRequestId;
+  }
+
+  openEnv(): OperationEnv {
+    this.env ??= this.core.createEnv(this);
+    return this.env;
+  }
+
+  openSignal(): AbortSignal {
+    this.guard = this.openGuard() ?? new Guard(this.operationId);
+    return this.guard.signal;
+  }
+
+  /** The guard of a call that can end early, created now if need be. */
+  openGuard(): Guard | undefined {
+    if (this.guard === undefined && this.isOutermost) this.guard = this.incoming?.openGuard?.();
+    return this.guard;
+  }
+
+  /**
+   * Creates the guard of a call that has a signal or a deadline, or is nested in a call with a guard; all others have none.
+   * It may have ended already. Throws a `CallError` for options that are invalid.
+   */
+  armGuard(parent: CallState | undefined): Guard | undefined {
+    const { options } = this;
+    const outer = parent?.openGuard();
+    const signal = options?.signal;
+    const deadline = options?.deadline;
+    const timeout = options?.timeout;
+    const isUnlimited = signal === undefined && deadline === undefined && timeout === undefined && outer === undefined;
+    return isUnlimited ? undefined : this.#createGuard(outer);
+  }
+
+  #createGuard(outer: Guard | undefined): Guard {
+    const { operationId: id, options } = this;
+    const signal = options?.signal;
+    const deadline = options?.deadline;
+    const base = options?.[baseSignal];
+    throwIfInvalid(id, checkCallOptions(id, deadline, signal, options?.timeout));
+    if (base !== undefined) throwIfInvalid(id, checkCallOptions(id, undefined, base));
+    const guard = new Guard(id);
+    guard.arm(signal, deadline, outer);
+    if (guard.ended !== undefined && deadline !== undefined) throwIfInvalid(id, checkPastDeadline(id, deadline));
+    if (base !== undefined && guard.ended === undefined) guard.alsoListenTo(base);
+    this.guard = guard;
+    return guard;
+  }
+
+  /** Throws for a call that is nested too deep, or whose incoming call has led to too many calls. */
+  throwIfLimitExceeded(): void {
+    const { callDepth } = this.core.limits;
+    const id = this.operationId;
+    if (this.depth > callDepth) {
+      throw markPipelineError(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", callDepth));
+    }
+    const budget = this.incoming?.budget;
+    if (budget === undefined || budget.callsLeft >= 0) return;
+    const what = `One call caused too many others, at "${id}"`;
+    throw markPipelineError(id, limitExceeded(what, "callsPerRoot", budget.allowed));
+  }
+
+  reportProgress(progress: Progress): void {
+    if (this.isFinished || this.guard?.ended !== undefined) return;
+    this.core.reportProgress(this, progress);
+    if (this.isOutermost) this.incoming?.reportProgress(progress);
+    const { options } = this;
+    if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), this.core.onProgressError);
+  }
+
+  /** Notices the end of a handler that has not been called yet. */
+  observeEnd(): void {
+    this.observesEnd = true;
+  }
+
+  /** The handler's function has returned a promise; the handler runs until that settles. */
+  handlerReturned(result: PromiseLike<unknown>): void {
+    this.handlerResult = result;
+    if (this.observesEnd) this.#listenForEnd(result);
+  }
+
+  /** The handler has ended: from now on no call in its name is trusted. */
+  finish(): void {
+    this.isFinished = true;
+    this.handlerResult = undefined;
+  }
+
+  /**
+   * Whether the handler of this call is running. The first question makes the call listen for the end, so that handlers
+   * which call nothing pay nothing. Once the handler's function has returned, the result takes a microtask: if the handler
+   * ended before, its reaction is in the queue ahead of that one.
+   */
+  isRunning(): boolean | Promise<boolean> {
+    if (this.isFinished) return false;
+    const result = this.handlerResult;
+    const isFirst = !this.observesEnd;
+    this.observesEnd = true;
+    if (result === undefined) return true;
+    if (isFirst) this.#listenForEnd(result);
+    return Promise.resolve().then(() => !this.isFinished);
+  }
+
+  #listenForEnd(result: PromiseLike<unknown>): void {
+    const finish = () => this.finish();
+    result.then(finish, finish);
+  }
+}
+
+function outerContext(
+  state: CallState,
+  options: MergedOptions | undefined,
+  parentRequestId: string | undefined,
+): CallContext {
+  const identity = toIdentity(options?.identity);
+  return new CallContext(state, identity, options?.deadline, options?.metadata ?? noMetadata, parentRequestId);
+}
+
+function nestedContext(state: CallState, options: MergedOptions | undefined, parent: CallState): CallContext {
+  if (parent.incoming !== undefined) parent.incoming.openBudget().callsLeft -= 1;
+  const { identity, deadline, metadata } = parent.context;
+  return new CallContext(
+    state,
+    identity,
+    earlier(deadline, options?.deadline),
+    options?.metadata ?? metadata,
+    parent.openRequestId(),
+  );
+}
+
+/** What a call that is forwarded to a peer carries of the call whose handler got `context`, and of those around it. */
+export function describeForwarded(context: OperationContext): ForwardedCall {
+  const { deadline, identity, metadata, progress: onProgress } = context;
+  const state = stateOf(context);
+  if (state === undefined) {
+    const { parentRequestId, remote: isRemote = false } = context;
+    const signal = context.abortable === false ? undefined : context.signal;
+    const own = { deadline, identity, metadata, signal, isRemote, onProgress, parentRequestId };
+    const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
+    return { ...own, ...unknown, token: undefined };
+  }
+  // In one literal, because it is a good part of what forwarding costs.
+  return {
+    parentRequestId: state.knownRequestId,
+    rootRequestId: state.incoming?.shareBudget(),
+    depth: state.depth + 1,
+    credit: state.options?.credit,
+    creditBytes: state.options?.creditBytes,
+    isRemote: state.isRemote,
+    deadline,
+    identity,
+    metadata: metadata === noMetadata ? undefined : metadata,
+    signal: state.isAbortable ? state.openSignal() : undefined,
+    onProgress,
+    token: undefined,
+  };
+}
+
+function throwIfInvalid(id: string, error: CallError | undefined): void {
+  if (error !== undefined) throw markPipelineError(id, error);
+}
+
+/** The earlier of two deadlines that may both be absent. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}
