@@ -1,4 +1,4 @@
-export { type Static, type TSchema, Type } from "typebox";
+export type { Static, TSchema } from "typebox";
 export {
   type Authenticate,
   type BuiltCallHandler,
@@ -54,6 +54,7 @@ export {
   checkAccess,
   type DeclaredError,
   type DeclaredErrors,
+  type DefaultBuilders,
   type DefineInNamespace,
   type Drift,
   type DriftKind,
@@ -116,6 +117,8 @@ export {
   type SubscribeArguments,
   type SubscribeOptions,
   type SubscriptionHandler,
+  type TDefault,
+  Type,
   unwrap,
 } from "./operation/index.ts";
 export {

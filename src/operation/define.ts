@@ -46,12 +46,18 @@ export interface OperationDefinition<
   InputSchema extends object,
   OutputSchema extends object,
   Errors extends ErrorDeclarations = Record<never, never>,
-> extends Omit<OperationSpec, "namespace" | "name" | keyof DefinitionParts<Type, object, object, ErrorDeclarations>>,
+  Auth extends string = string,
+> extends Omit<
+      OperationSpec,
+      "namespace" | "name" | "accessControl" | keyof DefinitionParts<Type, object, object, ErrorDeclarations>
+    >,
     DefinitionParts<Type, InputSchema, OutputSchema, Errors> {
   /** 1 to 64 characters, no dot, no control character. */
   namespace: Namespace;
   /** 1 to 256 characters, no control character. The id is `namespace.name`. */
   name: Name;
+  /** Who may call it. */
+  accessControl: AccessControl & { customAuth?: Auth };
 }
 
 /** The same with lists that may be readonly. */
@@ -74,6 +80,7 @@ export interface OperationInit<
   InputSchema extends object,
   OutputSchema extends object,
   Errors extends ErrorDeclarations = Record<never, never>,
+  Auth extends string = string,
 > extends OperationDefaults,
     Relaxed<Pick<OperationSpec, "title" | "errorSchemas">>,
     DefinitionParts<Type, InputSchema, OutputSchema, Errors> {
@@ -83,6 +90,8 @@ export interface OperationInit<
   name: Name;
   /** What the operation does. @default "" */
   description?: string;
+  /** Who may call it. @default any caller */
+  accessControl?: Relaxed<AccessControl> & { customAuth?: Auth };
 }
 
 /**
@@ -96,9 +105,10 @@ export function defineOperation<
   const InputSchema extends object,
   const OutputSchema extends object,
   const Errors extends ErrorDeclarations = Record<never, never>,
+  const Auth extends string = never,
 >(
-  definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors>,
-): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors> {
+  definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth>,
+): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth> {
   const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] }, errors } = definition;
   const complete = { ...definition, version, description, accessControl };
   if (errors !== undefined) complete.errorSchemas = toErrorSchemas(definition.errorSchemas, errors)!;
@@ -112,9 +122,10 @@ export type DefineInNamespace<Namespace extends string> = <
   const InputSchema extends object,
   const OutputSchema extends object,
   const Errors extends ErrorDeclarations = Record<never, never>,
+  const Auth extends string = never,
 >(
-  definition: Omit<OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors>, "namespace">,
-) => OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors>;
+  definition: Omit<OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth>, "namespace">,
+) => OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth>;
 
 /**
  * Returns a `defineOperation` for one namespace: `const define = defineNamespace("task", { accessControl })`, then

@@ -135,3 +135,4 @@ export type {
   SubscriptionHandler,
 } from "./spec.ts";
 export { assertValidSpec, copySpec, OperationType, specFields, toPublicSpec } from "./spec.ts";
+export { type DefaultBuilders, type TDefault, Type } from "./type.ts";

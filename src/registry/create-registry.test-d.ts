@@ -174,6 +174,38 @@ test("an env offers the queries and mutations by name", () => {
   env.task.create({ title: "a" }, { identity: { id: "a", scopes: [] } });
 });
 
+test("a customAuth function receives the input of the operations that name it", () => {
+  const rule = { requiredScopes: [], customAuth: "ownsTask" } as const;
+  const close = defineOperation({ ...createTask, name: "close", accessControl: rule });
+  const rename = defineOperation({
+    namespace: "task",
+    name: "rename",
+    type: "mutation",
+    inputSchema: z.object({ id: z.string(), rank: z.number().default(1) }),
+    outputSchema: Type.Unknown(),
+    accessControl: { requiredScopes: [], customAuth: "ownsTask" },
+    handler: () => 1,
+  });
+
+  createRegistry({
+    operations: [close, rename],
+    customAuth: {
+      ownsTask: ({ input, identity }) => {
+        expectTypeOf(input).toEqualTypeOf<{ title: string } | { id: string; rank: number }>();
+        return identity?.id === "ada";
+      },
+    },
+  });
+  createRegistry({ operations: [createTask], customAuth: { later: ({ input }) => input !== undefined } });
+  // @ts-expect-error: no operation names it
+  createRegistry({ operations: [close], customAuth: { ownTask: () => true } });
+  createRegistry({ operations: [close], customAuth: { ownsTask: async ({ input }) => input.title === "a" } });
+  // @ts-expect-error: the input has a title
+  createRegistry({ operations: [close], customAuth: { ownsTask: ({ input }) => input.titel === "a" } });
+  // @ts-expect-error: only true or false decides
+  createRegistry({ operations: [close], customAuth: { ownsTask: () => "yes" } });
+});
+
 test("a client gives data, envelopes and pages", async () => {
   const client = registry.client({ identity: { id: "ada", scopes: [] } });
 

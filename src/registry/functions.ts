@@ -1,6 +1,7 @@
 import type {
   CallOptions,
   DataOf,
+  InferHandlerInput,
   IOperationDefinition,
   KnownEnv,
   KnownFrom,
@@ -18,7 +19,7 @@ import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts
 import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";
 import { Subscription } from "./subscription.ts";
-import type { OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
+import type { CustomAuth, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
 
 /**
  * Holds operations and runs them. One made by `createRegistry` knows their ids, inputs and outputs; it can be passed
@@ -29,8 +30,28 @@ export type OperationRegistry<Known extends KnownOperations = KnownOperations> =
 /** Makes a registry that knows nothing about the types of its operations; `createRegistry` makes one that does. */
 export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
 
+/** The functions that the operations name, with their inputs. Where the compiler knows no name, any name is allowed. */
+type CustomAuthOf<Definition extends OperationSpec> = [AuthName<Definition>] extends [never]
+  ? Record<string, CustomAuth>
+  : { [Name in AuthName<Definition>]?: CustomAuth<AuthInput<Definition, Name>> };
+
+type AuthName<Definition> = Definition extends { accessControl: { customAuth?: infer Name extends string } }
+  ? string extends Name
+    ? never
+    : Name
+  : never;
+
+type AuthInput<Definition, Name> = Definition extends OperationSpec
+  ? Name extends AuthName<Definition>
+    ? InferHandlerInput<Definition["inputSchema"]>
+    : never
+  : never;
+
 /** Options of a registry together with the operations that it starts with. */
-export interface CreateRegistryOptions<Operations extends readonly IOperationDefinition[]> extends RegistryOptions {
+export interface CreateRegistryOptions<Operations extends readonly IOperationDefinition[]>
+  extends Omit<RegistryOptions, "customAuth"> {
+  /** Functions that `accessControl.customAuth` names, each with the input of the operations that name it. A missing one denies. */
+  customAuth?: CustomAuthOf<Operations[number]>;
   /** Registered immediately; more can follow later. Throws when two have the same id. */
   operations: Operations;
 }
@@ -44,7 +65,7 @@ export function createRegistry<const Operations extends readonly IOperationDefin
   options: CreateRegistryOptions<Operations>,
 ): OperationRegistry<KnownFrom<Operations>> {
   const { operations, ...registryOptions } = options;
-  const registry = new OperationRegistry(registryOptions);
+  const registry = new OperationRegistry(registryOptions as RegistryOptions);
   registry.registerAll(operations);
   return registry as OperationRegistry<KnownFrom<Operations>>;
 }

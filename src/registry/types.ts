@@ -23,16 +23,19 @@ import type {
 import type { ClientOptions } from "./client.ts";
 
 /** What a `customAuth` function decides on. */
-export interface CustomAuthCall {
+export interface CustomAuthCall<Input = unknown> {
+  /** Who calls. */
   readonly identity?: Identity;
   /** The validated input. */
-  readonly input: unknown;
+  readonly input: Input;
+  /** Spec of the operation that is called. */
   readonly spec: OperationSpec;
+  /** What the caller passed. */
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 /** Decides whether a call is allowed; only `true` allows it. Named by `accessControl.customAuth`. */
-export type CustomAuth = (call: CustomAuthCall) => boolean | Promise<boolean>;
+export type CustomAuth<Input = unknown> = (call: CustomAuthCall<Input>) => boolean | Promise<boolean>;
 
 /** How a registry treats its operations. */
 export interface RegistryOptions {

@@ -55,7 +55,7 @@ describe("toSchema", () => {
       "a Standard Schema that has no JSON form",
       z.object({ at: z.date() }),
       "",
-      'inputSchema of "a.b": zod cannot write it as JSON Schema: Date cannot be represented in JSON Schema',
+      'inputSchema of "a.b": zod cannot write it as JSON Schema: Date cannot be represented in JSON Schema. JSON has no dates. Describe the string, and convert it where the handler needs a Date: z.iso.datetime().transform((value) => new Date(value)).',
     ],
     [
       "a refinement",

@@ -68,9 +68,65 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
     json = standard.jsonSchema[direction]({ target: "draft-2020-12" });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SchemaError("", `${standard.vendor} cannot write it as JSON Schema: ${reason}`, { where, cause });
+    const message = `${standard.vendor} cannot write it as JSON Schema: ${reason.replace(/\.?$/, ".")}`;
+    throw new SchemaError("", `${message}${hintFor(reason, standard.vendor)}`, { where, cause });
   }
   return { schema: convertSchema(json), validate: (value) => standard.validate(value) };
+}
+
+interface Hint {
+  /** What the libraries call the type in their messages. */
+  readonly pattern: RegExp;
+  readonly advice: string;
+  /** What to write, by library. */
+  readonly examples: Readonly<Record<string, string>>;
+}
+
+const hints: readonly Hint[] = [
+  {
+    pattern: /\bdate\b/i,
+    advice: "JSON has no dates. Describe the string, and convert it where the handler needs a Date",
+    examples: {
+      zod: "z.iso.datetime().transform((value) => new Date(value))",
+      valibot: "v.pipe(v.string(), v.isoTimestamp(), v.transform((value) => new Date(value)))",
+      arktype: 'type("string.date.iso.parse")',
+    },
+  },
+  {
+    pattern: /\bbigint\b/i,
+    advice: "JSON has no bigints. Describe the digits as a string, and convert them where the handler needs a bigint",
+    examples: {
+      zod: "z.string().regex(/^-?[0-9]+$/).transform(BigInt)",
+      valibot: "v.pipe(v.string(), v.regex(/^-?[0-9]+$/), v.transform(BigInt))",
+      arktype: 'type("string.integer").pipe(BigInt)',
+    },
+  },
+  {
+    pattern: /\b(map|set)\b/i,
+    advice: "JSON has neither maps nor sets. Use a record or an array",
+    examples: {
+      zod: "z.record(z.string(), value)",
+      valibot: "v.record(v.string(), value)",
+      arktype: '"Record<string, unknown>"',
+    },
+  },
+  {
+    pattern: /\b(transform|morph)/i,
+    advice: "The result of a transformation has no schema. Describe it after the transformation",
+    examples: {
+      zod: ".pipe(z.number())",
+      valibot: "v.number() as the last step of v.pipe()",
+      arktype: '.to("number")',
+    },
+  },
+];
+
+/** What to write in the place of a type that JSON cannot hold. The libraries report that in a message only. */
+function hintFor(reason: string, vendor: string): string {
+  const hint = hints.find(({ pattern }) => pattern.test(reason));
+  if (hint === undefined) return "";
+  const example = hint.examples[vendor];
+  return ` ${hint.advice}${example === undefined ? "." : `: ${example}.`}`;
 }
 
 function assertNoCode(schema: SchemaObject, where: string): void {
