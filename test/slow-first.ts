@@ -1,7 +1,15 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Folders whose files take longest, slowest first. Vitest itself knows durations only after a first run. */
-const slow = ["test/soak/", "test/chaos/", "test/faults/", "test/package/installed", "test/stories/mcp", "src/schema/"];
+const slow = [
+  "test/soak/",
+  "test/chaos/",
+  "test/faults/",
+  "test/package/programs",
+  "test/package/installed",
+  "test/stories/mcp",
+  "src/schema/",
+];
 
 /** Starts slow files first, so that none of them runs alone at the end. */
 export default class SlowFirst extends BaseSequencer {

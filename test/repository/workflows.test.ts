@@ -11,6 +11,12 @@ interface Job {
   steps?: Array<{ run?: string }>;
 }
 
+interface IssueForm {
+  name: string;
+  description: string;
+  body: Array<{ type: string; id?: string; attributes: { label?: string } }>;
+}
+
 const folder = join(root, ".github/workflows");
 const workflows: Array<{ name: string; jobs: Record<string, Job> }> = readdirSync(folder).map((file) => ({
   ...parse(readFileSync(join(folder, file), "utf8")),
@@ -59,4 +65,19 @@ test("every step is a command that also runs in a clone", () => {
   expect(commands.map(({ command }) => command)).toEqual(
     expect.arrayContaining(["npm test", "npm run test:portable", "npm run test:random", "npm run soak"]),
   );
+});
+
+test("every issue form has a description and questions with different ids", () => {
+  const forms = readdirSync(join(root, ".github/ISSUE_TEMPLATE"))
+    .filter((file) => file !== "config.yml")
+    .map((file): IssueForm => parse(readFileSync(join(root, ".github/ISSUE_TEMPLATE", file), "utf8")));
+
+  for (const { name, description, body } of forms) {
+    const questions = body.filter(({ type }) => type !== "markdown");
+    expect([name, description]).toEqual([expect.any(String), expect.any(String)]);
+    expect(questions.every(({ type }) => /^(textarea|input|dropdown|checkboxes)$/.test(type))).toBe(true);
+    expect(questions.every(({ attributes }) => typeof attributes.label === "string")).toBe(true);
+    expect(new Set(questions.map(({ id }) => id)).size).toBe(questions.length);
+  }
+  expect(forms.length).toBeGreaterThan(1);
 });
