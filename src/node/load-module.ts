@@ -14,10 +14,10 @@ const loaded = new Map<string, LoadedModule>();
 /**
  * Imports a module by its `file:` URL. The first import shares the module with the application. Later ones load it again
  * if its file, or a file that it imports by a relative path, has changed: Node would return the old module for as long
- * as the process lives.
+ * as the process lives. `onFile` is called with the URL of each of these files before it is read; some do not exist.
  */
-export async function loadModule(url: string): Promise<unknown> {
-  const version = await versionOf(url);
+export async function loadModule(url: string, onFile: (url: string) => void = () => {}): Promise<unknown> {
+  const version = await versionOf(url, onFile);
   const known = loaded.get(url);
   if (known !== undefined && !known.hasFailed && known.version === version) return known.module;
   const module = known === undefined ? importModule(url) : importAgain(url);
@@ -84,10 +84,11 @@ async function loadJiti(moduleCache = true): Promise<Jiti> {
 const maxFiles = 1_000;
 
 /** Identifies the version of a module by the times and sizes of its file and of its relative imports. */
-async function versionOf(url: string): Promise<string> {
+async function versionOf(url: string, onFile: (url: string) => void): Promise<string> {
   const seen = new Set<string>([url]);
   let version = "";
   for (const file of seen) {
+    onFile(file);
     const state = await readState(file);
     if (state === undefined) continue;
     version += `${file} ${state.changed} ${state.size}\n`;

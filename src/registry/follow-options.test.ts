@@ -245,6 +245,21 @@ describe("onReport", () => {
     ]);
   });
 
+  test("receives one report for what is loaded and what changes meanwhile", async () => {
+    const { source, change } = createSource([{ name: "a" }]);
+    const { load } = source;
+    source.load = async (options) => {
+      change({ added: [define({ name: "early" })] });
+      return load(options);
+    };
+    const reports: SourceReport[] = [];
+
+    await new OperationRegistry().follow(source, { onReport: (report) => reports.push(report) });
+    await Promise.resolve();
+
+    expect(reports).toEqual([{ imported: ["shop.a", "shop.early"], skipped: [], warnings: [] }]);
+  });
+
   test("that throws stops nothing", async () => {
     const registry = new OperationRegistry();
 

@@ -238,7 +238,9 @@ export class Follower implements Following {
   #reportSoon(): void {
     if (this.#isReportDue || this.#state !== "following") return;
     this.#isReportDue = true;
-    queueMicrotask(() => this.#deliverReport());
+    queueMicrotask(() => {
+      if (this.#isReportDue) this.#deliverReport();
+    });
   }
 
   #deliverReport(): void {

@@ -73,7 +73,10 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "transport/transport.ts", "transport/codec"],
     packages: ["jose"],
   },
-  node: { ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/*"], packages: ["jiti"] },
+  node: {
+    ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/report.ts", "from/*"],
+    packages: ["jiti"],
+  },
   hub: {
     ours: [
       "internal",

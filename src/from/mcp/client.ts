@@ -4,7 +4,15 @@ import { logger } from "../../internal/log.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
 import { Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";
-import type { OperationSource, SourceChange, SourceReport, Unsubscribe } from "../source.ts";
+import {
+  compareOperations,
+  isEmptyChange,
+  type OperationSource,
+  type SourceChange,
+  type SourceLoadOptions,
+  type SourceReport,
+  type Unsubscribe,
+} from "../source.ts";
 import type { MCPClientConfig } from "./config.ts";
 import { type MCPConnection, type MCPServerState, openConnection } from "./connection/index.ts";
 import { toServerOperations } from "./server-requests.ts";
@@ -70,6 +78,9 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   readonly name: string;
   /** Namespace of the operations: the name, without the characters that a namespace must not have. */
   readonly namespace: string;
+  /** The access rules of tools are those of the configuration. */
+  readonly replacesAccess = true;
+  /** The connection to the server, to make other requests and to restart it. */
   readonly connection: MCPConnection;
   readonly #host: ToolHost;
   readonly #pins: Pins<MCPOperation>;
@@ -81,6 +92,8 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   /** Skipped tools and warnings of the last read, before pins apply. */
   #reading = new ReportBuilder();
   #report = this.#reading;
+  #onReport: MCPClientConfig["onReport"];
+  #delivered: SourceReport | undefined;
   #isLoaded = false;
   #refreshing: Promise<void> | undefined;
   #isStale = false;
@@ -93,6 +106,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     this.namespace = toNamespace(connection.name);
     this.connection = connection;
     this.#pins = new Pins(config.pinned);
+    this.#onReport = config.onReport;
     this.#host = { namespace: this.namespace, connection, config, hasTool: (name) => this.#hasTool(name) };
     this.#serverOperations = toServerOperations(this.#host);
     this.#stopListening = connection.onToolsChanged(() => this.#refreshQuietly());
@@ -123,9 +137,11 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return Object.fromEntries(Array.from(this.#listed, ([name, { hash }]) => [name, hash]));
   }
 
-  /** Returns the operations of the last read; {@link refresh} reads them again. */
-  async load(): Promise<IOperationDefinition[]> {
+  /** Returns the operations of the last read; {@link refresh} reads them again. `onReport` receives the last report. */
+  async load({ onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     if (this.state.status === "closed") throw closed(this.name);
+    this.#onReport ??= onReport;
+    onReport?.(this.report);
     return this.tools;
   }
 
@@ -178,8 +194,10 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     this.#reading = reading;
     this.#pins.approveFirst(this.#listed);
     const hasChanged = this.#offer();
-    if (hasChanged || !this.#isLoaded)
-      this.#report.deliver({ source: this.name, onReport: this.#host.config.onReport, log });
+    if (hasChanged || !this.#isLoaded) {
+      this.#report.deliver({ source: this.name, onReport: this.#onReport, log, previous: this.#delivered });
+      this.#delivered = this.report;
+    }
     this.#isLoaded = true;
   }
 
@@ -227,10 +245,10 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
       else offered.set(id, operation);
     }
     for (const id of offered.keys()) report.imported(id);
-    const change = compare(this.#offered, offered);
+    const change = compareOperations(this.#offered, offered, unchangedIfIdentical);
     this.#offered = offered;
     this.#report = report;
-    const hasChanged = change.added.length + change.changed.length + change.removed.length > 0;
+    const hasChanged = !isEmptyChange(change);
     if (hasChanged && this.#isLoaded) this.#changes.emit(change);
     return hasChanged;
   }
@@ -245,16 +263,11 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   }
 }
 
-function compare(before: ReadonlyMap<string, MCPOperation>, after: ReadonlyMap<string, MCPOperation>): SourceChange {
-  const added: MCPOperation[] = [];
-  const changed: MCPOperation[] = [];
-  for (const [id, operation] of after) {
-    const old = before.get(id);
-    if (old === undefined) added.push(operation);
-    else if (old !== operation) changed.push(operation);
-  }
-  return { added, changed, removed: [...before.keys()].filter((id) => !after.has(id)) };
-}
+/** A tool that has not changed keeps its operation. */
+const unchangedIfIdentical = {
+  isSame: (before: MCPOperation, after: MCPOperation) => before === after,
+  toDefinition: (operation: MCPOperation) => operation,
+};
 
 function closed(name: string): CallError {
   return new CallError("UNAVAILABLE", `The MCP server "${name}" was closed.`, undefined, { mayHaveRun: false });

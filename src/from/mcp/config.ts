@@ -159,6 +159,6 @@ export interface MCPClientConfig {
   outputPolicy?: OutputPolicy;
   /** Access rule of all operations. @default `{ requiredScopes: [] }`, which allows every caller */
   accessControl?: AccessControl;
-  /** Receives what was imported and skipped. @default one warning each in the log */
+  /** Receives what was imported and skipped. @default one warning each in the log, and on the console until LogTape is configured */
   onReport?: (report: SourceReport) => void;
 }

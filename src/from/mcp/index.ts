@@ -25,4 +25,5 @@ export {
 } from "./connection/index.ts";
 export { mapMCPContentBlocks } from "./content.ts";
 export { MCPClientLoader, type SourceFollower } from "./loader.ts";
+export { type MCPSource, type MCPSourceConfig, mcpSource } from "./source.ts";
 export type { MCPOperation } from "./tool-operation.ts";

@@ -1,6 +1,6 @@
 import { InMemoryTransport } from "@modelcontextprotocol/client";
 import { Server } from "@modelcontextprotocol/server";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { OperationRegistry } from "../../registry/index.ts";
 import type { MCPClientConfig } from "./config.ts";
 import { MCPClientLoader } from "./loader.ts";
@@ -54,6 +54,26 @@ const broken: MCPClientConfig = {
 };
 
 describe("load", () => {
+  test("keeps the order of the configuration, whichever server is connected first", async () => {
+    const first = deferred();
+    const registry = new OperationRegistry();
+    const loading = loader.load({
+      slow: server(["b", "a"], { before: first.promise }).config,
+      fast: server(["c"]).config,
+    });
+    await vi.waitFor(() => expect(loader.getClient("fast")).toBeDefined());
+    first.resolve();
+    await loading;
+    await loader.registerAll(registry);
+
+    expect(loader.getAllWrappers().map(({ name }) => name)).toEqual(["slow", "fast"]);
+    expect(registry.list().map(({ namespace, name }) => `${namespace}.${name}`)).toEqual([
+      "slow.b",
+      "slow.a",
+      "fast.c",
+    ]);
+  });
+
   test("of many servers prints no warning about listeners", async () => {
     const warnings: Error[] = [];
     const listener = (warning: Error) => warnings.push(warning);

@@ -43,9 +43,9 @@ export class MCPClientLoader implements AsyncDisposable {
     return this.#wrappers.get(name);
   }
 
-  /** Returns all connected servers. */
+  /** Returns all connected servers, in the order of the configuration. */
   getAllWrappers(): MCPClientWrapper[] {
-    return [...this.#wrappers.values()];
+    return [...this.#namespaces.values()].flatMap((name) => this.#wrappers.get(name) ?? []);
   }
 
   /** Returns the current operations of all servers. */
@@ -90,8 +90,13 @@ export class MCPClientLoader implements AsyncDisposable {
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.closeAll();
+  /** The same as {@link closeAll}. */
+  close(): Promise<void> {
+    return this.closeAll();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
   }
 
   /** A registry that was closed in the meantime must not fail the load. */

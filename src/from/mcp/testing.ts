@@ -64,6 +64,10 @@ export class FakeConnection implements MCPConnection {
     this.state = { ...this.state, status: "closed" };
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   /** Replaces the tools and notifies the listeners. */
   announce(...tools: MCPTool[]): void {
     this.tools = tools;

@@ -139,6 +139,6 @@ export interface HTTPServiceConfig {
   outputPolicy?: OutputPolicy;
   /** What callers of these operations must be allowed to do. @default `{ requiredScopes: [] }` */
   accessControl?: AccessControl;
-  /** Receives what was imported and skipped. @default one warning each in the log */
+  /** Receives what was imported and skipped. @default one warning each in the log, and on the console until LogTape is configured */
   onReport?: (report: SourceReport) => void;
 }

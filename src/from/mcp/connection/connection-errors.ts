@@ -1,4 +1,5 @@
 import type { ProtocolError } from "@modelcontextprotocol/client";
+import { findNetworkFailure } from "../../../internal/network-error.ts";
 import { isObject } from "../../../internal/objects.ts";
 import { redact } from "../../../internal/secrets.ts";
 import { quote, truncate } from "../../../internal/text.ts";
@@ -11,6 +12,8 @@ export interface ConnectionErrorContext {
   sdk: SDK;
   /** Name of the server. */
   name: string;
+  /** Address of a server over HTTP. */
+  url?: string | undefined;
   /** Subject of the message, such as `tool "add"`. */
   what: string;
   secrets: Iterable<string>;
@@ -31,10 +34,6 @@ export function serverError(
 ): CallError {
   return new CallError(code, `MCP server ${quote(name)}: ${problem}.`, { server: name, ...details }, options);
 }
-
-/** Codes of network and TLS errors that occur before anything was sent. */
-const neverConnected =
-  /^(?:(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|EPROTO)$|CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH)/;
 
 /**
  * Converts errors of the connection, of HTTP and of time limits into a `CallError`. Errors that the server responded
@@ -109,7 +108,7 @@ function fromOtherError(error: unknown, context: ConnectionErrorContext): unknow
   if (error instanceof SyntaxError) {
     return serverError(name, "BAD_RESPONSE", `${what} returned malformed JSON`, { cause: error });
   }
-  return error instanceof TypeError && isNetworkFailure(error) ? unreachable(error, name) : error;
+  return error instanceof TypeError && isNetworkFailure(error) ? unreachable(error, context) : error;
 }
 
 function isDenial(error: Error, sdk: SDK): boolean {
@@ -124,15 +123,14 @@ function isNetworkFailure(error: TypeError): boolean {
   return error.cause instanceof Error || /fetch failed|failed to fetch|network|load failed/i.test(error.message);
 }
 
-function unreachable(error: TypeError, name: string): CallError {
-  const { code } = (error.cause ?? {}) as { code?: unknown };
-  const known = typeof code === "string" ? { code } : undefined;
-  const options = {
-    cause: error,
-    retryable: true,
-    mayHaveRun: known === undefined || !neverConnected.test(known.code),
-  };
-  return serverError(name, "UNAVAILABLE", `it cannot be reached${known ? ` (${known.code})` : ""}`, options, known);
+/** The message has the origin only: the rest of an address may contain a secret. */
+function unreachable(error: TypeError, { name, url }: ConnectionErrorContext): CallError {
+  const failure = findNetworkFailure(error);
+  const place = url === undefined ? "" : ` at ${new URL(url).origin}`;
+  const reason = failure === undefined ? "" : ` (${failure.code})`;
+  const options = { cause: error, retryable: true, mayHaveRun: failure === undefined || failure.kind === "lost" };
+  const details = failure && { code: failure.code };
+  return serverError(name, "UNAVAILABLE", `it cannot be reached${place}${reason}`, options, details);
 }
 
 function fromStatus(

@@ -84,7 +84,7 @@ export interface MCPRequestOptions {
  * `BAD_RESPONSE`, `PAYLOAD_TOO_LARGE`, `LIMIT_EXCEEDED`, `ABORTED`, `TIMEOUT`), and with the SDK's own error where the
  * server responded with one (`ProtocolError`) or with a result that the protocol does not allow (`SdkError`).
  */
-export interface MCPConnection {
+export interface MCPConnection extends AsyncDisposable {
   /** Name of the server in the configuration. */
   readonly name: string;
   readonly state: MCPServerState;

@@ -248,7 +248,7 @@ test("a server that cannot be reached is UNAVAILABLE until it is back", async ()
   const error = await call(connection, "echo").catch((reason) => reason);
   expect(error).toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": it cannot be reached (ECONNREFUSED).',
+    message: `MCP server "tiny": it cannot be reached at ${new URL(first.url).origin} (ECONNREFUSED).`,
     retryable: true,
     mayHaveRun: false,
   });

@@ -135,7 +135,7 @@ function toNegotiation(protocol: MCPProtocol): Negotiation {
 }
 
 function explain(error: unknown, settings: ConnectionSettings, signal: AbortSignal): CallError {
-  const { sdk, name, secrets, stderr, timeouts } = settings;
+  const { sdk, name, secrets, stderr, timeouts, config } = settings;
   let reason = error;
   if (signal.reason === timedOut) {
     const message = `It was not ready within ${timeouts.connect} ms.`;
@@ -143,6 +143,6 @@ function explain(error: unknown, settings: ConnectionSettings, signal: AbortSign
   } else if (signal.aborted) {
     reason = new CallError("ABORTED", "It was closed while it was starting.", undefined, { mayHaveRun: false });
   }
-  const context = { sdk, name, what: "the handshake", secrets, timeout: timeouts.connect };
+  const context = { sdk, name, url: config.url, what: "the handshake", secrets, timeout: timeouts.connect };
   return withStderr(toConnectError(reason, context), stderr.lines);
 }

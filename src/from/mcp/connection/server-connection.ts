@@ -176,6 +176,10 @@ class MCPServerConnection implements MCPConnection {
     return this.#closed;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #close(): Promise<void> {
     this.#closing.abort();
     this.#watch.stop();
@@ -315,8 +319,16 @@ class MCPServerConnection implements MCPConnection {
   }
 
   #explain(error: unknown, what: string, session: MCPSession, limits: { signal?: AbortSignal; timeout: number }) {
-    const { sdk, name, secrets } = this.#settings;
-    return toConnectionError(error, { sdk, name, secrets, what, programEnd: session.programEnd, ...limits });
+    const { sdk, name, secrets, config } = this.#settings;
+    return toConnectionError(error, {
+      sdk,
+      name,
+      url: config.url,
+      secrets,
+      what,
+      programEnd: session.programEnd,
+      ...limits,
+    });
   }
 
   /** An error of a request that was never sent. */

@@ -1,0 +1,88 @@
+import { onAbort } from "../../internal/abort-listeners.ts";
+import { Emitter } from "../../internal/emitter.ts";
+import { logger } from "../../internal/log.ts";
+import type { IOperationDefinition } from "../../operation/index.ts";
+import type { OperationSource, SourceChange, SourceLoadOptions, Unsubscribe } from "../source.ts";
+import { createMCPClient, type MCPClientWrapper } from "./client.ts";
+import type { MCPClientConfig } from "./config.ts";
+
+const log = logger("from", "mcp");
+
+/** Configuration of {@link mcpSource}: how one server is started or reached, and what it is called. */
+export interface MCPSourceConfig extends MCPClientConfig {
+  /** Name of the server, and namespace of its operations. Characters that a namespace must not have become `_`. */
+  name: string;
+}
+
+/**
+ * The tools of one MCP server, for `registry.follow()`: a program, or a server over HTTP. `follow` connects to it, and closing
+ * what `follow` returned ends it.
+ * @example
+ * await registry.follow(mcpSource({ name: "fs", command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] }));
+ * await registry.follow(mcpSource({ name: "docs", url: "https://docs.example.com/mcp" }));
+ */
+export function mcpSource(config: MCPSourceConfig): MCPSource {
+  return new MCPSource(config);
+}
+
+/** One MCP server as a source that connects when it is loaded. Made by {@link mcpSource}. */
+export class MCPSource implements OperationSource, AsyncDisposable {
+  /** `mcp:` and the name of the server. */
+  readonly name: string;
+  /** The access rules of tools are those of the configuration. */
+  readonly replacesAccess = true;
+  readonly #config: MCPSourceConfig;
+  readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener failed: {error}", { error }));
+  #client: MCPClientWrapper | undefined;
+  #loading: Promise<MCPClientWrapper> | undefined;
+  /** Aborts loading. */
+  #closing = new AbortController();
+
+  constructor(config: MCPSourceConfig) {
+    this.name = `mcp:${config.name}`;
+    this.#config = config;
+  }
+
+  /** The connected server, with its state and what its tools wait for. `undefined` before it was loaded. */
+  get client(): MCPClientWrapper | undefined {
+    return this.#client;
+  }
+
+  /** Connects to the server and returns its operations. Rejects when that fails; then it can be tried again. */
+  async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
+    if (this.#client !== undefined) return this.#client.load({ onReport });
+    const stop = onAbort(signal, () => this.#closing.abort());
+    try {
+      this.#loading ??= this.#connect(onReport);
+      return (await this.#loading).tools;
+    } finally {
+      this.#loading = undefined;
+      this.#closing = new AbortController();
+      stop();
+    }
+  }
+
+  onChange(listener: (change: SourceChange) => void): Unsubscribe {
+    return this.#changes.on(listener);
+  }
+
+  /** Resolves when the process or connection of the server has ended. May be called more than once. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#loading?.catch(() => {});
+    await this.#client?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #connect(onReport: SourceLoadOptions["onReport"]): Promise<MCPClientWrapper> {
+    const { name, ...config } = this.#config;
+    const { signal } = this.#closing;
+    const client = await createMCPClient(name, { ...config, onReport: config.onReport ?? onReport }, { signal });
+    client.onChange((change) => this.#changes.emit(change));
+    this.#client = client;
+    return client;
+  }
+}

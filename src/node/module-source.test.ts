@@ -1,0 +1,202 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { OperationRegistry, type SourceReport } from "../index.ts";
+import { moduleSource } from "./index.ts";
+
+let home: string;
+let directory: string;
+let registry: OperationRegistry;
+const reports: SourceReport[] = [];
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "module source "));
+  directory = join(home, "operations");
+  await mkdir(directory);
+  registry = new OperationRegistry();
+});
+afterEach(async () => {
+  reports.length = 0;
+  await registry.close();
+  await rm(home, { recursive: true });
+});
+
+/** The code of an operation whose handler returns the value of an expression. */
+function code(name: string, value: string, imports = ""): string {
+  return `${imports}
+    export default { namespace: "test", name: "${name}", version: "1.0.0", type: "query", description: "",
+      inputSchema: {}, outputSchema: {}, accessControl: { requiredScopes: ["test"] }, handler: () => ${value} };`;
+}
+
+const write = (path: string, text: string) => writeFile(join(directory, path), text);
+
+function follow() {
+  const source = moduleSource(directory, { watch: true });
+  return registry.follow(source, { onReport: (report) => reports.push(report) });
+}
+
+function names(): string[] {
+  return registry.list().map(({ name }) => name);
+}
+
+async function call(name: string): Promise<unknown> {
+  const identity = { id: "ada", scopes: ["test"] };
+  return (await registry.execute(`test.${name}`, {}, { identity }).catch((error) => ({ data: error.code }))).data;
+}
+
+const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+
+test.each([
+  ["path", () => directory],
+  ["URL", () => pathToFileURL(directory)],
+])("a registry follows a directory by its %s with one line, in the order of the paths", async (_kind, place) => {
+  await write("b.mjs", code("first", "1"));
+  await write("c.ts", code("second", "2 as number"));
+  await mkdir(join(directory, "a"));
+  await write("a/z.mts", code("third", "3 as number"));
+
+  await registry.follow(moduleSource(place()), { accessControl: { requiredScopes: ["more"] } });
+
+  expect(names()).toEqual(["third", "first", "second"]);
+  expect(registry.getSpec("test.first")?.accessControl).toEqual({ requiredScopes: ["test", "more"] });
+});
+
+test("operations without a handler are skipped and reported", async () => {
+  await write("a.mjs", code("spec", "1").replace(/, handler: .*? };/, " };"));
+
+  await registry.follow(moduleSource(directory), { onReport: (report) => reports.push(report) });
+
+  const reason = "it has no handler. Load it with scanOperations(), and register its spec and handler.";
+  expect(reports).toEqual([{ imported: [], skipped: [{ where: "test.spec", reason }], warnings: [] }]);
+});
+
+test("a module that cannot be loaded is visible on the console, and the others are loaded", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  try {
+    await write("a.mjs", "throw new Error('no database');");
+    await write("b.mjs", code("b", "1"));
+
+    await registry.follow(moduleSource(directory));
+
+    expect(names()).toEqual(["b"]);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([
+      `[alkdev.operations.node] ${directory}: a.mjs was skipped: it cannot be imported: no database`,
+    ]);
+  } finally {
+    warn.mockRestore();
+  }
+});
+
+test("a missing directory fails the line", async () => {
+  await expect(registry.follow(moduleSource(join(home, "none"), { watch: true }))).rejects.toMatchObject({
+    code: "EXECUTION_ERROR",
+    message: expect.stringContaining("Cannot scan"),
+  });
+});
+
+describe("with watch", () => {
+  test.each(["mjs", "js", "ts", "mts"])("a changed .%s module is loaded again, as often as it changes", async (ext) => {
+    await write(`task.${ext}`, code("task", "1"));
+    await follow();
+    const first = await call("task");
+
+    for (const version of [2, 3]) {
+      await write(`task.${ext}`, code("task", String(version)));
+      await eventually(async () => expect(await call("task")).toBe(version));
+    }
+
+    expect(first).toBe(1);
+  });
+
+  test("modules that are added, renamed and removed are followed, also in new directories", async () => {
+    await write("a.mjs", code("a", "1"));
+    await follow();
+
+    await mkdir(join(directory, "new/deep"), { recursive: true });
+    await write("new/deep/b.mjs", code("b", "2"));
+    await eventually(() => expect(names()).toEqual(["a", "b"]));
+    await write("new/deep/b.mjs", code("c", "3"));
+    await eventually(() => expect(names()).toEqual(["a", "c"]));
+    await rename(join(directory, "new"), join(directory, "old"));
+    await write("old/deep/d.mjs", code("d", "4"));
+    await eventually(() => expect(names().sort()).toEqual(["a", "c", "d"]));
+    await rm(join(directory, "old"), { recursive: true });
+    await eventually(() => expect(names()).toEqual(["a"]));
+  });
+
+  test("a module is loaded again when a file that it imports changes, inside and outside the directory", async () => {
+    await mkdir(join(home, "lib"));
+    await writeFile(join(home, "lib/far.mjs"), "export const far = 1;");
+    await write("near.mjs", "export const near = 1;");
+    const imports = 'import { near } from "./near.mjs"; import { far } from "../lib/far.mjs";';
+    await write("sum.mjs", code("sum", "[near, far]", imports));
+    await follow();
+
+    await write("near.mjs", "export const near = 20;");
+    await eventually(async () => expect(await call("sum")).toEqual([20, 1]));
+    await writeFile(join(home, "lib/far.mjs"), "export const far = 300;");
+    await eventually(async () => expect(await call("sum")).toEqual([20, 300]));
+  });
+
+  test("a module that fails to load is reported, keeps its last version, and is loaded when it is repaired", async () => {
+    await write("a.mjs", code("a", "1"));
+    await write("b.mjs", code("b", "1"));
+    await follow();
+
+    await write("a.mjs", "throw new Error('broken');");
+    await eventually(() => expect(reports.flatMap(({ warnings }) => warnings)).not.toEqual([]));
+    const kept = await call("a");
+    await write("a.mjs", code("a", "2"));
+    await eventually(async () => expect(await call("a")).toBe(2));
+
+    const reason = "it cannot be imported, and its last version stays: broken";
+    expect(reports.at(1)).toEqual({ imported: [], skipped: [], warnings: [{ where: "a.mjs", reason }] });
+    expect([kept, names()]).toEqual([1, ["a", "b"]]);
+  });
+
+  test("an empty file is being written, and its last version stays", async () => {
+    await write("a.mjs", code("a", "1"));
+    await write("b.mjs", code("b", "1"));
+    await follow();
+
+    await write("a.mjs", "");
+    await write("b.mjs", code("b", "2"));
+    await eventually(async () => expect(await call("b")).toBe(2));
+
+    expect([await call("a"), names()]).toEqual([1, ["a", "b"]]);
+  });
+
+  test("a changed operation keeps its place, and others are not replaced", async () => {
+    await write("a.mjs", code("a", "1"));
+    await write("b.mjs", code("b", "1"));
+    await follow();
+    const changes: string[] = [];
+    registry.on("change", ({ kind, operationId }) => changes.push(`${kind} ${operationId}`));
+
+    await write("a.mjs", code("a", "2"));
+    await eventually(async () => expect(await call("a")).toBe(2));
+
+    expect([changes, names()]).toEqual([["changed test.a"], ["a", "b"]]);
+  });
+
+  test.runIf(process.platform === "linux")("closing stops watching", async () => {
+    await mkdir(join(directory, "deep"));
+    await write("deep/a.mjs", code("a", "1"));
+    const before = await countWatches();
+    const following = await follow();
+    const during = await countWatches();
+
+    await following.close();
+
+    expect([during - before, (await countWatches()) - before, names()]).toEqual([2, 0, []]);
+  });
+});
+
+/** How many directories this process watches. */
+async function countWatches(): Promise<number> {
+  const files = (await readdir("/proc/self/fdinfo")).map((name) => readFile(`/proc/self/fdinfo/${name}`, "utf8"));
+  const texts = await Promise.all(files.map((text) => text.catch(() => "")));
+  return texts.join("\n").match(/^inotify /gm)?.length ?? 0;
+}

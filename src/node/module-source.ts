@@ -1,0 +1,254 @@
+import { type FSWatcher, watch } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ScannerFS, type ScanOptions, scanOperations } from "../from/modules/index.ts";
+import { ReportBuilder } from "../from/report.ts";
+import {
+  compareOperations,
+  isEmptyChange,
+  type OperationSource,
+  type SourceChange,
+  type SourceLoadOptions,
+  type SourceReport,
+  type Unsubscribe,
+} from "../from/source.ts";
+import { Emitter } from "../internal/emitter.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
+import { startTimer, type Timer } from "../internal/timers.ts";
+import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
+import { nodeFileSystem } from "./file-system.ts";
+import { loadModule } from "./load-module.ts";
+
+const log = logger("node");
+
+/** Between the first change and reading the directory again, in ms. Editors write a file in several steps. */
+const settleMs = 50;
+/** Between attempts to read a directory that cannot be read, in ms. */
+const retryMs = 1_000;
+
+/** Options of {@link moduleSource}. */
+export interface ModuleSourceOptions extends ScanOptions {
+  /**
+   * Loads modules again when they change, and when files change that they import by a relative path. A module that can no
+   * longer be loaded is reported, and its last version stays. @default false
+   */
+  watch?: boolean;
+}
+
+/**
+ * The operations that the modules below a directory export as default, for `registry.follow()`. Modules are loaded as
+ * `scanOperations` loads them; operations without a handler are skipped and reported. Watching does not keep the process alive.
+ * @example
+ * await registry.follow(moduleSource(new URL("operations", import.meta.url), { watch: true }));
+ */
+export function moduleSource(
+  directory: string | URL,
+  options: ModuleSourceOptions = {},
+): OperationSource & AsyncDisposable {
+  return new ModuleSource(directory instanceof URL ? fileURLToPath(directory) : directory, options);
+}
+
+class ModuleSource implements OperationSource, AsyncDisposable {
+  readonly name: string;
+  readonly #directory: string;
+  readonly #options: ModuleSourceOptions;
+  readonly #changes = new Emitter<SourceChange>((error) =>
+    log.error("{name}: a listener failed: {error}", { name: this.name, error }),
+  );
+  readonly #watchers: DirectoryWatchers;
+  #operations: ReadonlyMap<string, IOperationDefinition> = new Map();
+  /** Exports of each module when it was last loaded, by URL. */
+  #modules: ReadonlyMap<string, unknown> = new Map();
+  #onReport: ScanOptions["onReport"];
+  #report: SourceReport | undefined;
+  #reading: Promise<void> = Promise.resolve();
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(directory: string, options: ModuleSourceOptions) {
+    this.name = `modules:${directory}`;
+    this.#directory = resolve(directory);
+    this.#options = options;
+    this.#onReport = options.onReport;
+    this.#watchers = new DirectoryWatchers(() => this.#readSoon(settleMs));
+  }
+
+  async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
+    this.#onReport ??= onReport;
+    try {
+      await this.#read();
+      signal?.throwIfAborted();
+    } catch (error) {
+      this.#timer?.stop();
+      this.#watchers.keepOnly(new Set());
+      throw error;
+    }
+    return [...this.#operations.values()];
+  }
+
+  onChange(listener: (change: SourceChange) => void): Unsubscribe {
+    return this.#changes.on(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.stop();
+    await this.#reading.catch(() => {}); // it may add watchers
+    this.#watchers.keepOnly(new Set());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Reads the directory when earlier readings have ended. */
+  #read(): Promise<void> {
+    this.#reading = this.#reading.catch(() => {}).then(() => this.#scan());
+    return this.#reading;
+  }
+
+  /** Waits a moment, in which further changes may follow. A directory that changes all the time is read all the same. */
+  #readSoon(delay: number): void {
+    if (this.#timer !== undefined || this.#isClosed) return;
+    const read = () => {
+      this.#timer = undefined;
+      this.#read().catch((error: unknown) => {
+        const { message } = mapError(error);
+        if (!this.#isClosed) warnVisibly(log, "{name}: {message} Its operations stay.", { name: this.name, message });
+        this.#readSoon(retryMs);
+      });
+    };
+    this.#timer = startTimer(read, delay, { keepsAlive: false });
+  }
+
+  async #scan(): Promise<void> {
+    if (this.#isClosed) return;
+    const { limits, watch: isWatching } = this.#options;
+    const scan = new WatchedScan(this.#directory, this.#modules, isWatching ? this.#watchers : undefined);
+    const found = await scanOperations(this.#directory, scan, {
+      limits,
+      onReport: (report) => scan.report.include(report),
+    });
+    const operations = new Map<string, IOperationDefinition>();
+    for (const manifest of found) {
+      const id = formatOperationId(manifest.namespace, manifest.name);
+      if (manifest.handler !== undefined) operations.set(id, manifest as IOperationDefinition);
+      else
+        scan.report.skipped(id, "it has no handler. Load it with scanOperations(), and register its spec and handler.");
+    }
+    for (const id of operations.keys()) scan.report.imported(id);
+    const change = compareOperations(this.#operations, operations, {
+      isSame: (before, after) => before === after,
+      toDefinition: (operation) => operation,
+    });
+    const previous = this.#report;
+    this.#operations = operations;
+    this.#modules = scan.modules;
+    this.#report = scan.report.report;
+    this.#watchers.keepOnly(scan.directories);
+    if (previous === undefined || !isEmptyChange(change) || JSON.stringify(previous) !== JSON.stringify(this.#report)) {
+      scan.report.deliver({ source: this.#directory, onReport: this.#onReport, log, previous });
+    }
+    const isFirst = previous === undefined;
+    if (!isFirst && !isEmptyChange(change) && !this.#isClosed) this.#changes.emit(change);
+  }
+}
+
+/** The file system of one scan. It watches what it reads, and loads the last version of a module that cannot be loaded. */
+class WatchedScan implements ScannerFS {
+  readonly report = new ReportBuilder();
+  /** The exports of each module, by URL. */
+  readonly modules = new Map<string, unknown>();
+  /** What was read, to be watched. */
+  readonly directories = new Set<string>();
+  readonly #root: string;
+  readonly #earlier: ReadonlyMap<string, unknown>;
+  readonly #watchers: DirectoryWatchers | undefined;
+
+  constructor(root: string, earlier: ReadonlyMap<string, unknown>, watchers: DirectoryWatchers | undefined) {
+    this.#root = root;
+    this.#earlier = earlier;
+    this.#watchers = watchers;
+  }
+
+  cwd(): string {
+    return nodeFileSystem.cwd();
+  }
+
+  readdir(path: string): ReturnType<ScannerFS["readdir"]> {
+    this.#watch(path); // before it is read, so that no change is missed
+    return nodeFileSystem.readdir(path);
+  }
+
+  async import(url: string): Promise<unknown> {
+    const exports = await this.#load(url, this.#earlier.get(url));
+    this.modules.set(url, exports);
+    return exports;
+  }
+
+  async #load(url: string, earlier: unknown): Promise<unknown> {
+    const path = fileURLToPath(url);
+    try {
+      const exports = await loadModule(url, (file) => this.#watch(dirname(fileURLToPath(file))));
+      // A file is empty while a program writes it.
+      return earlier !== undefined && (await stat(path)).size === 0 ? earlier : exports;
+    } catch (error) {
+      if (earlier === undefined) throw error;
+      const where = relative(this.#root, path).split(sep).join("/");
+      this.report.warn(where, `it cannot be imported, and its last version stays: ${mapError(error).message}`);
+      return earlier;
+    }
+  }
+
+  #watch(path: string): void {
+    if (this.#watchers === undefined || this.directories.has(path)) return;
+    this.directories.add(path);
+    const problem = this.#watchers.add(path);
+    if (problem !== undefined) this.report.warn(path, `it cannot be watched for changes: ${problem}`);
+  }
+}
+
+/**
+ * Watches directories one by one: a watcher of a whole tree misses changes on some versions of Node. Watching does not keep
+ * the process alive.
+ */
+class DirectoryWatchers {
+  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Returns why a directory cannot be watched. One that does not exist is not a problem. */
+  add(path: string): string | undefined {
+    if (this.#watchers.has(path)) return undefined;
+    try {
+      const watcher = watch(path, { persistent: false }, (event, name) => {
+        // A directory that was replaced needs a new watcher, which the next scan adds.
+        if (event === "rename" && name === basename(path)) this.#remove(path);
+        if (event === "rename" && name !== null) this.#remove(join(path, name));
+        this.#onChange();
+      });
+      watcher.on("error", () => {
+        this.#remove(path);
+        this.#onChange();
+      });
+      this.#watchers.set(path, watcher);
+      return undefined;
+    } catch (error) {
+      return (error as { code?: unknown }).code === "ENOENT" ? undefined : mapError(error).message;
+    }
+  }
+
+  /** Stops watching all other directories. */
+  keepOnly(paths: ReadonlySet<string>): void {
+    for (const path of [...this.#watchers.keys()]) if (!paths.has(path)) this.#remove(path);
+  }
+
+  #remove(path: string): void {
+    this.#watchers.get(path)?.close();
+    this.#watchers.delete(path);
+  }
+}
