@@ -114,8 +114,9 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     const read = () => {
       this.#timer = undefined;
       this.#read().catch((error: unknown) => {
-        const { message } = mapError(error);
-        if (!this.#isClosed) warnVisibly(log, "{name}: {message} Its operations stay.", { name: this.name, message });
+        const properties = { name: this.name, reason: mapError(error).message };
+        const message = "{name}: {reason} Its operations stay, and it is read again.";
+        if (!this.#isClosed) warnVisibly(log, [{ message, properties }]);
         this.#readSoon(retryMs);
       });
     };
