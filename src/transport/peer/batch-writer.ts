@@ -172,7 +172,7 @@ export function readSender(message: string): { from: string; start: number } | u
   return { from: message.slice(senderMark.length, end), start: end + 1 };
 }
 
-/** Encodes frames for a broker, within the limits of both this peer and the broker. */
+/** The limits of frames on a broker: those of this peer and of the broker. */
 export class FrameSender implements FrameLimits {
   readonly jsonDepth: number;
   readonly #adapter: BrokerAdapter;
@@ -189,17 +189,12 @@ export class FrameSender implements FrameLimits {
     return Math.min(this.#maxMessage, this.#adapter.maxMessage);
   }
 
-  /** Throws a `CallError` when the frame cannot be sent. */
-  encode(frame: WireFrame): string {
-    return encode(frame, this);
-  }
-
-  /** A message with this peer's address as its sender. */
+  /** A message with this peer's address as its sender. Throws a `CallError` when a frame cannot be sent. */
   sign(...frames: WireFrame[]): string {
-    return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => this.encode(frame)).join("\n")}`;
+    return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => encode(frame, this)).join("\n")}`;
   }
 
   gossip(frame: WireFrame): void {
-    if (this.#adapter.isConnected) this.#adapter.gossip(this.encode(frame));
+    if (this.#adapter.isConnected) this.#adapter.gossip(encode(frame, this));
   }
 }

@@ -1,5 +1,6 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import type { CallError } from "../../operation/index.ts";
+import { encode, type OtherFrame } from "../codec/index.ts";
 import type { CallRequested, FollowUp, ReplyFrame, SendFollowUp } from "../transport.ts";
 import type { FrameSender } from "./batch-writer.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";
@@ -63,7 +64,7 @@ export class BrokerCaller {
     if (!this.#adapter.isConnected) throw notConnected(this.#adapter.name);
     const { requestId } = frame;
     frame.sentAt = Math.floor(monotonicNow());
-    const message = this.#sender.encode(frame);
+    const message = encode(frame, this.#sender);
     const call = new BrokerCall(frame, onReply, message, this.#monitor.tickCount);
     this.#calls.add(requestId, call);
     try {
@@ -109,8 +110,8 @@ export class BrokerCaller {
    */
   reportClock(address: string, question: string, refs: readonly CallRef[]): void {
     const withdrawn = refs.filter((ref) => !this.#noteSign(address, ref));
-    const message = this.#sender.encode({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });
-    this.#adapter.send(address, message);
+    const frame: OtherFrame = { type: "link.ponged", question, clock: monotonicNow(), withdrawn };
+    this.#adapter.send(address, encode(frame, this.#sender));
   }
 
   /** A worker serves the operation, and reports that it may run more than once. */

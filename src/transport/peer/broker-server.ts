@@ -1,7 +1,7 @@
 import { BoundedSet } from "../../internal/bounded.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import { aborted, type CallError, notServedNow } from "../../operation/index.ts";
-import type { OtherFrame, WireFrame } from "../codec/index.ts";
+import { encode, type OtherFrame, type WireFrame } from "../codec/index.ts";
 import {
   type CallAborted,
   type CallRequested,
@@ -62,7 +62,7 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
 
   /** Sends a frame with others that go to the same caller in this turn. Throws a `CallError`. */
   send(frame: WireFrame): Promise<void> | undefined {
-    this.push(this.#host.sender.encode(frame));
+    this.push(encode(frame, this.#host.sender));
     return this.#host.adapter.whenWritable();
   }
 
@@ -96,8 +96,8 @@ export class BrokerServer {
     this.#sender = sender;
     this.#sync = new ClockSync(
       ({ address }, question, calls) => {
-        const message = sender.encode({ type: "link.pinged", address: adapter.address, question, calls });
-        adapter.send(address, message, true);
+        const frame: OtherFrame = { type: "link.pinged", address: adapter.address, question, calls };
+        adapter.send(address, encode(frame, sender), true);
       },
       () => sender.maxMessage,
     );
@@ -295,7 +295,7 @@ export class BrokerServer {
       const due = calls.list().filter(isDue);
       for (const call of due) call.isAcknowledged = true;
       for (const part of splitRefs(due, this.#sender.maxMessage)) {
-        this.#adapter.send(address, this.#sender.encode(this.#toTaken(part)), true);
+        this.#adapter.send(address, encode(this.#toTaken(part), this.#sender), true);
       }
     }
   }
