@@ -1,6 +1,7 @@
 import type { SignIdentity } from "../call/outgoing/index.ts";
-import { createLookup } from "../internal/lookup.ts";
+import { createLookup, setInspection } from "../internal/lookup.ts";
 import {
+  explainPaths,
   hasCode,
   type Identity,
   type KnownOperations,
@@ -172,7 +173,9 @@ function createOperation(connection: Connection, id: string, base: ConnectOption
       async () => connection.call(id, input, toCallOptions(base, options)),
       () => connection.subscribe(id, input, toSubscribeOptions(base, options)),
     );
-  return Object.assign(call, { envelope, isError: hasCode }) as never;
+  const operation = Object.assign(call, { envelope, isError: hasCode });
+  setInspection(operation, () => `[client.${id}]`);
+  return explainPaths(operation, id, (longer) => createOperation(connection, longer, base)) as never;
 }
 
 function toCallOptions(base: ConnectOptions, own: RemoteSubscribeOptions | undefined): RemoteSubscribeOptions {

@@ -19,8 +19,24 @@ const reservedNames: ReadonlySet<string> = new Set(["toString", "toLocaleString"
 
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
-/** More names than these are not listed when a lookup is inspected. */
+/** More names than these are not listed when an object is inspected. */
 const maxInspectedNames = 20;
+
+/** Sets what `console.log` and `util.inspect` of Node show for an object, or for all objects of a prototype. */
+export function setInspection<T extends object>(target: T, inspect: (object: T) => string): void {
+  const value = function (this: T): string {
+    return inspect(this);
+  };
+  Object.defineProperty(target, inspectCustom, { value, configurable: true });
+}
+
+/** Writes a label and the first names, as in `[client: "task", "user"]`. */
+export function inspectNames(label: string, names: Iterable<string>): string {
+  const all = [...new Set(names)];
+  const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
+  if (all.length > shown.length) shown.push(`and ${all.length - shown.length} more`);
+  return shown.length === 0 ? `[${label}]` : `[${label}: ${shown.join(", ")}]`;
+}
 
 /**
  * An object that finds its properties when they are read. Has no prototype, so that `constructor` and its like are
@@ -29,15 +45,8 @@ const maxInspectedNames = 20;
 export function createLookup<T>(source: LookupSource<T>): Record<string, T> {
   const target: Record<string, T> = Object.create(null);
   // On the target, because that is where Node looks, past the proxy.
-  Object.defineProperty(target, inspectCustom, { value: () => inspect(source), configurable: true });
+  setInspection(target, () => inspectNames(source.label, source.names()));
   return new Proxy<Record<string, T>>(target, new LookupHandler(source));
-}
-
-function inspect<T>({ label, names }: LookupSource<T>): string {
-  const all = [...new Set(names())];
-  const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
-  if (all.length > shown.length) shown.push(`and ${all.length - shown.length} more`);
-  return shown.length === 0 ? `[${label}]` : `[${label}: ${shown.join(", ")}]`;
 }
 
 class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
@@ -59,7 +68,7 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
     if (key === Symbol.toPrimitive) return (hint: string) => (hint === "number" ? Number.NaN : `[${label}]`);
     if (key === Symbol.toStringTag) return label;
     if (key === Symbol.asyncDispose) return this.#source.dispose;
-    return key === inspectCustom ? () => inspect(this.#source) : undefined;
+    return key === inspectCustom ? () => inspectNames(label, this.#source.names()) : undefined;
   }
 
   #ownForm(key: string, receiver: unknown): unknown {

@@ -1,4 +1,4 @@
-import { createLookup } from "../internal/lookup.ts";
+import { createLookup, setInspection } from "../internal/lookup.ts";
 import {
   type CallableOperation,
   type CallOperation,
@@ -78,6 +78,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
     }
   }
   const operation = Object.assign(call, { envelope, pages, isError: hasCode }) as unknown as AnyOperation;
+  setInspection(operation, () => `[client.${id}]`);
   const isKnown = core.operations.has(id);
   return isKnown ? operation : explainPaths(operation, id, (longer) => createOperation(core, longer, base));
 }

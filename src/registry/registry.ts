@@ -1,4 +1,5 @@
 import type { OperationSource, Unsubscribe } from "../from/source.ts";
+import { inspectNames, setInspection } from "../internal/lookup.ts";
 import {
   assertValidSpec,
   CallError,
@@ -50,6 +51,13 @@ export class Registry {
       for (const follower of this.#following) if (follower.mayHave(id)) return true;
       return false;
     };
+  }
+
+  static {
+    setInspection(Registry.prototype, (registry) =>
+      // The prototype itself is not a registry.
+      #core in registry ? inspectNames("OperationRegistry", registry.#core.operations.keys()) : "[OperationRegistry]",
+    );
   }
 
   /** The core of a registry, for the functions of this folder. */

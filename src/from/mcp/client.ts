@@ -1,6 +1,7 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
+import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
 import { Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";
@@ -74,6 +75,14 @@ const minReadIntervalMs = 1_000;
 
 /** A connected server and its operations. A source for `registry.follow(wrapper)`. */
 export class MCPClientWrapper implements OperationSource, AsyncDisposable {
+  static {
+    setInspection(MCPClientWrapper.prototype, (wrapper) =>
+      #offered in wrapper
+        ? inspectNames(`MCPClientWrapper ${wrapper.name} (${wrapper.state.status})`, wrapper.#offered.keys())
+        : "[MCPClientWrapper]",
+    );
+  }
+
   /** Name of the server in the configuration. */
   readonly name: string;
   /** Namespace of the operations: the name, without the characters that a namespace must not have. */

@@ -1,4 +1,5 @@
 import { logger } from "../../internal/log.ts";
+import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { isObject } from "../../internal/objects.ts";
 import { CallError, mapError } from "../../operation/index.ts";
 import type { OperationSource } from "../source.ts";
@@ -17,6 +18,12 @@ export interface SourceFollower {
 
 /** Connects to several servers and keeps their connections. */
 export class MCPClientLoader implements AsyncDisposable {
+  static {
+    setInspection(MCPClientLoader.prototype, (loader) =>
+      #wrappers in loader ? inspectNames("MCPClientLoader", loader.#wrappers.keys()) : "[MCPClientLoader]",
+    );
+  }
+
   readonly #wrappers = new Map<string, MCPClientWrapper>();
   readonly #failures = new Map<string, CallError>();
   /** Server name by namespace, also for servers that are still being connected. */
