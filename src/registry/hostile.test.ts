@@ -1,37 +1,14 @@
 import { Type } from "typebox";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { CallError, type CallOptions, type IOperationDefinition, type OperationContext } from "../operation/index.ts";
 import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
-import { deferred, operation, subscription } from "./testing.ts";
+import { deferred, failOnUnhandledRejections, nextTurn, operation, registryOf, subscription } from "./testing.ts";
 
 const boom = (): never => {
   throw new Error("boom");
 };
 
-const unhandled: unknown[] = [];
-const noteUnhandled = (reason: unknown) => unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled.length = 0;
-  process.on("unhandledRejection", noteUnhandled);
-});
-
-afterEach(async () => {
-  await nextTurn();
-  process.off("unhandledRejection", noteUnhandled);
-  expect(unhandled).toEqual([]);
-});
-
-/** Unhandled rejections are told after all microtasks. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-function registryOf(...definitions: IOperationDefinition[]): OperationRegistry {
-  const registry = new OperationRegistry();
-  registry.registerAll(definitions);
-  return registry;
-}
+failOnUnhandledRejections();
 
 /** What a call fails with, whatever it is. Fails itself when the call throws at once or gives no real promise. */
 async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
@@ -472,77 +449,6 @@ describe("hostile listeners and middleware", () => {
     registry.use(async (_, next) => [await next(), await next()]);
 
     expect((await registry.execute("test.echo", {})).data).toEqual([1, 2]);
-  });
-});
-
-describe("what the registry shows cannot be used to change it", () => {
-  const secured = () =>
-    operation({
-      name: "secured",
-      tags: ["a"],
-      accessControl: { requiredScopes: ["admin"], requiredScopesAny: ["x"] },
-      errorSchemas: [{ code: "FULL", schema: Type.Unknown() }],
-      _meta: { from: "here" },
-    });
-
-  test("lists, rules and notes are frozen copies", () => {
-    const definition = secured();
-    const registry = registryOf(definition);
-    const before = JSON.stringify(registry.getSpec("test.secured"));
-
-    for (const shown of [
-      registry.get("test.secured")!,
-      registry.getSpec("test.secured")!,
-      registry.list()[0]!,
-      registry.getAllSpecs()[0]!,
-      registry.search("secured")[0]!,
-      definition,
-    ]) {
-      for (const change of [
-        () => shown.tags!.push("b"),
-        () => shown.accessControl.requiredScopes.pop(),
-        () => shown.accessControl.requiredScopesAny!.push("y"),
-        () => shown.errorSchemas!.pop(),
-        () => Object.assign(shown._meta!, { from: "there" }),
-        () => Object.assign(shown, { accessControl: { requiredScopes: [] } }),
-      ]) {
-        try {
-          change();
-        } catch (error) {
-          expect(error).toBeInstanceOf(TypeError);
-        }
-      }
-    }
-
-    expect(JSON.stringify(registry.getSpec("test.secured"))).toBe(before);
-  });
-
-  test("a spec that is changed before it gets its handler keeps the rules it was registered with", async () => {
-    const { handler, ...spec } = secured();
-    const registry = new OperationRegistry();
-    registry.registerSpec(spec);
-    spec.accessControl = { requiredScopes: [] };
-    spec.namespace = "other";
-
-    registry.registerHandler("test.secured", handler!);
-
-    await expect(registry.execute("test.secured", {})).rejects.toMatchObject({ code: "ACCESS_DENIED" });
-    expect(registry.getByName("test", "secured")?.handler).toBe(handler);
-    expect(registry.getByName("other", "secured")).toBeUndefined();
-    expect(registry.unregister("test.secured")).toBe(true);
-    expect(registry.getByName("test", "secured")).toBeUndefined();
-  });
-
-  test("limits that are undefined are the defaults", async () => {
-    const registry = new OperationRegistry({ limits: { callDepth: undefined as never } });
-    registry.register(
-      operation({
-        name: "loop",
-        handler: async (_: unknown, { env }: OperationContext) => env["test"]!["loop"]!({}),
-      }),
-    );
-
-    await expect(registry.execute("test.loop", {})).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
   });
 });
 

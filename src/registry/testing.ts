@@ -1,5 +1,7 @@
 import { Type } from "typebox";
+import { afterEach, beforeEach, expect } from "vitest";
 import { type IOperationDefinition, OperationType } from "../operation/index.ts";
+import { OperationRegistry } from "./functions.ts";
 
 /** A query `test.echo` that gives back its input; overrides make it what a test needs. */
 export function operation(overrides: Partial<IOperationDefinition> = {}): IOperationDefinition {
@@ -23,6 +25,39 @@ export function subscription(
   overrides: Partial<IOperationDefinition> = {},
 ): IOperationDefinition {
   return operation({ name: "ticks", type: OperationType.SUBSCRIPTION, handler, ...overrides });
+}
+
+/** A registry with these operations. */
+export function registryOf(...definitions: IOperationDefinition[]): OperationRegistry {
+  const registry = new OperationRegistry();
+  registry.registerAll(definitions);
+  return registry;
+}
+
+/** A registry with an operation for each of these overrides. */
+export function createEchoes(...overrides: Array<Partial<IOperationDefinition>>): OperationRegistry {
+  return registryOf(...overrides.map(operation));
+}
+
+/** Unhandled rejections are reported after all microtasks. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Makes each test of the file fail that leaves a rejection unhandled. Returns the list of them, for checks within a test. */
+export function failOnUnhandledRejections(): readonly unknown[] {
+  const unhandled: unknown[] = [];
+  const noteUnhandled = (reason: unknown) => unhandled.push(reason);
+  beforeEach(() => {
+    unhandled.length = 0;
+    process.on("unhandledRejection", noteUnhandled);
+  });
+  afterEach(async () => {
+    await nextTurn();
+    process.off("unhandledRejection", noteUnhandled);
+    expect(unhandled).toEqual([]);
+  });
+  return unhandled;
 }
 
 export { deferred } from "../internal/testing.ts";

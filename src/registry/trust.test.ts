@@ -2,16 +2,10 @@ import { Type } from "typebox";
 import { describe, expect, test, vi } from "vitest";
 import type { IOperationDefinition, OperationContext } from "../operation/index.ts";
 import { buildEnv, OperationRegistry, subscribe } from "./functions.ts";
-import { deferred, never, operation, subscription } from "./testing.ts";
+import { deferred, never, operation, registryOf, subscription } from "./testing.ts";
 
 const ada = { id: "ada", scopes: ["user"] };
 const admin = operation({ name: "admin", accessControl: { requiredScopes: ["admin"] }, handler: async () => "secret" });
-
-function registryOf(...definitions: IOperationDefinition[]): OperationRegistry {
-  const registry = new OperationRegistry();
-  registry.registerAll(definitions);
-  return registry;
-}
 
 /** An operation whose handler runs `body`. */
 function outer(body: (context: OperationContext) => unknown): IOperationDefinition {
