@@ -17,9 +17,8 @@ import { createNATSTransport } from "@alkdev/operations/transport-nats";
 
 const calls = new PendingRequestMap(await createNATSTransport({ servers: process.env["NATS_URL"] }));
 const hub = new OperationRegistry();
-const announced = new Promise<void>((resolve) => hub.on("change", () => resolve()));
 await hub.follow(peerSource(calls)); // operations of the workers, as long as they serve them
-await announced;
+await hub.waitFor("image.resize", { timeout: 10_000 }); // returns immediately if a worker serves it
 
 const half = await hub.execute("image.resize", { width: 640, height: 480, factor: 0.5 });
 const { width, height } = half.data as { width: number; height: number };

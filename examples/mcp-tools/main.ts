@@ -2,17 +2,13 @@ import assert from "node:assert/strict";
 // #region connect
 import { fileURLToPath } from "node:url";
 import { type CallError, OperationRegistry } from "@alkdev/operations";
-import { MCPClientLoader } from "@alkdev/operations/from-mcp";
+import { mcpSource } from "@alkdev/operations/from-mcp";
 
 const server = fileURLToPath(new URL("server.mjs", import.meta.url));
+const notes = mcpSource({ name: "notes", command: "node", args: [server], trustAnnotations: true });
 
-await using loader = new MCPClientLoader();
-await loader.load({
-  notes: { command: "node", args: [server], trustAnnotations: true },
-});
-
-const registry = new OperationRegistry({ log: false });
-await loader.registerAll(registry);
+await using registry = new OperationRegistry({ log: false });
+await registry.follow(notes);
 for (const { namespace, name, type } of registry.list()) console.log(type, `${namespace}.${name}`);
 // #endregion connect
 
@@ -36,7 +32,7 @@ console.log(invalid.code, invalid.mayHaveRun);
 // #endregion input
 
 // #region states
-const { status, server: info, protocol } = loader.getStates()["notes"]!;
+const { status, server: info, protocol } = notes.client!.state;
 console.log(status, info?.version, protocol?.version);
 // #endregion states
 

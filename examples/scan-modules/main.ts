@@ -1,25 +1,30 @@
-// #region scan
-import { fileURLToPath } from "node:url";
-import { type IOperationDefinition, OperationRegistry, scanOperations } from "@alkdev/operations";
-import { nodeFileSystem } from "@alkdev/operations/node";
+// #region follow
+import { OperationRegistry } from "@alkdev/operations";
+import { moduleSource } from "@alkdev/operations/node";
 
-const directory = fileURLToPath(new URL("operations", import.meta.url));
-const found = await scanOperations(directory, nodeFileSystem, {
+await using registry = new OperationRegistry();
+await registry.follow(moduleSource(new URL("operations", import.meta.url), { watch: true }), {
   onReport: ({ imported, skipped }) => {
     console.log(imported);
     for (const { where, reason } of skipped) console.log(`skipped ${where}: ${reason}`);
   },
 });
-
-const registry = new OperationRegistry();
-for (const operation of found) {
-  if (operation.handler) registry.register(operation as IOperationDefinition);
-  else registry.registerSpec(operation);
-}
-registry.registerHandler("number.multiply", ({ a, b }) => a * b);
-
 console.log((await registry.execute("text.hello", { name: "Ada" })).data);
-console.log((await registry.execute("number.multiply", { a: 6, b: 7 })).data);
+
+// #endregion follow
+
+// #region scan
+import { fileURLToPath } from "node:url";
+import { scanOperations } from "@alkdev/operations";
+import { nodeFileSystem } from "@alkdev/operations/node";
+
+const directory = fileURLToPath(new URL("operations", import.meta.url));
+const found = await scanOperations(directory, nodeFileSystem, { onReport: () => {} });
+
+const local = new OperationRegistry();
+local.registerAll(found);
+local.registerHandler("number.multiply", ({ a, b }) => a * b);
+console.log((await local.execute("number.multiply", { a: 6, b: 7 })).data);
 
 // #endregion scan
 
