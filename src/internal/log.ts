@@ -1,5 +1,6 @@
 import { getConfig, getLogger, type Logger } from "@logtape/logtape";
 import { BoundedSet } from "./bounded.ts";
+import { fillPlaceholders, setClientLog } from "./client-log.ts";
 
 export type { Logger } from "@logtape/logtape";
 
@@ -8,6 +9,11 @@ export type { Logger } from "@logtape/logtape";
  * LogTape.
  */
 export function logger(...part: string[]): Logger {
+  setClientLog(findLogger); // here, because a statement of its own would be lost in a bundle
+  return findLogger(part);
+}
+
+function findLogger(part: readonly string[]): Logger {
   return getLogger(["alkdev", "operations", ...part]);
 }
 
@@ -27,7 +33,9 @@ const maxConsoleLines = 10;
 export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
   for (const { message, properties } of warnings) log.warn(message, properties);
   if (getConfig() !== null) return;
-  const lines = warnings.slice(0, maxConsoleLines).map(fill);
+  const lines = warnings
+    .slice(0, maxConsoleLines)
+    .map(({ message, properties }) => fillPlaceholders(message, properties));
   if (warnings.length > lines.length) {
     lines.push(
       `There are ${warnings.length - lines.length} more warnings. Configure LogTape or pass onReport to see them all.`,
@@ -35,15 +43,6 @@ export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
   }
   // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
   for (const line of lines) console.warn(`[${log.category.join(".")}] ${line}`);
-}
-
-function fill({ message, properties }: Warning): string {
-  return message.replace(/\{(\w+)\}/g, (_, name: string) => toOneLine(properties[name]));
-}
-
-/** Foreign values must not break the line or send control sequences to a terminal. */
-function toOneLine(value: unknown): string {
-  return String(value).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
 /** Warns the first time that a key is used. `properties` fill the placeholders of the message. */

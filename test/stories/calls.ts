@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { operation, subscription } from "../../src/call/testing.ts";
+import { connect } from "../../src/client/index.ts";
 import {
   CallError,
   type CallOptions,
@@ -167,6 +168,25 @@ async function createTravelling(
   };
 }
 
+/** A client returns the values of a subscription in any case: it is called in the same way as a query. */
+const notForClients = new Set(["calls a subscription"]);
+
+/** The same through the clients that `connect` returns. */
+async function createConnected(network: TransportNetwork): Promise<Caller & { close(): Promise<void> }> {
+  const open = async (identity?: Identity) => {
+    const transport = await network.caller(identity);
+    await knowsPeers(transport);
+    return [identity, connect(transport, { identity, trustedBus: true })] as const;
+  };
+  const clients = new Map(await Promise.all([open(), open(ada), open(eve)]));
+  const find = (id: string, identity?: Identity) => clients.get(identity)!["test"]![id.slice("test.".length)]!;
+  return {
+    call: (id, input, { identity, ...options } = {}) => find(id, identity).envelope(input, options),
+    subscribe: (id, input, { identity, ...options } = {}) => find(id, identity).envelope(input, options),
+    close: async () => void (await Promise.all(Array.from(clients.values(), (client) => client.close()))),
+  };
+}
+
 /** Resolves when a peer has told what it serves: on a bus, only who has listened knows which name was probably meant. */
 function knowsPeers(transport: Transport): Promise<void> {
   return new Promise((resolve) => {
@@ -199,15 +219,18 @@ export function describeStories(
           opened.push(serving);
           await serving.handle(buildCallHandler({ registry, callMap: serving, trustedBus: true })).ready;
           const travelling = await createTravelling(network);
-          opened.push(travelling);
+          const connected = await createConnected(network);
+          opened.push(travelling, connected);
 
           const direct = await tell(story, {
             call: (id, input, options) => registry.execute(id, input, options),
             subscribe: (id, input, options) => subscribe(registry, id, input, options),
           });
           const travelled = await tell(story, travelling);
+          const throughClient = notForClients.has(title) ? direct : await tell(story, connected);
 
           expect(travelled).toStrictEqual(direct);
+          expect(throughClient).toStrictEqual(direct);
           expect(travelling.pending()).toBe(0);
         },
       );

@@ -1,8 +1,8 @@
 import { type AbortListener, listenForAbort } from "../../internal/abort-listeners.ts";
+import { clientLogger } from "../../internal/client-log.ts";
 import { type Expiring, expireAt, toMonotonic } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
 import { Linked, type LinkedSet } from "../../internal/linked-set.ts";
-import { logger } from "../../internal/log.ts";
 import { createId, nextRequestId } from "../../internal/request-id.ts";
 import {
   aborted,
@@ -40,7 +40,7 @@ import {
   signRequest,
 } from "./request-frame.ts";
 
-const log = logger("call");
+const log = clientLogger("call");
 
 /** What the requests of one caller share. */
 export interface RequestHost {

@@ -1,5 +1,5 @@
+import { clientLogger } from "../../internal/client-log.ts";
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { logger } from "../../internal/log.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import {
@@ -27,7 +27,7 @@ import {
 import { type Channel, Connection, type ConnectionOptions, type ConnectionOwner } from "./connection.ts";
 import { PeerDirectory } from "./peer-directory.ts";
 
-const log = logger("transport", "peer");
+const log = clientLogger("transport", "peer");
 
 /** How long, in ms, to wait until peers have handled what was sent to them. */
 const maxSyncMs = 1_000;

@@ -1,6 +1,6 @@
+import { clientLogger } from "../../internal/client-log.ts";
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
-import { logger } from "../../internal/log.ts";
 import {
   type CallError,
   type Identity,
@@ -25,7 +25,7 @@ import { type Pulse, startHeartbeat } from "./heartbeat.ts";
 import { AcceptedCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
 import { OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
 
-const log = logger("transport", "peer");
+const log = clientLogger("transport", "peer");
 
 /** In bytes. A peer that accepts less could not even receive an error. */
 const minMaxMessage = 1024;

@@ -1,10 +1,10 @@
 import { BoundedMap } from "../../internal/bounded.ts";
+import { clientLogger } from "../../internal/client-log.ts";
 import { Emitter } from "../../internal/emitter.ts";
-import { logger } from "../../internal/log.ts";
 import { type Identity, nearestOperation, type OperationSpec } from "../../operation/index.ts";
 import type { PeerAnnounced, PeerEvent, Unsubscribe } from "../transport.ts";
 
-const log = logger("transport", "peer");
+const log = clientLogger("transport", "peer");
 
 /** Operations above this number displace the oldest: a peer can announce any number. */
 const maxRecentOperations = 10_000;

@@ -1,5 +1,5 @@
 import { BackOff, type BackOffRange } from "../../internal/back-off.ts";
-import { logger } from "../../internal/log.ts";
+import { clientLogger } from "../../internal/client-log.ts";
 import { waitFor } from "../../internal/wait.ts";
 import { CallError, type Limits, resolveDuration } from "../../operation/index.ts";
 import type { ChannelTransport } from "../peer/index.ts";
@@ -15,7 +15,7 @@ import {
 } from "./socket-channel.ts";
 import type { WebSocketTransportOptions } from "./web-socket-client.ts";
 
-const log = logger("transport", "websocket");
+const log = clientLogger("transport", "websocket");
 
 /** The delays between attempts to reconnect. They double each time, and are reduced by up to half at random. */
 export interface ReconnectOptions {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type * as WS from "ws";
-import { logger } from "../../internal/log.ts";
+import { clientLogger } from "../../internal/client-log.ts";
 import { startTimer } from "../../internal/timers.ts";
 import { waitFor } from "../../internal/wait.ts";
 import {
@@ -33,7 +33,7 @@ import {
 import { loadWS, toMaxPayload } from "./open-socket.ts";
 import { type ByteCounter, listen, toChannel, toCloseError, type WebSocketLike, whenClosed } from "./socket-channel.ts";
 
-const log = logger("transport", "websocket");
+const log = clientLogger("transport", "websocket");
 
 /** Maximum duration of `authenticate`, in ms. */
 const authenticateTimeoutMs = 10_000;

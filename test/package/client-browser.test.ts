@@ -1,0 +1,132 @@
+import { writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser } from "playwright-core";
+import { type OutputChunk, rolldown } from "rolldown";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { createTaskRegistry } from "../../src/client/testing.ts";
+import { type ServedCalls, serveCalls } from "../../src/index.ts";
+import { createWebSocketServer } from "../../src/transport/websocket/index.ts";
+import { launchChromium, openPage } from "./launch-chromium.ts";
+
+const consumer = inject("consumer");
+const chromium = inject("chromium");
+
+/** In bytes, minified and compressed: all of a client over a WebSocket, and what a page loads before its first call. */
+const maxBytes = { all: 27_000, initial: 7_500 };
+
+/** What a page does with the packed package. */
+const program = `import { connect, isCallError } from "@alkdev/operations/client";
+
+globalThis.run = async (url) => {
+  const client = connect(url, { token: "sesame" });
+  const created = await client.task.create({ title: "Ship it" });
+  const { id } = await client.task.whoami();
+  const error = await client.task.create({ title: "taken" }).catch((reason) => reason);
+  const taken = client.task.create.isError(error, "TITLE_TAKEN") ? error.details.title : undefined;
+  const tool = await client.task.tool().catch(({ code, message }) => ({ code, message }));
+  const changes = [];
+  for await (const change of client.task.changes()) {
+    changes.push(change);
+    if (change === 3) break;
+  }
+  const controller = new AbortController();
+  const hanging = client.task.hang({}, { signal: controller.signal }).catch(({ code }) => code);
+  await client.task.create({ title: "in between" });
+  controller.abort();
+  const aborted = await hanging;
+  await client.close();
+  const closed = await client.task.whoami().catch(({ code }) => code);
+  const refused = await connect(url, { token: "other" }).task.whoami().catch(({ code }) => code);
+  return { created, id, isCallError: isCallError(error), taken, tool, changes, aborted, closed, refused };
+};
+`;
+
+/** The smallest program with a client. */
+const minimal = 'import { connect } from "@alkdev/operations/client"; globalThis.connect = connect;';
+
+async function bundle(text: string, { codeSplitting }: { codeSplitting: boolean }): Promise<OutputChunk[]> {
+  writeFileSync(join(consumer, "client-browser.js"), text);
+  const build = await rolldown({
+    input: "./client-browser.js",
+    cwd: consumer,
+    platform: "browser",
+    logLevel: "silent",
+    external: ["ws"],
+  });
+  const { output } = await build.generate({ format: "esm", minify: true, codeSplitting });
+  await build.close();
+  return output.filter((it) => it.type === "chunk");
+}
+
+const compressedSize = ({ code }: OutputChunk) => gzipSync(code, { level: 9 }).length;
+
+test("a client over a WebSocket is small, and contains no other package and no registry", async () => {
+  const [chunk] = await bundle(minimal, { codeSplitting: false });
+
+  const modules = Object.keys(chunk!.modules).filter((id) => id.includes("node_modules"));
+  expect(modules.filter((id) => !id.includes("@alkdev/operations/dist/"))).toEqual([]);
+  expect(modules).not.toEqual([]);
+  expect(chunk!.imports).toEqual([]);
+  expect(chunk!.dynamicImports.filter((it) => it !== chunk!.fileName)).toEqual(["ws"]); // loaded on Node only
+  expect(chunk!.code).not.toContain("Make one with createRegistry()");
+  expect(compressedSize(chunk!)).toBeLessThanOrEqual(maxBytes.all);
+});
+
+test("a page loads the call protocol and the WebSocket with the first call", async () => {
+  const chunks = await bundle(minimal, { codeSplitting: true });
+  const entry = chunks.find(({ isEntry }) => isEntry)!;
+  const initial = [entry, ...chunks.filter(({ fileName }) => entry.imports.includes(fileName))];
+
+  expect(entry.dynamicImports).toHaveLength(2);
+  expect(initial.reduce((sum, chunk) => sum + compressedSize(chunk), 0)).toBeLessThanOrEqual(maxBytes.initial);
+});
+
+describe.skipIf(chromium === null)("a client in Chromium", () => {
+  const { registry, seen } = createTaskRegistry();
+  let http: Server;
+  let served: ServedCalls;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    const files = new Map((await bundle(program, { codeSplitting: true })).map((it) => [`/${it.fileName}`, it.code]));
+    http = createServer((request, response) => {
+      const code = files.get(request.url ?? "/");
+      response.setHeader("content-type", code === undefined ? "text/html" : "text/javascript");
+      response.end(code ?? '<!doctype html><script type="module" src="/client-browser.js"></script>');
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
+    served = await serveCalls(registry, await createWebSocketServer({ server: http, path: "/calls", authenticate }));
+    browser = await launchChromium(chromium!);
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await served?.close({ timeout: 0 });
+    http?.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+
+  test("a page calls, subscribes, aborts, and recognises declared errors", async () => {
+    const { port } = http.address() as AddressInfo;
+    const page = await openPage(browser, `http://127.0.0.1:${port}/`);
+
+    const outcome = await page.evaluate(`run("ws://127.0.0.1:${port}/calls")`);
+
+    expect(outcome).toEqual({
+      created: { id: 1, title: "Ship it" },
+      id: "ali",
+      isCallError: true,
+      taken: "taken",
+      tool: { code: "EXECUTION_ERROR", message: "The disk is full." },
+      changes: [1, 2, 3],
+      aborted: "ABORTED",
+      closed: "UNAVAILABLE",
+      refused: "UNAVAILABLE",
+    });
+    await vi.waitFor(() => expect(seen.aborted).toBe(2));
+  });
+});
