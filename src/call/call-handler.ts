@@ -46,7 +46,9 @@ export interface BuiltCallHandler extends CallHandler {
 
 /** How the operations of a handler changed, by id. One whose spec changed is in `added`. */
 export interface HandlerChange {
+  /** Ids of operations that are served from now on. */
   added: readonly string[];
+  /** Ids of operations that are not served any more. */
   removed: readonly string[];
 }
 

@@ -8,7 +8,9 @@ export type Secret = string | (() => string | Promise<string>);
 
 /** What became of a source's operations since it was last read. */
 export interface SourceChange {
+  /** Operations that are new. */
   added: IOperationDefinition[];
+  /** Operations that replace those with the same id. */
   changed: IOperationDefinition[];
   /** Ids, `namespace.name`. */
   removed: string[];
@@ -20,6 +22,7 @@ export interface SourceReport {
   imported: string[];
   /** `where` points into the document or names the item. */
   skipped: Array<{ where: string; reason: string }>;
+  /** What was imported with a loss, and why. */
   warnings: Array<{ where: string; reason: string }>;
 }
 

@@ -32,7 +32,7 @@ export class CircuitBreaker {
     this.#cooldown = resolveDuration(`${path}cooldown`, options.cooldown, 10_000);
   }
 
-  /** @throws CallError `UNAVAILABLE`, retryable and never run, while calls are refused. */
+  /** Lets a call pass, or refuses it. @throws CallError `UNAVAILABLE`, retryable and never run, while calls are refused. */
   admit(operationId: string): void {
     if (this.#count < this.#failures) return;
     const now = Date.now();

@@ -32,7 +32,7 @@ export interface CallOptions {
   timeout?: number | undefined;
   /** Passed to the handler's context and to nested calls. */
   metadata?: Record<string, unknown> | undefined;
-  /** @default a fresh id */
+  /** Identifies the call in events and logs. @default a fresh id */
   requestId?: string | undefined;
   /** Receives what the handler reports with `context.progress()`. */
   onProgress?: ((progress: Progress) => void) | undefined;

@@ -48,6 +48,8 @@ export type DeclaredErrors<Errors> = {
 /**
  * Whether an error has a code that the operation declares; `details` then has the declared type. At run time only the code
  * is compared, so it also holds for errors that came from another process.
+ * @example
+ * if (isDeclaredError(error, create, "TITLE_TAKEN")) console.log(error.details.title);
  */
 export function isDeclaredError<
   Errors extends ErrorDeclarations,

@@ -97,6 +97,19 @@ export interface OperationInit<
 /**
  * Declares an operation and returns its definition, with a default for everything that was left out. The handler's input
  * and output are inferred from the schemas; for a subscription the handler is an async generator.
+ * @example
+ * const create = defineOperation({
+ *   namespace: "task",
+ *   name: "create",
+ *   type: "mutation",
+ *   inputSchema: Type.Object({ title: Type.String(), priority: Type.Integer({ default: 3 }) }),
+ *   outputSchema: Type.Object({ id: Type.String() }),
+ *   errors: { TITLE_TAKEN: Type.Object({ title: Type.String() }) },
+ *   handler: async ({ title, priority }, { errors }) => {
+ *     if (titles.has(title)) throw errors.TITLE_TAKEN({ title });
+ *     return { id: await save(title, priority) };
+ *   },
+ * });
  */
 export function defineOperation<
   const Namespace extends string,
@@ -130,6 +143,8 @@ export type DefineInNamespace<Namespace extends string> = <
 /**
  * Returns a `defineOperation` for one namespace: `const define = defineNamespace("task", { accessControl })`, then
  * `define({ name: "create", … })`. What `defaults` has need not be repeated, and a definition may replace it.
+ * @example
+ * const define = defineNamespace("task", { accessControl: { requiredScopes: ["task"] } });
  */
 export function defineNamespace<const Namespace extends string>(
   namespace: Namespace,

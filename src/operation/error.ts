@@ -69,10 +69,17 @@ export interface CallErrorJSON extends ObjectOf<typeof errorJSONFields> {}
 
 const brand = Symbol.for("@alkdev/operations/CallError");
 
-/** The one error that calls fail with. Decide by `code`, never by the message. */
+/**
+ * The one error that calls fail with. Decide by `code`, never by the message.
+ * @example
+ * throw new CallError("SEAT_TAKEN", "Seat 3 is taken.", { free: [4, 5] });
+ */
 export class CallError extends Error {
+  /** Always `CallError`. */
   override readonly name = "CallError";
+  /** What callers decide by. */
   readonly code: string;
+  /** More about the failure; the shape depends on the code. */
   declare readonly details?: unknown;
   /** Whether the same call may succeed when made again. */
   readonly retryable: boolean;

@@ -30,15 +30,47 @@ const annotations = optional(object<MCPAnnotations>(annotationFields));
 
 /** The blocks that an MCP result can have. */
 export const contentShapes = [
-  { type: oneOf(["text"]), text: string(), annotations },
-  { type: oneOf(["image"]), data: string(), mimeType: string(), annotations },
-  { type: oneOf(["audio"]), data: string(), mimeType: string(), annotations },
-  { type: oneOf(["resource"]), resource: object<MCPResourceContent>(resourceFields), annotations },
+  {
+    type: oneOf(["text"]),
+    /** The text. */
+    text: string(),
+    /** For whom the block is. */
+    annotations,
+  },
+  {
+    type: oneOf(["image"]),
+    /** The image in base64. */
+    data: string(),
+    /** Its media type. */
+    mimeType: string(),
+    /** For whom the block is. */
+    annotations,
+  },
+  {
+    type: oneOf(["audio"]),
+    /** The recording in base64. */
+    data: string(),
+    /** Its media type. */
+    mimeType: string(),
+    /** For whom the block is. */
+    annotations,
+  },
+  {
+    type: oneOf(["resource"]),
+    /** The embedded content. */
+    resource: object<MCPResourceContent>(resourceFields),
+    /** For whom the block is. */
+    annotations,
+  },
   {
     type: oneOf(["resource_link"]),
+    /** Where the resource is. */
     uri: string(),
+    /** Its name. */
     name: string(),
+    /** What it contains. */
     description: optional(string()),
+    /** Its media type. */
     mimeType: optional(string()),
   },
 ] as const;

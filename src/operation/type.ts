@@ -28,7 +28,10 @@ import {
 } from "typebox";
 
 /** A schema with a default: callers may leave out a property that has it, and the handler receives it. */
-export type TDefault<Schema extends TSchema> = Schema & { readonly default: unknown };
+export type TDefault<Schema extends TSchema> = Schema & {
+  /** The value in the place of a missing one. */
+  readonly default: unknown;
+};
 
 /** Options with a default, which must be a value of the type. */
 type With<Options, Value> = Options & { default: Value };
@@ -123,5 +126,7 @@ export interface DefaultBuilders {
  * TypeBox's own builder of schemas, under a type that keeps defaults: callers of an operation may leave out a property with
  * a `default`, and its handler receives it. With `Type` imported from `typebox` that works too, but the compiler demands
  * the property.
+ * @example
+ * const inputSchema = Type.Object({ title: Type.String(), priority: Type.Integer({ default: 3 }) });
  */
 export const Type: Omit<typeof typeBox, keyof DefaultBuilders> & DefaultBuilders = typeBox as never;

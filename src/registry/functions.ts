@@ -60,6 +60,8 @@ export interface CreateRegistryOptions<Operations extends readonly IOperationDef
  * Makes a registry that knows its operations: `execute`, `subscribe`, `buildEnv` and `client` check ids, inputs and
  * outputs at compile time. Operations whose names the compiler does not know, such as imported ones, stay callable
  * unchecked.
+ * @example
+ * const registry = createRegistry({ operations: [create, list] });
  */
 export function createRegistry<const Operations extends readonly IOperationDefinition[]>(
   options: CreateRegistryOptions<Operations>,

@@ -95,10 +95,13 @@ export interface OperationSelection {
 
 /** What all call events have. */
 export interface RegistryCallEventBase {
+  /** Identifies the call. */
   requestId: string;
   /** The call whose handler made this one. */
   parentRequestId?: string;
+  /** Id of the operation. */
   operationId: string;
+  /** Who calls. */
   identity?: Identity;
   /** In milliseconds since the epoch. */
   timestamp: number;
@@ -107,23 +110,50 @@ export interface RegistryCallEventBase {
 /** Something that happened to a call. Inputs are not part of it. */
 export type RegistryCallEvent =
   | (RegistryCallEventBase & { kind: "started" })
-  | (RegistryCallEventBase & { kind: "progressed"; progress: Progress })
+  | (RegistryCallEventBase & {
+      kind: "progressed";
+      /** What the handler reported. */
+      progress: Progress;
+    })
   /** One value of a subscription; `seq` counts from 0. */
-  | (RegistryCallEventBase & { kind: "yielded"; seq: number; envelope: ResponseEnvelope })
+  | (RegistryCallEventBase & {
+      kind: "yielded";
+      /** Counts the values from 0. */
+      seq: number;
+      /** The value. */
+      envelope: ResponseEnvelope;
+    })
   /** `duration` is in milliseconds. Subscriptions end without an envelope. */
-  | (RegistryCallEventBase & { kind: "succeeded"; duration: number; envelope?: ResponseEnvelope })
-  | (RegistryCallEventBase & { kind: "failed"; duration: number; error: CallError });
+  | (RegistryCallEventBase & {
+      kind: "succeeded";
+      /** In milliseconds. */
+      duration: number;
+      /** The result; missing for subscriptions. */
+      envelope?: ResponseEnvelope;
+    })
+  | (RegistryCallEventBase & {
+      kind: "failed";
+      /** In milliseconds. */
+      duration: number;
+      /** What the caller received. */
+      error: CallError;
+    });
 
 /** Something that happened to the set of operations. `spec` is the new one, or the last one when removed. */
 export interface ChangeEvent {
+  /** What happened to the operation. */
   kind: "added" | "changed" | "removed";
+  /** Id of the operation. */
   operationId: string;
+  /** The new spec, or the last one when removed. */
   spec: OperationSpec;
 }
 
 /** The events of a registry by name. */
 export interface RegistryEvents {
+  /** Something happened to a call. */
   call: RegistryCallEvent;
+  /** An operation was added, changed or removed. */
   change: ChangeEvent;
 }
 
@@ -222,6 +252,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   getAllSpecs(): OperationSpec[];
   /** All operations in the order they were added. */
   list(): RegisteredOperation[];
+  /** Whether there is an operation `namespace.name`. */
   has(id: string): boolean;
   /**
    * Finds operations by plain words and returns their specs, best first. Any word may match; prefixes and plural forms
@@ -234,6 +265,8 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
    * a `CallError`. The input may be left out where `{}` is valid. Where the registry knows nothing, `execute<T>(…)` sets
    * the type of the data.
+   * @example
+   * const { data } = await registry.execute("task.create", { title: "Ship it" }, { timeout: 5_000 });
    */
   execute<T = never, Id extends keyof CallsOf<Known> & string = keyof CallsOf<Known> & string>(
     id: Id,
@@ -243,6 +276,8 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   /**
    * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first `next()`;
    * leaving the loop ends it. An abort or a deadline throws. The input may be left out where `{}` is valid.
+   * @example
+   * for await (const { data } of registry.subscribe("task.changes")) console.log(data);
    */
   subscribe<T = never, Id extends keyof SubscriptionsOf<Known> & string = keyof SubscriptionsOf<Known> & string>(
     id: Id,
@@ -260,11 +295,17 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
    * Registers a source's operations and applies its changes until closed. What is registered here beats the source; an
    * operation whose id is taken is registered when the id gets free. Operations keep the order of the source; a changed one
    * keeps its place, and one that is added later is the last. When loading fails, so does this, and nothing is registered.
+   * @example
+   * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
    */
   follow(source: OperationSource, options?: FollowOptions): Promise<Following>;
   /** Resolves when the operation `id` can be called. Fails with `TIMEOUT`, `ABORTED`, or `UNAVAILABLE` when the registry is closed. */
   waitFor(id: string, options?: WaitForOptions): Promise<void>;
-  /** Calls by name: `client.task.create(input)` returns the data. The options hold for every call. */
+  /**
+   * Calls by name: `client.task.create(input)` returns the data. The options hold for every call.
+   * @example
+   * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
+   */
   client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
 
   /**

@@ -5,6 +5,7 @@ import { applicators, type Holding, type SchemaObject } from "./keywords.ts";
 
 /** A schema that cannot be used. */
 export class SchemaError extends Error {
+  /** Always `SchemaError`. */
   override readonly name = "SchemaError";
   /** JSON pointer to the invalid part of the schema; `""` is the schema itself. */
   readonly pointer: string;

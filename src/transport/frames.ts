@@ -43,6 +43,7 @@ const attempt = optional(number({ ...count, description: "How often the request 
 export const frameFields = {
   "call.requested": {
     type: oneOf(["call.requested"]),
+    /** Identifies the request. */
     requestId,
     /** The full id of the operation, `namespace.name`. */
     operationId: string({ minLength: 1, maxLength: maxOperationIdLength }),
@@ -79,10 +80,12 @@ export const frameFields = {
     ),
     /** Milliseconds of the caller's own monotonic clock when this was sent. A claim, as everything in a frame. */
     sentAt: optional(number({ description: "Milliseconds of the caller's monotonic clock" })),
+    /** How often the request was sent again. Missing for the first time. */
     attempt,
   },
   "call.responded": {
     type: oneOf(["call.responded"]),
+    /** Identifies the request. */
     requestId,
     /** The result. */
     output: object<ResponseEnvelope>(envelopeFields, { isValid: isSendableEnvelope }),
@@ -93,25 +96,40 @@ export const frameFields = {
   },
   "call.progressed": {
     type: oneOf(["call.progressed"]),
+    /** Identifies the request. */
     requestId,
     /** What the handler reported. */
     progress: object<Progress>(progressFields),
   },
   "call.credited": {
     type: oneOf(["call.credited"]),
+    /** Identifies the request. */
     requestId,
     /** How many more values the consumer can take. */
     count: number({ ...count, min: 1 }),
   },
-  "call.completed": { type: oneOf(["call.completed"]), requestId },
+  "call.completed": {
+    type: oneOf(["call.completed"]),
+    /** Identifies the request. */
+    requestId,
+  },
   "call.aborted": {
     type: oneOf(["call.aborted"]),
+    /** Identifies the request. */
     requestId,
     /** For the log. */
     reason: optional(string({ maxLength: maxTokenLength })),
+    /** How often the request was sent again. Missing for the first time. */
     attempt,
   },
-  "call.error": { type: oneOf(["call.error"]), requestId, ...errorJSONFields, attempt },
+  "call.error": {
+    type: oneOf(["call.error"]),
+    /** Identifies the request. */
+    requestId,
+    ...errorJSONFields,
+    /** How often the request was sent again. Missing for the first time. */
+    attempt,
+  },
   "peer.announced": {
     type: oneOf(["peer.announced"]),
     /** Who announces. */

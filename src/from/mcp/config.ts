@@ -10,17 +10,25 @@ export type MCPProtocol = "auto" | "legacy" | "2026-07-28";
  * everything else, such as a login in a browser.
  */
 export type MCPAuth =
-  | { type: "bearer"; token: Secret }
+  | {
+      type: "bearer";
+      /** Sent as `Authorization: Bearer`. */
+      token: Secret;
+    }
   | {
       type: "clientCredentials";
+      /** Id of this client at the authorization server. */
       clientId: string;
+      /** Secret that belongs to the id. */
       clientSecret: string;
+      /** Scopes to request, separated by spaces. @default those that the server names */
       scope?: string;
       /** Issuer URL of the only authorization server that receives the secret. @default one of the origin of `url` */
       expectedIssuer?: string;
     }
   | {
       type: "provider";
+      /** Provider of the MCP SDK. */
       provider: OAuthClientProvider | AuthProvider;
       /**
        * Issuer URL of the only authorization server that is used. @default any over https that the MCP server names, but

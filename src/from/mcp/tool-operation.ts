@@ -14,7 +14,10 @@ import type { MCPConnection, MCPServerState, MCPTool } from "./connection/index.
 
 /** An operation that runs on an MCP server. */
 export type MCPOperation = OperationSpec &
-  Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & { handler: OperationHandler };
+  Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & {
+    /** Calls the tool. */
+    handler: OperationHandler;
+  };
 
 /** What all operations of one server need. */
 export interface ToolHost {

@@ -9,10 +9,13 @@ export type { Secret } from "../source.ts";
  * never into errors, logs or `meta`. The `data` of a response is not rewritten, also where a service repeats it there.
  */
 export interface HTTPAuth {
+  /** Which credentials are sent, and how. */
   type: "bearer" | "apiKey" | "basic" | "oauth2";
   /** Of `bearer` and `apiKey`; of `basic` the ready base64 string instead of `username` and `password`. */
   token?: Secret;
+  /** For `basic`. */
   username?: Secret;
+  /** For `basic`. */
   password?: Secret;
   /** Header of `bearer` and `apiKey`. @default `Authorization`, for `apiKey` what the document says, else `X-API-Key` */
   headerName?: string;
@@ -24,8 +27,11 @@ export interface HTTPAuth {
   name?: string;
   /** Of `oauth2` (client credentials). A `tokenUrl` in the document is never used. */
   tokenUrl?: string;
+  /** For `oauth2`: id of this client. */
   clientId?: Secret;
+  /** For `oauth2`: secret of this client. */
   clientSecret?: Secret;
+  /** For `oauth2`: scopes to request. */
   scopes?: string[];
 }
 
@@ -52,16 +58,37 @@ export type PaginationRule =
   /** By the `Link` header with `rel="next"`, to the same origin. */
   | { kind: "link" }
   /** The value at `cursor` goes into `parameter`; none ends the pages. */
-  | { kind: "cursor"; parameter: string; cursor: string }
+  | {
+      kind: "cursor";
+      /** Name of the parameter. */
+      parameter: string;
+      /** JSON pointer to the cursor. */
+      cursor: string;
+    }
   /** Adds the number of items to `parameter`; fewer than `limitParameter`, or none, ends the pages. */
-  | { kind: "offset"; parameter: string; limitParameter?: string; items?: string }
+  | {
+      kind: "offset";
+      /** Name of the parameter. */
+      parameter: string;
+      /** Name of the parameter with the number of items of a page. */
+      limitParameter?: string;
+      /** JSON pointer to the items. @default the data */
+      items?: string;
+    }
   /** Adds one to `parameter`; no items end the pages. */
-  | { kind: "page"; parameter: string; items?: string };
+  | {
+      kind: "page";
+      /** Name of the parameter. */
+      parameter: string;
+      /** JSON pointer to the items. @default the data */
+      items?: string;
+    };
 
 /** Selects operations by id, name, tag or path. `*` matches any characters. */
 export interface OperationFilter {
   /** Names of operations, with or without the namespace. */
   ids?: string[];
+  /** Tags of the document; one of them must match. */
   tags?: string[];
   /** Path templates as the document has them, such as `/repos/*`, optionally with a method: `GET /repos/*`. */
   paths?: string[];
@@ -98,7 +125,7 @@ export interface HTTPServiceConfig {
     | { schemes: Record<string, HTTPAuth> };
   /** For the whole call, in ms, above 0; for streams up to the response headers. `Infinity` for no limit. @default no limit */
   timeout?: number;
-  /** @default the global `fetch` */
+  /** Sends the requests. @default the global `fetch` */
   fetch?: typeof fetch;
   /**
    * Repeats failed calls that did not run, or that are safe or idempotent; `true` uses the defaults. The same as the

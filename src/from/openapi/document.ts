@@ -121,27 +121,42 @@ function assertDepthOfGraph(root: object, limit: number): void {
 
 /** A parameter as a document has it. */
 export interface OpenAPIParameter {
+  /** Name of the parameter. */
   name?: string;
   /** `path`, `query`, `querystring`, `header` or `cookie`; in Swagger 2 also `body` and `formData`. */
   in?: string;
+  /** Whether it must be sent. */
   required?: boolean;
+  /** Text for people. */
   description?: string;
+  /** Shape of its values. */
   schema?: unknown;
+  /** Reference to a parameter elsewhere in the document. */
   $ref?: string;
   [key: string]: unknown;
 }
 
 /** A method of a path as a document has it. */
 export interface OpenAPIOperation {
+  /** Becomes the name of the operation. */
   operationId?: string;
+  /** Becomes the title of the operation. */
   summary?: string;
+  /** Text for people. */
   description?: string;
+  /** Labels of the operation. */
   tags?: string[];
+  /** Whether it should not be used any more. */
   deprecated?: boolean;
+  /** Parameters in path, query, headers and cookies. */
   parameters?: OpenAPIParameter[];
+  /** Body of the request. */
   requestBody?: unknown;
+  /** Responses by status. */
   responses?: Record<string, unknown>;
+  /** Alternatives of credentials. */
   security?: Array<Record<string, string[]>>;
+  /** Servers that take the requests. */
   servers?: unknown[];
   [key: string]: unknown;
 }
@@ -152,9 +167,13 @@ export interface OpenAPISpec {
   openapi?: string;
   /** Of Swagger 2: `2.0`. */
   swagger?: string;
+  /** Name and version of the API. */
   info?: { title?: string; version?: string; [key: string]: unknown };
+  /** Operations by path and method. */
   paths?: Record<string, unknown>;
+  /** What references lead to. */
   components?: Record<string, unknown>;
+  /** Servers that take the requests. */
   servers?: unknown[];
   [key: string]: unknown;
 }

@@ -10,6 +10,7 @@ import { assertNumbers } from "./service-state.ts";
 
 /** Reads files as strings. Pass your own to `FromOpenAPIFile` where Node's file system is not available. */
 export interface OpenAPIFS {
+  /** Returns the text of a file. */
   readFile(path: string): Promise<string>;
 }
 

@@ -32,7 +32,10 @@ import { isJSON, mediaKind } from "./wire/media-type.ts";
 
 /** An imported operation: its spec and the handler that sends HTTP requests. */
 export type ImportedOperation = OperationSpec &
-  Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & { handler: OperationHandler | SubscriptionHandler };
+  Pick<IOperationDefinition, "fillDefaults" | "nextPage"> & {
+    /** Sends the HTTP request. */
+    handler: OperationHandler | SubscriptionHandler;
+  };
 
 /** What all operations of one import share. */
 export interface ImportContext {

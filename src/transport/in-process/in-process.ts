@@ -28,11 +28,11 @@ interface Server {
 export class InProcessBus {
   /** Open transports that have made a call. @internal */
   readonly callers = new Set<InProcessTransport>();
-  /** @internal */
+  /** Servers by operation. @internal */
   readonly servers = new Map<string, readonly Server[]>();
   /** Servers of every operation that no other server names. @internal */
   unlisted: readonly Server[] = [];
-  /** @internal */
+  /** Peers that are connected. @internal */
   readonly peers = new LocalPeerDirectory();
   #turn = 0;
 

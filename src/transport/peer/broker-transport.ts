@@ -40,6 +40,7 @@ export interface BrokerOptions {
    * taken fail with `UNAVAILABLE`. @default 5,000
    */
   heartbeat?: number | undefined;
+  /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
 }
 

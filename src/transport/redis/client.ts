@@ -26,6 +26,7 @@ export interface RedisClient {
 export interface RedisClientTemplate {
   /** Its settings. */
   readonly options?: { readonly socket?: object | undefined } | undefined;
+  /** Creates another client with the same settings. */
   duplicate(overrides: Record<string, unknown>): RedisClient;
 }
 

@@ -9,18 +9,25 @@ const tokenPrefix = "alkdev.operations.bearer.";
 
 /** The part of a handshake's request that a server needs, such as Node's `IncomingMessage`. */
 export interface UpgradeRequest {
+  /** Path and query. */
   url?: string | undefined;
+  /** Headers by lower-case name. */
   headers: Record<string, string | string[] | undefined>;
   /** Names and values in turn, as received: `headers` contains only the first of some repeated headers. */
   rawHeaders?: readonly string[] | undefined;
+  /** Addresses of both ends. */
   socket: { localAddress?: string | undefined; remoteAddress?: string | undefined };
 }
 
 /** The part of a handshake's socket that a server needs, such as Node's `Duplex`. */
 export interface UpgradeSocket {
+  /** Sends a string and closes the socket. */
   end(text: string, onSent: () => void): unknown;
+  /** Closes the socket immediately. */
   destroy(): unknown;
+  /** Adds a listener. */
   on(event: "error", listener: () => void): unknown;
+  /** Removes a listener. */
   off(event: "error", listener: () => void): unknown;
 }
 
@@ -29,8 +36,11 @@ export type UpgradeListener = (request: UpgradeRequest, socket: UpgradeSocket, h
 
 /** The part of an HTTP server that is needed, such as that of `node:http` and `node:https`. */
 export interface UpgradeServer {
+  /** Adds a listener. */
   on(event: "upgrade", listener: UpgradeListener): unknown;
+  /** Removes a listener. */
   off(event: "upgrade", listener: UpgradeListener): unknown;
+  /** Number of listeners. */
   listenerCount(event: "upgrade"): number;
 }
 

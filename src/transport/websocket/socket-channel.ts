@@ -4,16 +4,23 @@ import type { Channel } from "../peer/index.ts";
 
 /** The common part of the `WebSocket` of browsers and that of `ws`. */
 export interface WebSocketLike {
+  /** Form of binary messages. */
   binaryType: string;
+  /** Number of bytes that were not sent yet. */
   readonly bufferedAmount: number;
+  /** 0 connecting, 1 open, 2 closing, 3 closed. */
   readonly readyState: number;
+  /** Sends a message. */
   send(message: string): void;
+  /** Closes the connection. */
   close(code?: number, reason?: string): void;
   /** Only `ws` can end a connection without a handshake. */
   terminate?(): void;
   /** Only browsers' sockets can dispatch events. */
   dispatchEvent?(event: Event): boolean;
+  /** Adds a listener. */
   addEventListener(type: string, listener: (event: never) => void, options?: { once?: boolean }): void;
+  /** Removes a listener. */
   removeEventListener(type: string, listener: (event: never) => void): void;
 }
 

@@ -20,6 +20,7 @@ export interface WebSocketTransportOptions {
   connectTimeout?: number | undefined;
   /** When to reconnect after the connection was lost; `false` never does. @default see {@link ReconnectOptions} */
   reconnect?: false | ReconnectOptions | undefined;
+  /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
   /** Cancels the first connection. It has no effect on a transport that is connected. */
   signal?: AbortSignal | undefined;

@@ -64,6 +64,7 @@ export interface WebSocketServerOptions extends WebSocketOrigins {
   announces?: "callable" | "all" | undefined;
   /** Milliseconds between signs of life: a silent client is noticed within twice this. 0 disables them. @default 15,000 */
   heartbeat?: number | undefined;
+  /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
 }
 

@@ -17,18 +17,27 @@ type BuiltinName = keyof Builtins;
 
 /** A worker, or a port to one, in Node. */
 interface NodePort {
+  /** Sends a message. */
   postMessage(message: unknown): void;
+  /** Adds a listener. */
   on(event: string, listener: (value: unknown) => void): unknown;
+  /** Removes a listener. */
   off(event: string, listener: (value: unknown) => void): unknown;
+  /** Closes the port. */
   close?(): void;
 }
 
 /** A worker, a port to one, or the scope inside of one in browsers. */
 interface WebPort {
+  /** Sends a message. */
   postMessage(message: unknown): void;
+  /** Adds a listener. */
   addEventListener(type: string, listener: (event: Event) => void): void;
+  /** Removes a listener. */
   removeEventListener(type: string, listener: (event: Event) => void): void;
+  /** Starts to receive messages. */
   start?(): void;
+  /** Closes the port. */
   close?(): void;
 }
 

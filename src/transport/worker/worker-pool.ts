@@ -23,6 +23,7 @@ const maxSize = 1_024;
 interface PoolOptions {
   /** Number of workers, 1 to 1,024. @default the number of cores of this machine, less one */
   size?: number | undefined;
+  /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
   /**
    * A worker whose event loop is blocked for longer than this, in ms, is ended and started again; noticing it takes up to
@@ -35,6 +36,7 @@ interface PoolOptions {
 
 /** Options of a pool of threads. */
 export interface ThreadPoolOptions extends PoolOptions {
+  /** Runs workers as threads of this process. */
   kind?: "thread" | undefined;
   /** Passed to every `Worker`: `workerData`, `env`, `execArgv`, `resourceLimits`. */
   worker?: WorkerOptions | undefined;
@@ -42,6 +44,7 @@ export interface ThreadPoolOptions extends PoolOptions {
 
 /** Options of a pool of processes. */
 export interface ProcessPoolOptions extends PoolOptions {
+  /** Runs workers as processes. */
   kind: "process";
   /** How each is started: `env`, `execArgv`, `cwd`, `uid`. */
   process?: WorkerProcessOptions | undefined;

@@ -7,6 +7,7 @@ import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./por
 
 /** Options of {@link createWorkerTransport}. */
 export interface WorkerTransportOptions {
+  /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
 }
 

@@ -9,14 +9,18 @@ export type MCPServerStatus = "starting" | "ready" | "restarting" | "failed" | "
 
 /** How a server describes itself. The strings are foreign: escape them before you show them. */
 export interface MCPServerInfo {
+  /** Name. */
   name: string;
+  /** Version of the server. */
   version: string;
+  /** Name for people. */
   title?: string;
   [key: string]: unknown;
 }
 
 /** A snapshot of one server's state. A later state is another object. */
 export interface MCPServerState {
+  /** Whether calls reach the server. */
   readonly status: MCPServerStatus;
   /** Why it is not ready, or was not the last time. */
   readonly error?: CallError;
@@ -44,9 +48,13 @@ export const refusalKey = "dev.alkdev/operations/refusal";
 
 /** A result of `tools/call` as the server sent it, unchecked, with unknown blocks and properties. */
 export interface MCPToolResult {
+  /** Content blocks. */
   readonly content?: unknown;
+  /** Structured data, which may be any JSON value. */
   readonly structuredContent?: unknown;
+  /** `true` when the tool reports an error. */
   readonly isError?: unknown;
+  /** Metadata of the protocol. */
   readonly _meta?: unknown;
   readonly [key: string]: unknown;
 }
@@ -57,13 +65,17 @@ export interface MCPProgress {
   progress: number;
   /** Value of `progress` at the end, where it is known. */
   total?: number;
+  /** What the tool is doing. */
   message?: string;
 }
 
 /** Parameters of `tools/call`. */
 export type MCPToolCall = {
+  /** Name. */
   name: string;
+  /** Input of the tool. */
   arguments?: Record<string, unknown>;
+  /** Metadata of the protocol. */
   _meta?: Record<string, unknown>;
 };
 
@@ -87,6 +99,7 @@ export interface MCPRequestOptions {
 export interface MCPConnection extends AsyncDisposable {
   /** Name of the server in the configuration. */
   readonly name: string;
+  /** State of the connection. */
   readonly state: MCPServerState;
   /** Reads all pages of the list. Empty if the server offers no tools. */
   listTools(options?: { signal?: AbortSignal }): Promise<MCPTool[]>;
