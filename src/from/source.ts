@@ -39,7 +39,7 @@ export interface OperationSource {
   /** Label for logs and errors, such as `openapi:petstore`. */
   readonly name: string;
   /**
-   * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because nobody but the
+   * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because only the
    * importing program has made them. Otherwise it is added to them. @default false
    */
   readonly replacesAccess?: boolean;

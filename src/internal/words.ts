@@ -1,4 +1,4 @@
-/** Words that say nothing about what is searched for. Matched only when a query has no other words. */
+/** Words that do not help to find anything. They are matched only when a query has no other words. */
 const stopWords: ReadonlySet<string> = new Set(
   (
     "a all an and any are as at be by can do does for from has have how i in into is it its me my of on one or our " +
@@ -6,7 +6,7 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** A URL has many words that say nothing about what it stands beside. */
+/** The words of a URL do not describe an operation. */
 const urlPattern = /\bhttps?:\/\/[^\s)>\]]+/giu;
 /** A short part before a hyphen belongs to the word after it: `re-run` is also `rerun`. */
 const prefixedWordPattern = /(?<![\p{L}\p{N}])(\p{L}{1,2})-(\p{L}{3,})/gu;

@@ -88,7 +88,7 @@ describe("what is not a key", () => {
     "a JWK without its secret": [{ kty: "oct" }, /The secret has 0 bytes/],
     "a JWK of an unknown curve": [{ kty: "OKP", crv: "X25519", x: "AA" }, /unknown kind/],
     "a certificate": ["-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----", /the PEM of a CERTIFICATE/],
-    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /holds no usable key/],
+    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /contains no usable key/],
     "a private PEM": [privatePem, /PEM of a PRIVATE KEY. To verify, pass that of a PUBLIC KEY/],
     "a private JWK": [privateKey.export({ format: "jwk" }), /Pass the public half/],
   };

@@ -57,7 +57,7 @@ function defaultsOf(family: Family): readonly string[] {
 }
 
 /**
- * Prepares a key for the algorithms that it supports, or the requested ones among them. Throws a `TypeError` that says why
+ * Prepares a key for the algorithms that it supports, or the requested ones among them. Throws a `TypeError` with the reason
  * a key cannot be used.
  */
 export async function importKeys(
@@ -95,7 +95,7 @@ async function importPEM(
     const algs = choose(family, algorithms, defaultsOf(family));
     return Promise.all(algs.map(async (alg) => ({ alg, key: await read(alg) })));
   }
-  throw new TypeError("The PEM holds no usable key. Ed25519, ECDSA (P-256, P-384, P-521) and RSA are supported.");
+  throw new TypeError("The PEM contains no usable key. Ed25519, ECDSA (P-256, P-384, P-521) and RSA are supported.");
 }
 
 async function importJWK(
@@ -168,7 +168,7 @@ async function importSecret(
 ): Promise<UsableKey[]> {
   if (isSerialisedKey(bytes)) {
     throw new TypeError(
-      "The bytes are a serialised key, not a secret: everybody who knows a public key could sign with it. Pass a PEM as a string, a JWK as an object.",
+      "The bytes are a serialised key, not a secret: anyone who knows a public key could sign with it. Pass a PEM as a string, a JWK as an object.",
     );
   }
   return Promise.all(
@@ -230,7 +230,7 @@ export async function createVerify(
     return (token) => jose.jwtVerify(token, keys, { ...options, algorithms: [...allowed] });
   }
   const list: ReadonlyArray<JWTKey | undefined> = Array.isArray(key) ? key : [key as JWTKey | undefined];
-  if (list.length === 0) throw new TypeError("There is no key to verify tokens with.");
+  if (list.length === 0) throw new TypeError("There is no key to verify tokens with. Pass key or jwks.");
   const imported = await Promise.all(list.map((one) => importKeys(jose, one, "verify", algorithms)));
   return (token) => verifyWith(jose, imported.flat(), token, options);
 }

@@ -71,7 +71,7 @@ function tooManyWaiting(operationId: string, limit: number, maxWaiting: number):
 }
 
 /**
- * Middleware that limits how many calls of the operations it is used for run at the same time. A call gives its place back
+ * Middleware that limits how many calls of the operations it is used for run at the same time. A call frees its place
  * when its handler has ended, which may be after its caller has left; a subscription when it has ended or its consumer has
  * left. Calls that a running call makes run on its place, because it waits for them.
  */

@@ -17,11 +17,11 @@ export interface HTTPAuth {
   username?: Secret;
   /** For `basic`. */
   password?: Secret;
-  /** Header of `bearer` and `apiKey`. @default `Authorization`, for `apiKey` what the document says, else `X-API-Key` */
+  /** Header of `bearer` and `apiKey`. @default `Authorization`, for `apiKey` that of the document, else `X-API-Key` */
   headerName?: string;
   /** Written before the token. @default `Bearer` for `bearer`, `Basic` for `basic`, nothing for `apiKey` */
   prefix?: string;
-  /** Where an `apiKey` goes. @default what the document says, else `header` */
+  /** Where an `apiKey` goes. @default that of the document, else `header` */
   in?: "header" | "query" | "cookie";
   /** Name of the query parameter or cookie of an `apiKey`. */
   name?: string;
@@ -108,7 +108,7 @@ export interface ExternalReferences {
 export interface HTTPServiceConfig {
   /** Namespace of the operations: 1 to 64 characters, no dot. */
   namespace: string;
-  /** Where requests go, also against what the document says. @default the most specific `servers[0]` of the document */
+  /** Where requests go. Replaces the servers of the document. @default the most specific `servers[0]` of the document */
   baseUrl?: string;
   /** Sent with every request; a function is called for every request. Never overrides `auth`. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);

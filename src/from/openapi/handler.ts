@@ -46,6 +46,6 @@ function call(
   // A signal costs a request some percent, so one that cannot fire is not passed on.
   const signal = context.abortable === false ? undefined : context.signal;
   const scope = new CallScope(plan.operationId, signal, config.timeout);
-  const answer = exchange.run(input, context, scope, exchange.reader.read);
-  return config.timeout === undefined ? answer : answer.finally(() => scope.close());
+  const result = exchange.run(input, context, scope, exchange.reader.read);
+  return config.timeout === undefined ? result : result.finally(() => scope.close());
 }

@@ -4,7 +4,7 @@ import { isObject } from "../../../internal/objects.ts";
 import { CallError } from "../../../operation/index.ts";
 import { refusalKey } from "./connection.ts";
 
-/** Cancelled requests over HTTP are never answered and must not fill the memory. */
+/** Cancelled requests over HTTP never get a response and must not fill the memory. */
 const maxPendingRequests = 20_000;
 
 type Id = string | number;

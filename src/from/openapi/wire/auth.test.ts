@@ -207,7 +207,7 @@ test.each([
 
   expect(failure).toEqual({
     code,
-    message: `No access token: the token server answered ${status}.`,
+    message: `No access token: the token server responded with ${status}.`,
     details: { status },
     retryable,
     mayHaveRun: false,

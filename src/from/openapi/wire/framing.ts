@@ -64,7 +64,7 @@ function isJSONText(text: string): boolean {
 function recordFramer(separator: string, limit: number, { onItem, onOverflow }: FramerEvents): Framer {
   let rest = "";
   let attempts = 0;
-  const give = (record: string) => {
+  const emit = (record: string) => {
     const data = record.trim();
     if (data !== "") onItem({ data });
   };
@@ -72,14 +72,14 @@ function recordFramer(separator: string, limit: number, { onItem, onOverflow }: 
     feed(chunk) {
       let start = 0;
       for (let end = chunk.indexOf(separator); end !== -1; end = chunk.indexOf(separator, start)) {
-        give(rest + chunk.slice(start, end));
+        emit(rest + chunk.slice(start, end));
         rest = "";
         start = end + 1;
       }
       if (start > 0) attempts = 0;
       rest += start === 0 ? chunk : chunk.slice(start);
       if (separator !== "\n" && rest.endsWith("\n") && attempts++ < maxAttempts && isJSONText(rest)) {
-        give(rest);
+        emit(rest);
         rest = "";
       }
       if (rest.length > limit + slack) {
@@ -87,6 +87,6 @@ function recordFramer(separator: string, limit: number, { onItem, onOverflow }: 
         onOverflow();
       }
     },
-    end: () => give(rest),
+    end: () => emit(rest),
   };
 }

@@ -48,13 +48,13 @@ export class TokenSource {
     const id = encodeForm(await reveal(clientId));
     const secret = encodeForm(await reveal(clientSecret));
     const scope = scopes === undefined || scopes.length === 0 ? "" : `&scope=${encodeForm(scopes.join(" "))}`;
-    const answer = await this.#post(
+    const response = await this.#post(
       tokenUrl,
       `Basic ${encodeBasic(`${id}:${secret}`)}`,
       `grant_type=client_credentials${scope}`,
     );
-    const { access_token: value, expires_in: seconds } = answer;
-    if (typeof value !== "string" || value === "") throw tokenFailure("the answer holds no access_token");
+    const { access_token: value, expires_in: seconds } = response;
+    if (typeof value !== "string" || value === "") throw tokenFailure("the response has no access_token");
     const lifetime = Number(seconds ?? Number.NaN) * 1000;
     // A token without an expiry is requested again when it is refused; others shortly before they expire.
     const margin = Math.min(30_000, lifetime / 10);
@@ -78,9 +78,9 @@ export class TokenSource {
       const request = { method: "POST", redirect: "manual", signal: controller.signal, headers, body } as const;
       const response = await this.#fetch(url, request);
       const bytes = await readBody(response, tokenBytes);
-      if (!response.ok) throw tokenFailure(`the token server answered ${response.status}`, response.status);
-      const answer: unknown = JSON.parse(new TextDecoder().decode(bytes));
-      return typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : {};
+      if (!response.ok) throw tokenFailure(`the token server responded with ${response.status}`, response.status);
+      const parsed: unknown = JSON.parse(new TextDecoder().decode(bytes));
+      return typeof parsed === "object" && parsed !== null ? (parsed as Record<string, unknown>) : {};
     } catch (error) {
       if (error instanceof CallError) throw error;
       throw tokenFailure("the token server could not be reached or understood");

@@ -133,7 +133,7 @@ export function toMeta(response: Response, secrets: readonly string[]): HTTPFact
       headers[name] = value;
       continue;
     }
-    // The platform returns each one by itself; envelopes have one string per name.
+    // The platform returns each one separately; envelopes have one string per name.
     setCookie ??= [];
     setCookie.push(value);
     headers[name] = setCookie.join(", ");
