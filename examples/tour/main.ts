@@ -23,8 +23,8 @@ async function tour(): Promise<void> {
   );
   const api = await startWeatherAPI();
   closers.push(() => api.close());
-  const { registry, close } = await createTourRegistry(api.documentUrl);
-  closers.push(close);
+  const registry = await createTourRegistry(api.documentUrl);
+  closers.push(() => registry.close());
 
   showSources(registry);
   await showComposition(registry);

@@ -1,20 +1,18 @@
 import { fileURLToPath } from "node:url";
-import { createRegistry, FromOpenAPIUrl, type OperationRegistry } from "@alkdev/operations";
-import { MCPClientLoader } from "@alkdev/operations/from-mcp";
+import { createRegistry, type OperationRegistry } from "@alkdev/operations";
+import { mcpSource } from "@alkdev/operations/from-mcp";
+import { openAPISource } from "@alkdev/operations/from-openapi";
 import { countdown, createTask, greet, prepare } from "./operations.ts";
 
-/** Creates the registry of the tour: local operations, an HTTP API and an MCP server. */
-export async function createTourRegistry(
-  documentUrl: string,
-): Promise<{ registry: OperationRegistry; close(): Promise<void> }> {
+/** Creates the registry of the tour: local operations, an HTTP API and an MCP server. Closing it closes all of them. */
+export async function createTourRegistry(documentUrl: string): Promise<OperationRegistry> {
+  // The tour prints drift itself, so warnings about it are switched off.
   const registry: OperationRegistry = createRegistry({
     operations: [greet, createTask, countdown, prepare],
-    log: false, // the tour prints drift itself
+    log: false,
   });
-  registry.registerAll(await FromOpenAPIUrl(documentUrl, { namespace: "weather" }));
-  const loader = new MCPClientLoader();
+  await registry.follow(openAPISource(documentUrl, { namespace: "weather" }));
   const args = [fileURLToPath(new URL("packing-server.mjs", import.meta.url))];
-  await loader.load({ packing: { command: process.execPath, args } });
-  await loader.registerAll(registry);
-  return { registry, close: () => loader.closeAll() };
+  await registry.follow(mcpSource({ name: "packing", command: process.execPath, args }));
+  return registry;
 }

@@ -4,5 +4,5 @@ import { serveCalls } from "@alkdev/operations";
 import { createWorkerTransport } from "@alkdev/operations/transport-worker";
 import { createTourRegistry } from "./registry.ts";
 
-const { registry } = await createTourRegistry(workerData.documentUrl);
+const registry = await createTourRegistry(workerData.documentUrl);
 await serveCalls(registry, createWorkerTransport(), { trustedBus: true }); // only the parent can reach a worker
