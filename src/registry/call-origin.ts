@@ -1,4 +1,5 @@
-import type { Identity, Progress } from "../operation/index.ts";
+import type { Identity, OperationContext, Progress } from "../operation/index.ts";
+import { noMetadata, stateOf } from "./call-state.ts";
 import type { Guard } from "./guard.ts";
 
 /** How many calls one incoming call may lead to, at any depth. */
@@ -49,4 +50,32 @@ export interface ForwardedCall {
   signal: AbortSignal | undefined;
   onProgress: (progress: Progress) => void;
   token: string | undefined;
+}
+
+/** What a call that is forwarded to a peer carries of the call whose handler got `context`, and of those around it. */
+export function describeForwarded(context: OperationContext): ForwardedCall {
+  const { deadline, identity, metadata, progress: onProgress } = context;
+  const state = stateOf(context);
+  if (state === undefined) {
+    const { parentRequestId, remote: isRemote = false } = context;
+    const signal = context.abortable === false ? undefined : context.signal;
+    const own = { deadline, identity, metadata, signal, isRemote, onProgress, parentRequestId };
+    const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
+    return { ...own, ...unknown, token: undefined };
+  }
+  // In one literal, because it is a good part of what forwarding costs.
+  return {
+    parentRequestId: state.knownRequestId,
+    rootRequestId: state.incoming?.shareBudget(),
+    depth: state.depth + 1,
+    credit: state.options?.credit,
+    creditBytes: state.options?.creditBytes,
+    isRemote: state.isRemote,
+    deadline,
+    identity,
+    metadata: metadata === noMetadata ? undefined : metadata,
+    signal: state.isAbortable ? state.openSignal() : undefined,
+    onProgress,
+    token: undefined,
+  };
 }

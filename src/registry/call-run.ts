@@ -11,9 +11,8 @@ import {
   unavailable,
   wrongOperationType,
 } from "../operation/index.ts";
-import { stateOf } from "./call-context.ts";
 import type { CallOrigin } from "./call-origin.ts";
-import { CallState } from "./call-state.ts";
+import { CallState, stateOf } from "./call-state.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted, toFailure } from "./failures.ts";

@@ -2,17 +2,21 @@ import { notify } from "../internal/emitter.ts";
 import { nextRequestId } from "../internal/request-id.ts";
 import {
   type CallError,
+  type CallOperation,
   checkCallOptions,
   checkPastDeadline,
+  createDeclaredErrors,
+  type DeclaredErrors,
+  type Identity,
   limitExceeded,
   type OperationContext,
   type OperationEnv,
   type Progress,
+  type RegisteredEnv,
   type SubscribeOptions,
   toIdentity,
 } from "../operation/index.ts";
-import { CallContext, stateOf } from "./call-context.ts";
-import type { CallOrigin, ForwardedCall } from "./call-origin.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";
 import { Guard } from "./guard.ts";
@@ -25,7 +29,8 @@ export interface MergedOptions extends SubscribeOptions {
   readonly [baseSignal]?: AbortSignal | undefined;
 }
 
-const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
+/** Metadata of a call without any. */
+export const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /**
  * What the registry knows about one call. Its handler receives only the context, which holds this in a private field.
@@ -78,16 +83,13 @@ export class CallState {
       this.incoming = parent.incoming;
       this.depth = parent.depth + 1;
       this.context = nestedContext(this, options, parent);
-    } else if (incoming !== undefined) {
-      this.guard = incoming.guard;
-      this.incoming = incoming;
-      this.depth = incoming.depth;
-      this.context = outerContext(this, options, incoming.parentRequestId);
     } else {
-      this.guard = undefined;
-      this.incoming = undefined;
-      this.depth = 0;
-      this.context = outerContext(this, options, undefined);
+      this.guard = incoming?.guard;
+      this.incoming = incoming;
+      this.depth = incoming === undefined ? 0 : incoming.depth;
+      const metadata = options?.metadata ?? noMetadata;
+      const identity = toIdentity(options?.identity);
+      this.context = new CallContext(this, identity, options?.deadline, metadata, incoming?.parentRequestId);
     }
   }
 
@@ -225,15 +227,6 @@ export class CallState {
   }
 }
 
-function outerContext(
-  state: CallState,
-  options: MergedOptions | undefined,
-  parentRequestId: string | undefined,
-): CallContext {
-  const identity = toIdentity(options?.identity);
-  return new CallContext(state, identity, options?.deadline, options?.metadata ?? noMetadata, parentRequestId);
-}
-
 function nestedContext(state: CallState, options: MergedOptions | undefined, parent: CallState): CallContext {
   if (parent.incoming !== undefined) parent.incoming.openBudget().callsLeft -= 1;
   const { identity, deadline, metadata } = parent.context;
@@ -246,34 +239,6 @@ function nestedContext(state: CallState, options: MergedOptions | undefined, par
   );
 }
 
-/** What a call that is forwarded to a peer carries of the call whose handler got `context`, and of those around it. */
-export function describeForwarded(context: OperationContext): ForwardedCall {
-  const { deadline, identity, metadata, progress: onProgress } = context;
-  const state = stateOf(context);
-  if (state === undefined) {
-    const { parentRequestId, remote: isRemote = false } = context;
-    const signal = context.abortable === false ? undefined : context.signal;
-    const own = { deadline, identity, metadata, signal, isRemote, onProgress, parentRequestId };
-    const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
-    return { ...own, ...unknown, token: undefined };
-  }
-  // In one literal, because it is a good part of what forwarding costs.
-  return {
-    parentRequestId: state.knownRequestId,
-    rootRequestId: state.incoming?.shareBudget(),
-    depth: state.depth + 1,
-    credit: state.options?.credit,
-    creditBytes: state.options?.creditBytes,
-    isRemote: state.isRemote,
-    deadline,
-    identity,
-    metadata: metadata === noMetadata ? undefined : metadata,
-    signal: state.isAbortable ? state.openSignal() : undefined,
-    onProgress,
-    token: undefined,
-  };
-}
-
 function throwIfInvalid(id: string, error: CallError | undefined): void {
   if (error !== undefined) throw markPipelineError(id, error);
 }
@@ -282,4 +247,73 @@ function throwIfInvalid(id: string, error: CallError | undefined): void {
 export function earlier(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
+}
+
+/** Returns what the registry knows about the call that a context belongs to; `undefined` for any other value. */
+export let stateOf: (value: unknown) => CallState | undefined;
+
+/**
+ * The context of one call, as its handler receives it. Its private field cannot be forged (decision 004), and everything
+ * that costs is created when it is first read: most handlers read none of it.
+ */
+export class CallContext implements OperationContext {
+  // Not defined as class fields, which would store each of them twice.
+  declare readonly identity: Identity | undefined;
+  declare readonly deadline: number | undefined;
+  declare readonly metadata: Readonly<Record<string, unknown>>;
+  declare readonly parentRequestId: string | undefined;
+  readonly #state: CallState;
+
+  static {
+    stateOf = (value) =>
+      typeof value === "object" && value !== null && #state in value ? (value as CallContext).#state : undefined;
+  }
+
+  constructor(
+    state: CallState,
+    identity: Identity | undefined,
+    deadline: number | undefined,
+    metadata: Readonly<Record<string, unknown>>,
+    parentRequestId: string | undefined,
+  ) {
+    this.#state = state;
+    this.identity = identity;
+    this.deadline = deadline;
+    this.metadata = metadata;
+    this.parentRequestId = parentRequestId;
+  }
+
+  get requestId(): string {
+    return this.#state.openRequestId();
+  }
+
+  get signal(): AbortSignal {
+    return this.#state.openSignal();
+  }
+
+  get abortable(): boolean {
+    return this.#state.isAbortable;
+  }
+
+  get remote(): boolean {
+    return this.#state.isRemote;
+  }
+
+  get env(): RegisteredEnv {
+    return this.#state.openEnv() as RegisteredEnv;
+  }
+
+  get call(): CallOperation {
+    return this.#state.core.createCall(this.#state);
+  }
+
+  get errors(): DeclaredErrors<Record<string, object>> {
+    const { core, operationId } = this.#state;
+    return createDeclaredErrors(operationId, core.operations.get(operationId)?.spec.errorSchemas);
+  }
+
+  /** A function of its own each time, so that a handler may destructure its context. */
+  get progress(): (progress: Progress) => void {
+    return (progress) => this.#state.reportProgress(progress);
+  }
 }

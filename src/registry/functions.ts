@@ -13,8 +13,8 @@ import type {
   SubscribeOptions,
   SubscriptionsOf,
 } from "../operation/index.ts";
-import { stateOf } from "./call-context.ts";
 import type { CallOrigin } from "./call-origin.ts";
+import { stateOf } from "./call-state.ts";
 import { createCheckedEnv, createTrustedEnv, type NestedMode } from "./client.ts";
 import type { RegistryCore } from "./core.ts";
 import { Registry } from "./registry.ts";

@@ -1,6 +1,6 @@
 export type { CallBudget, CallOrigin } from "./call-origin.ts";
+export { describeForwarded } from "./call-origin.ts";
 export { executeIncoming, type IncomingExecution } from "./call-run.ts";
-export { describeForwarded } from "./call-state.ts";
 export type {
   ClientOptions,
   NestedMode,

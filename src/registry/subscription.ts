@@ -11,10 +11,9 @@ import {
   silentTooLong,
   withDeadline,
 } from "../operation/index.ts";
-import { stateOf } from "./call-context.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { callHandler, find, isNativePromise, validate } from "./call-run.ts";
-import { CallState } from "./call-state.ts";
+import { CallState, stateOf } from "./call-state.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted } from "./failures.ts";
