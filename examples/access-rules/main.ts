@@ -69,7 +69,7 @@ import type { Identity, OperationRegistry } from "@alkdev/operations";
 
 const registry: OperationRegistry = createRegistry({
   operations: [list, open, pay, close, closeCarefully],
-  customAuth: { withinBudget: ({ input }) => (input as { amount: number }).amount <= 100 },
+  customAuth: { withinBudget: ({ input }) => input.amount <= 100 },
 });
 
 const ada: Identity = {
