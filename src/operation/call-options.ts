@@ -12,8 +12,8 @@ interface TimeOptions {
 }
 
 /**
- * Applies `timeout` to `deadline`, counted from now. Options without a timeout are returned as they are, and so are invalid
- * ones, which `checkCallOptions` reports.
+ * Applies `timeout` to `deadline`, counted from now. Returns options without a timeout unchanged, and invalid options too:
+ * `checkCallOptions` reports those.
  */
 export function withDeadline<T extends TimeOptions | null | undefined>(options: T): T {
   const timeout: unknown = options?.timeout;
@@ -24,7 +24,7 @@ export function withDeadline<T extends TimeOptions | null | undefined>(options: 
   return { ...options, deadline: deadline === undefined ? end : Math.min(deadline, end) };
 }
 
-/** Returns what is invalid in the deadline, signal or timeout of a call, if anything is. */
+/** Returns a `VALIDATION_ERROR` if the deadline, signal or timeout of a call is invalid. */
 export function checkCallOptions(
   operationId: string,
   deadline: unknown,
@@ -38,17 +38,17 @@ export function checkCallOptions(
     return invalidOption(operationId, "deadline", deadlineHint);
   }
   if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.addEventListener !== "function") {
-    return invalidOption(operationId, "signal", "must be an AbortSignal, such as that of an AbortController");
+    return invalidOption(operationId, "signal", "must be an AbortSignal, such as the signal of an AbortController");
   }
   return undefined;
 }
 
-/** The same for a deadline that has passed. A time in the first months of 1970 is a mistake: `5_000` was meant as a duration. */
+/** Returns a `VALIDATION_ERROR` for a deadline in the first months of 1970, which is a duration such as `5_000` by mistake. */
 export function checkPastDeadline(operationId: string, deadline: number): CallError | undefined {
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
 }
 
-/** Returns what is invalid in the numbers that a subscription was given, if anything is. */
+/** Returns a `VALIDATION_ERROR` if `idleTimeout`, `credit` or `creditBytes` of a subscription is invalid. */
 export function checkSubscribeOptions(
   operationId: string,
   options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,

@@ -14,16 +14,20 @@ const open: AccessControl = { requiredScopes: [] };
 
 describe("scopes", () => {
   test.each<[string, AccessControl, boolean]>([
-    ["no demand", { requiredScopes: [] }, true],
-    ["one that is there", { requiredScopes: ["read"] }, true],
-    ["all that are there", { requiredScopes: ["read", "write"] }, true],
+    ["no required scope", { requiredScopes: [] }, true],
+    ["one required scope that the caller has", { requiredScopes: ["read"] }, true],
+    ["all required scopes", { requiredScopes: ["read", "write"] }, true],
     ["one of two missing", { requiredScopes: ["read", "admin"] }, false],
     ["any of", { requiredScopes: [], requiredScopesAny: ["admin", "write"] }, true],
     ["none of any", { requiredScopes: [], requiredScopesAny: ["admin", "root"] }, false],
     ["an empty any", { requiredScopes: [], requiredScopesAny: [] }, false],
-    ["an empty any beside what is there", { requiredScopes: ["read"], requiredScopesAny: [] }, false],
-    ["all there but none of any", { requiredScopes: ["read"], requiredScopesAny: ["admin"] }, false],
-    ["any there but one of all missing", { requiredScopes: ["admin"], requiredScopesAny: ["read"] }, false],
+    [
+      "an empty any and a required scope that the caller has",
+      { requiredScopes: ["read"], requiredScopesAny: [] },
+      false,
+    ],
+    ["all required scopes but none of any", { requiredScopes: ["read"], requiredScopesAny: ["admin"] }, false],
+    ["one of any but a required scope missing", { requiredScopes: ["admin"], requiredScopesAny: ["read"] }, false],
     ["both met", { requiredScopes: ["read"], requiredScopesAny: ["admin", "write"] }, true],
     ["an undefined any", { requiredScopes: ["read"], requiredScopesAny: undefined }, true],
   ])("%s", (_, access, allowed) => {
@@ -46,7 +50,7 @@ describe("scopes", () => {
     ["toString", []],
     ["0", ["admin"]],
     ["length", ["admin"]],
-  ])("scope %j is not met by %j", (required, scopes) => {
+  ])("scope %j does not match %j", (required, scopes) => {
     expect(checkAccess({ requiredScopes: [required] }, caller({ scopes }))).toBe(false);
     expect(checkAccess({ requiredScopes: [], requiredScopesAny: [required] }, caller({ scopes }))).toBe(false);
   });
@@ -55,16 +59,16 @@ describe("scopes", () => {
     ["no identity", undefined],
     ["null", null],
     ["an empty object", {}],
-    ["text", "ann"],
+    ["a string", "ann"],
     ["no scopes", { id: "ann" }],
     ["no id", { scopes: ["read"] }],
     ["an id of another type", { id: 1, scopes: ["read"] }],
-    ["scopes as text", { id: "ann", scopes: "read" }],
-    ["scopes as set", { id: "ann", scopes: new Set(["read"]) }],
-    ["scopes as object", { id: "ann", scopes: { 0: "read", length: 1, includes: () => true } }],
+    ["scopes as a string", { id: "ann", scopes: "read" }],
+    ["scopes as a set", { id: "ann", scopes: new Set(["read"]) }],
+    ["scopes as an object", { id: "ann", scopes: { 0: "read", length: 1, includes: () => true } }],
     ["a scope of another type", { id: "ann", scopes: ["read", 1] }],
     ["a nested list", { id: "ann", scopes: [["read"]] }],
-  ])("a demand is a denial for %s, and an empty one is not", (_, identity) => {
+  ])("a rule with a requirement denies %s, and a rule without one allows it", (_, identity) => {
     expect(toIdentity(identity)).toBeUndefined();
     expect(checkAccess({ requiredScopes: ["read"] }, identity as Identity)).toBe(false);
     expect(checkAccess({ requiredScopes: [], requiredScopesAny: ["read"] }, identity as Identity)).toBe(false);
@@ -85,18 +89,18 @@ describe("scopes", () => {
     { requiredScopes: [{}] },
     { requiredScopes: [Object.create(null)] },
     { requiredScopes: [], resourceType: "t", resourceAction: "a", resourceId: Object.create(null) },
-  ])("a malformed rule denies: %j", (access) => {
+  ])("a malformed rule denies every caller: %j", (access) => {
     expect(checkAccess(access as AccessControl, caller())).toBe(false);
   });
 
-  test("the reason names what is missing and not what the caller has", () => {
+  test("the reason names the missing scope and not the scopes of the caller", () => {
     expect(checkScopes({ requiredScopes: ["admin"] }, caller())).toBe('scope "admin" is missing');
     expect(checkScopes({ ...open, requiredScopesAny: ["a", "b"] }, caller())).toBe(
       'one of the scopes "a", "b" is missing',
     );
   });
 
-  test("allowed is exactly: all of the one list and, where given, some of the other", () => {
+  test("a caller is allowed with all of requiredScopes and, where given, one of requiredScopesAny", () => {
     const scopes = fc.subarray(["a", "b", "c", "d"]);
     fc.assert(
       fc.property(scopes, scopes, fc.option(scopes, { nil: undefined }), (has, all, any) => {
@@ -120,17 +124,17 @@ describe("resources", () => {
   const owner = (resources: unknown) => caller({ resources: resources as Record<string, string[]> });
 
   test.each<[string, Record<string, string[]>, AccessControl, unknown, boolean]>([
-    ["the very id", { "task:1": ["edit"] }, rule(), { id: "1" }, true],
+    ["the same id", { "task:1": ["edit"] }, rule(), { id: "1" }, true],
     ["an integer id", { "task:1": ["edit"] }, rule(), { id: 1 }, true],
     ["another action", { "task:1": ["read"] }, rule(), { id: "1" }, false],
     ["another id", { "task:1": ["edit"] }, rule(), { id: "2" }, false],
     ["another type", { "user:1": ["edit"] }, rule(), { id: "1" }, false],
     ["all ids", { "task:*": ["edit"] }, rule(), { id: "7" }, true],
     ["all ids, another action", { "task:*": ["read"] }, rule(), { id: "7" }, false],
-    ["asking for the star", { "task:1": ["edit"] }, rule(), { id: "*" }, false],
+    ["a star as the id", { "task:1": ["edit"] }, rule(), { id: "*" }, false],
     ["a longer id", { "task:1": ["edit"] }, rule(), { id: "11" }, false],
     ["a missing field", { "task:1": ["edit"], "task:undefined": ["edit"] }, rule(), {}, false],
-    ["a missing field, though all ids", { "task:*": ["edit"] }, rule(), {}, false],
+    ["a missing field with a grant on all ids", { "task:*": ["edit"] }, rule(), {}, false],
     ["null", { "task:null": ["edit"] }, rule(), { id: null }, false],
     ["an object", { "task:[object Object]": ["edit"] }, rule(), { id: {} }, false],
     ["a fraction", { "task:1.5": ["edit"] }, rule(), { id: 1.5 }, false],
@@ -168,9 +172,9 @@ describe("resources", () => {
   test.each([
     ["none", undefined],
     ["null", null],
-    ["text", "task:1"],
-    ["actions as text", { "task:1": "edit" }],
-    ["actions as object", { "task:1": { includes: () => true } }],
+    ["a string", "task:1"],
+    ["actions as a string", { "task:1": "edit" }],
+    ["actions as an object", { "task:1": { includes: () => true } }],
     ["inherited grants", Object.create({ "task:1": ["edit"] })],
     ["grants in a prototype written as JSON", JSON.parse('{"__proto__":{"task:1":["edit"]}}')],
     ["a map", new Map([["task:1", ["edit"]]])],
@@ -179,13 +183,13 @@ describe("resources", () => {
     expect(checkAccess(rule({ resourceId: undefined }), owner(resources), { id: "1" })).toBe(false);
   });
 
-  test("a rule without resource is met by everybody", () => {
+  test("a rule without a resource allows every caller", () => {
     expect(checkResource(open, undefined, undefined)).toBe(true);
   });
 });
 
-describe("both together", () => {
-  test("scopes do not stand in for a resource", () => {
+describe("scopes and resources together", () => {
+  test("scopes do not replace a grant on a resource", () => {
     const access: AccessControl = { requiredScopes: ["read"], resourceType: "task", resourceAction: "edit" };
 
     expect(checkAccess(access, caller())).toBe(false);
@@ -193,11 +197,11 @@ describe("both together", () => {
     expect(checkAccess(access, caller({ scopes: [], resources: { "task:1": ["edit"] } }))).toBe(false);
   });
 
-  test("a rule with customAuth is not met without a registry", () => {
+  test("a rule with customAuth denies without a registry", () => {
     expect(checkAccess({ requiredScopes: [], customAuth: "owner" }, caller())).toBe(false);
   });
 
-  test("enforceAccess is silent or throws ACCESS_DENIED", () => {
+  test("enforceAccess returns or throws ACCESS_DENIED", () => {
     expect(() => enforceAccess({ requiredScopes: ["read"] }, caller())).not.toThrow();
     expect(() => enforceAccess({ requiredScopes: ["admin"] }, caller(), {}, "task.remove")).toThrow(
       expect.objectContaining({
@@ -208,7 +212,7 @@ describe("both together", () => {
     );
   });
 
-  test("any rule and any identity get a decision, and malformed identities never pass a demand", () => {
+  test("every rule and identity lead to a decision, and a malformed identity never satisfies a requirement", () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (identity, input) => {
         fc.pre(toIdentity(identity) === undefined);

@@ -4,43 +4,43 @@ import { accessDenied } from "./errors.ts";
 import { type Identity, scopesOf, toIdentity } from "./identity.ts";
 import type { AccessControl } from "./spec.ts";
 
-/** `true` when a rule is met, otherwise what is missing. Only `true` allows. */
+/** `true` when a rule is satisfied, otherwise the reason for the denial. Only `true` grants access. */
 export type AccessDecision = true | string;
 
 /**
- * Checks the scopes of an identity: all of `requiredScopes`, one of `requiredScopesAny`. Compares exactly, and denies
- * every malformed rule or identity. Needs no input, so it runs before the input is looked at. The identity is one that
- * `toIdentity` has read.
+ * Checks the scopes of an identity: all of `requiredScopes`, one of `requiredScopesAny`. Scopes are compared exactly,
+ * and every malformed rule is a denial. The check needs no input, so it runs before the input is validated. Pass an
+ * identity that `toIdentity` returned.
  */
 export function checkScopes(access: AccessControl, identity: Identity | undefined): AccessDecision {
   const { requiredScopes, requiredScopesAny } = access ?? {};
-  if (!Array.isArray(requiredScopes)) return "its rule has no list of required scopes";
+  if (!Array.isArray(requiredScopes)) return "its access rule has no list of required scopes";
   if (requiredScopes.length === 0 && requiredScopesAny === undefined) return true;
-  if (identity === undefined) return "it needs an identity with an id and scopes";
+  if (identity === undefined) return "it requires an identity with an id and scopes";
 
   // Indexed loops, here and below: they run on every call, and iterators or includes() measured half as fast.
   const scopes = scopesOf(identity);
   for (let index = 0; index < requiredScopes.length; index++) {
-    if (!holds(scopes, requiredScopes[index])) return `scope ${show(requiredScopes[index])} is missing`;
+    if (!includesScope(scopes, requiredScopes[index])) return `scope ${show(requiredScopes[index])} is missing`;
   }
   if (requiredScopesAny === undefined) return true;
-  if (!Array.isArray(requiredScopesAny) || requiredScopesAny.length === 0) return "its rule allows no caller";
+  if (!Array.isArray(requiredScopesAny) || requiredScopesAny.length === 0) return "its access rule allows no caller";
   for (let index = 0; index < requiredScopesAny.length; index++) {
-    if (holds(scopes, requiredScopesAny[index])) return true;
+    if (includesScope(scopes, requiredScopesAny[index])) return true;
   }
   return `one of the scopes ${requiredScopesAny.slice(0, 10).map(show).join(", ")} is missing`;
 }
 
 /**
  * Checks that an identity was granted `resourceAction` on the resource: on the id (or each of the ids) that
- * `resourceId` points at in the validated input, or without `resourceId` on any resource of the type. The identity is
- * one that `toIdentity` has read.
+ * `resourceId` points at in the validated input, or without `resourceId` on any resource of the type. Pass an identity
+ * that `toIdentity` returned.
  */
 export function checkResource(access: AccessControl, identity: Identity | undefined, input: unknown): AccessDecision {
   const { resourceType, resourceAction, resourceId } = access;
   if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return true;
   if (!isResourceType(resourceType) || typeof resourceAction !== "string") return "its resource rule is incomplete";
-  if (identity === undefined) return "it needs an identity with an id and scopes";
+  if (identity === undefined) return "it requires an identity with an id and scopes";
 
   const missing = `${quote(resourceAction)} is not granted on`;
   const grants = identity.resources;
@@ -61,14 +61,14 @@ export function checkResource(access: AccessControl, identity: Identity | undefi
 }
 
 /**
- * Whether an identity may call, by scopes and resource rule. Pass the validated input where there is a
- * `resourceId`. Only a registry can decide a rule with `customAuth`, so here such a rule is never met.
+ * Returns whether the scopes and resources of an identity satisfy an access rule. Pass the validated input for a rule
+ * with `resourceId`. Only a registry can evaluate `customAuth`, so a rule with `customAuth` is never satisfied here.
  */
 export function checkAccess(access: AccessControl, identity: Identity | undefined, input?: unknown): boolean {
   return decide(access, identity, input) === true;
 }
 
-/** Throws `ACCESS_DENIED` with the reason where {@link checkAccess} says no. */
+/** Throws `ACCESS_DENIED` with the reason where {@link checkAccess} returns `false`. */
 export function enforceAccess(
   access: AccessControl,
   identity: Identity | undefined,
@@ -79,9 +79,9 @@ export function enforceAccess(
   if (decision !== true) throw accessDenied(operationId, decision);
 }
 
-function holds(scopes: readonly string[], wanted: unknown): boolean {
+function includesScope(scopes: readonly string[], scope: unknown): boolean {
   for (let index = 0; index < scopes.length; index++) {
-    if (scopes[index] === wanted) return true;
+    if (scopes[index] === scope) return true;
   }
   return false;
 }
@@ -93,10 +93,10 @@ function decide(access: AccessControl, given: Identity | undefined, input: unkno
   if (scopes !== true) return scopes;
   const resource = checkResource(access, identity, input);
   if (resource !== true) return resource;
-  return access.customAuth === undefined || "its rule has a customAuth, which only a registry can decide";
+  return access.customAuth === undefined || "only a registry can evaluate the customAuth of its access rule";
 }
 
-/** For messages. Text of a rule may be anything, and turning it into a string must not throw. */
+/** Formats a part of a rule for a message. Never throws, because a malformed rule may hold any value. */
 function show(value: unknown): string {
   return typeof value === "string" ? quote(value) : "(not a string)";
 }
@@ -110,7 +110,7 @@ function isGranted(grants: Record<string, string[]>, key: string, action: string
   return Object.hasOwn(grants, key) && grants[key]!.includes(action);
 }
 
-/** One id or a list of them; `undefined` when one is missing or invalid. An empty list often means "all": no id. */
+/** Returns one id or a list of ids; `undefined` when one is invalid. An empty list is invalid: to many handlers it means "all". */
 function toResourceIds(value: unknown): string[] | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0) return undefined;

@@ -18,7 +18,7 @@ export type Client<Known extends KnownOperations = KnownOperations> = {
   };
 };
 
-/** The operations of a registry elsewhere, by namespace and name. */
+/** The operations of a remote registry, by namespace and name. */
 export type RemoteOperations<Known extends KnownOperations = KnownOperations> = {
   readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
     readonly [Id in Ids as NameOf<Id>]: RemoteOperation<
@@ -30,25 +30,25 @@ export type RemoteOperations<Known extends KnownOperations = KnownOperations> = 
   };
 };
 
-/** One operation of a client. Where its type is not known, the result can be awaited or iterated. */
+/** One operation of a client. If its type is unknown at compile time, the result can be awaited or iterated. */
 export type ClientOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
   ? ClientSubscription<Input, Output, Errors>
   : [Type] extends ["query" | "mutation"]
     ? ClientCall<Input, Output, Errors>
     : ClientAny<Input, Output>;
 
-/** One operation of a registry elsewhere. Where its type is not known, the result can be awaited or iterated. */
+/** One operation of a remote registry. If its type is unknown at compile time, the result can be awaited or iterated. */
 export type RemoteOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]
   ? RemoteSubscription<Input, Output, Errors>
   : [Type] extends ["query" | "mutation"]
     ? RemoteCall<Input, Output, Errors>
     : RemoteAny<Input, Output>;
 
-/** What every operation of a client has, to recognise the errors that it declares. */
+/** The test for declared errors that every operation of a client has. */
 export interface ClientErrors<Errors> {
   /**
-   * Whether an error has a code that the operation declares; `details` then has the declared type. At run time only the
-   * code is compared.
+   * Returns whether an error has a code that the operation declares; `details` then has the declared type. At run time
+   * only the code is compared.
    */
   isError<const Code extends keyof Errors & string>(
     error: unknown,
@@ -65,7 +65,7 @@ export interface RemoteSubscribeOptions extends Omit<SubscribeOptions, "identity
 /** Calls a query or mutation. An MCP result with `isError` throws `EXECUTION_ERROR`. */
 export interface RemoteCall<Input, Output, Errors = unknown, Options = RemoteCallOptions> extends ClientErrors<Errors> {
   (...args: CallArguments<Input, Options>): Promise<Output>;
-  /** Returns the whole envelope, and an MCP `isError` result as it is. */
+  /** Returns the whole envelope. An MCP result with `isError` is returned, not thrown. */
   envelope(...args: CallArguments<Input, Options>): Promise<ResponseEnvelope<Output>>;
 }
 
@@ -77,7 +77,7 @@ export interface RemoteSubscription<Input, Output, Errors = unknown, Options = R
   envelope(...args: CallArguments<Input, Options>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
-/** Calls an operation of which the compiler does not know the type. */
+/** Calls an operation whose type is unknown at compile time. */
 export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions>
   extends ClientErrors<Record<string, unknown>> {
   (...args: CallArguments<Input, Options>): Promise<Output> & AsyncIterableIterator<Output>;
@@ -89,7 +89,7 @@ export interface RemoteAny<Input, Output, Options = RemoteSubscribeOptions>
 
 /** Calls a query or mutation of a registry. An MCP result with `isError` throws `EXECUTION_ERROR`. */
 export interface ClientCall<Input, Output, Errors = unknown> extends RemoteCall<Input, Output, Errors, CallOptions> {
-  /** Yields page after page, for operations that know their next page; others yield one. */
+  /** Yields every page of an operation that defines `nextPage`; any other operation yields one page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
@@ -97,29 +97,29 @@ export interface ClientCall<Input, Output, Errors = unknown> extends RemoteCall<
 export interface ClientSubscription<Input, Output, Errors = unknown>
   extends RemoteSubscription<Input, Output, Errors, SubscribeOptions> {}
 
-/** Calls an operation of a registry of which the compiler does not know the type. */
+/** Calls an operation of a registry whose type is unknown at compile time. */
 export interface ClientAny<Input, Output> extends RemoteAny<Input, Output, SubscribeOptions> {
-  /** Yields page after page. */
+  /** Yields every page. */
   pages(...args: CallArguments<Input>): AsyncIterableIterator<ResponseEnvelope<Output>>;
 }
 
-/** The input may be left out where `undefined` or `{}` is one. */
+/** The arguments of a call. The input is optional where `undefined` or `{}` is valid. */
 export type CallArguments<Input, Options = CallOptions> =
   AcceptsEmpty<Input> extends true ? [input?: Input, options?: Options] : [input: Input, options?: Options];
 
-/** The same for subscriptions. */
+/** The arguments of a subscription. The input is optional where `undefined` or `{}` is valid. */
 export type SubscribeArguments<Input> = CallArguments<Input, SubscribeOptions>;
 
-/** Names that the language or a test tool reads from every object. Found only where an operation is known to have that name. */
+/** Names that JavaScript or a test tool reads from every object. They resolve only to an operation that is known to exist. */
 export const probedNames: ReadonlySet<string> = new Set([
   ...["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)],
   ...["asymmetricMatch", "$$typeof", "nodeType", "tagName", "hasAttribute"],
 ]);
 
 /**
- * Lets `client.github.issues.create(input)` fail with the name that was meant, `client.github["issues/create"]`. Properties
- * that `operation` does not have are operations whose ids are longer. Changes nothing about how `operation` is called.
- * @param create makes the operation of an id
+ * Makes `client.github.issues.create(input)` fail with a hint at the existing `client.github["issues/create"]`. A property
+ * that `operation` does not have resolves to the operation with the longer id. Calls of `operation` are not affected.
+ * @param create creates the operation of an id
  */
 export function explainPaths<T extends object>(operation: T, id: string, create: (id: string) => unknown): T {
   const paths = new Proxy(Function.prototype, {
@@ -131,7 +131,7 @@ export function explainPaths<T extends object>(operation: T, id: string, create:
   return Object.setPrototypeOf(operation, paths);
 }
 
-/** The data of an envelope. Throws `EXECUTION_ERROR` when it is the `isError` result of an MCP tool. */
+/** Returns the data of an envelope. Throws `EXECUTION_ERROR` for an MCP result with `isError`. */
 export function toData({ data, meta }: ResponseEnvelope): unknown {
   if (meta.source !== "mcp" || !meta.isError) return data;
   throw new CallError("EXECUTION_ERROR", firstText(meta.content) ?? "The tool reported an error.", {
@@ -148,7 +148,7 @@ function firstText(content: MCPContentBlock[]): string | undefined {
 /** The iterator of a subscription. */
 export type SubscriptionIterator<T> = Required<AsyncIterableIterator<T, undefined>> & AsyncDisposable;
 
-/** The data of each value of a subscription; leaving the loop ends the subscription immediately. */
+/** Yields the data of each value of a subscription. Leaving the loop ends the subscription immediately. */
 export function toDataIterator(source: SubscriptionIterator<ResponseEnvelope>): SubscriptionIterator<unknown> {
   return {
     next: async () => {

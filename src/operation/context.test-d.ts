@@ -33,7 +33,7 @@ const ticks = defineOperation({
 
 declare const context: OperationContext;
 
-test("a call by definition takes its input and returns its data", () => {
+test("a call by definition is typed with its input and data", () => {
   expectTypeOf(context.call(find, { id: "1" })).resolves.toEqualTypeOf<{ title: string }>();
   expectTypeOf(context.call(find, { id: "1" }, { timeout: 5 })).resolves.toEqualTypeOf<{ title: string }>();
   expectTypeOf(context.call(ping)).resolves.toEqualTypeOf<number>();
@@ -41,7 +41,7 @@ test("a call by definition takes its input and returns its data", () => {
   context.call(find, { id: 1 });
   // @ts-expect-error: the input is missing
   context.call(find);
-  // @ts-expect-error: there is no such property
+  // @ts-expect-error: the property does not exist
   context.call(find, { id: "1", dept: 1 });
   // @ts-expect-error: a subscription cannot be called
   context.call(ticks, {});
@@ -49,13 +49,13 @@ test("a call by definition takes its input and returns its data", () => {
   context.call(ping, {}, { identity: { id: "a", scopes: [] } });
 });
 
-test("a call by an id that the compiler does not know returns unknown, or what the caller states", () => {
+test("a call by an unknown id returns unknown, or the type that the caller sets", () => {
   expectTypeOf(context.call("task.find", { id: "1" })).resolves.toEqualTypeOf<unknown>();
   expectTypeOf(context.call("task.find")).resolves.toEqualTypeOf<unknown>();
   expectTypeOf(context.call<{ title: string }>("task.find", { id: "1" })).resolves.toEqualTypeOf<{ title: string }>();
 });
 
-test("what a handler got by definition may be returned without a return type", () => {
+test("a handler can return the result of a call by definition without a return type", () => {
   const outer = defineOperation({
     namespace: "task",
     name: "outer",

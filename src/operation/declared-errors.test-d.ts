@@ -24,7 +24,7 @@ const create = defineOperation({
     errors.TITLE_TAKEN({ title: 1 });
     // @ts-expect-error: the details are missing
     errors.TITLE_TAKEN();
-    // @ts-expect-error: there is no such error
+    // @ts-expect-error: the error is not declared
     errors.TITEL_TAKEN({ title });
     throw errors.CLOSED();
   },
@@ -32,12 +32,12 @@ const create = defineOperation({
 
 declare const error: unknown;
 
-test("an operation without errors has none to throw, and one with errors is a definition like any other", () => {
+test("an operation without errors has an empty context.errors, and one with errors is assignable to any definition", () => {
   expectTypeOf(create).toExtend<IOperationDefinition>();
   defineOperation({
     ...create,
     errors: {},
-    // @ts-expect-error: it declares no error
+    // @ts-expect-error: the operation declares no error
     handler: (_, { errors }) => errors.TITLE_TAKEN({ title: "a" }),
   });
   const handler = (_: unknown, { errors }: OperationContext) => errors.ANY({ code: 1 });
@@ -45,14 +45,14 @@ test("an operation without errors has none to throw, and one with errors is a de
   defineOperation({ ...rest, outputSchema: Type.Unknown(), handler });
 });
 
-test("isDeclaredError narrows the details of a declared code, and refuses others", () => {
+test("isDeclaredError narrows the details of a declared code, and rejects other codes", () => {
   if (isDeclaredError(error, create, "TITLE_TAKEN")) {
     expectTypeOf(error).toExtend<CallError>();
     expectTypeOf(error.code).toEqualTypeOf<"TITLE_TAKEN">();
     expectTypeOf(error.details).toEqualTypeOf<{ title: string }>();
   }
   if (isDeclaredError(error, create, "TOO_MANY")) expectTypeOf(error.details.limit).toEqualTypeOf<number>();
-  // @ts-expect-error: there is no such error
+  // @ts-expect-error: the error is not declared
   isDeclaredError(error, create, "TITEL_TAKEN");
 });
 
@@ -75,8 +75,8 @@ test("a client narrows by the operation that was called", () => {
   if (task.create.isError(error, "TITLE_TAKEN")) {
     expectTypeOf(error.details).toEqualTypeOf<{ title: string }>();
   }
-  // @ts-expect-error: there is no such error
+  // @ts-expect-error: the error is not declared
   task.create.isError(error, "TITEL_TAKEN");
-  // @ts-expect-error: it declares no error
+  // @ts-expect-error: the operation declares no error
   task.list.isError(error, "TITLE_TAKEN");
 });

@@ -37,7 +37,7 @@ const registry = createRegistry({ operations: [create] });
 const failureOf = (title: string) => registry.execute("task.create", { title }).catch((error: unknown) => error);
 
 describe("errors of a definition", () => {
-  test("are listed in the spec, and replace those with the same code", () => {
+  test("are listed in the spec, and replace entries with the same code", () => {
     expect(registry.getSpec("task.create")?.errorSchemas).toEqual([
       { code: "LOCKED", schema: Type.Unknown() },
       { code: "TITLE_TAKEN", schema: Taken },
@@ -51,7 +51,7 @@ describe("errors of a definition", () => {
     expect(defineOperation({ ...create, name: "draft" }).errorSchemas).toEqual(create.errorSchemas);
   });
 
-  test("are created by the context, with a message when the handler has none", async () => {
+  test("are created by the context, with a default message", async () => {
     const [taken, many, own] = await Promise.all([failureOf("taken"), failureOf("many"), failureOf("own")]);
 
     expect((taken as CallError).toJSON()).toEqual({
@@ -79,7 +79,7 @@ describe("errors of a definition", () => {
     });
   });
 
-  test("are recognised by their code only, also after a journey", async () => {
+  test("are recognised by their code only, also after JSON", async () => {
     const taken = (await failureOf("taken")) as CallError;
     const travelled = CallError.fromJSON(JSON.parse(JSON.stringify(taken)));
 

@@ -6,13 +6,13 @@ import type { InferOutput } from "./infer.ts";
 import type { AcceptsEmpty } from "./known.ts";
 import type { ErrorDefinition } from "./spec.ts";
 
-/** A declared error with more than the schema of its details. */
+/** A declared error with a description or an HTTP status besides its schema. */
 export interface ErrorDeclaration extends Pick<ErrorDefinition, "description" | "httpStatus"> {
   /** Shape of the error's `details`. */
   schema: object;
 }
 
-/** The errors that an operation declares, by code: each the schema of its details, or an {@link ErrorDeclaration}. */
+/** The errors that an operation declares, by code. Each is the schema of its details or an {@link ErrorDeclaration}. */
 export type ErrorDeclarations = { readonly [code: string]: object };
 
 /** The `details` of a declared error. */
@@ -29,11 +29,11 @@ export type DetailsByCode<Errors> = { [Code in keyof Errors & string]: DetailsOf
 export type DeclaredError<Code extends string, Details> = CallError & {
   /** The declared code. */
   readonly code: Code;
-  /** What is known about the failure. */
+  /** Details of the failure, in the declared shape. */
   readonly details: Details;
 };
 
-/** Creates an error to throw. Details may be left out where `undefined` or `{}` is valid. */
+/** Creates an error to throw. The details are optional where `undefined` or `{}` is valid. */
 export type CreateError<Code extends string, Details> = (
   ...args: AcceptsEmpty<Details> extends true
     ? [details?: Details, message?: string, options?: CallErrorOptions]
@@ -46,8 +46,8 @@ export type DeclaredErrors<Errors> = {
 };
 
 /**
- * Whether an error has a code that the operation declares; `details` then has the declared type. At run time only the code
- * is compared, so it also holds for errors that came from another process.
+ * Returns whether an error has a code that the operation declares; `details` then has the declared type. At run time only
+ * the code is compared, so it also works for errors from another process.
  * @example
  * if (isDeclaredError(error, create, "TITLE_TAKEN")) console.log(error.details.title);
  */
@@ -62,12 +62,12 @@ export function isDeclaredError<
   return hasCode(error, code);
 }
 
-/** Whether a value is a `CallError` with this code. */
+/** Returns whether a value is a `CallError` with this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return isCallError(error) && error.code === code;
 }
 
-/** Creates `context.errors` of one operation. Its functions work for every code, as `new CallError` does. */
+/** Creates `context.errors` of one operation. It has a function for every code, declared or not. */
 export function createDeclaredErrors(
   operationId: string,
   declared: readonly ErrorDefinition[] = [],
@@ -84,7 +84,7 @@ export function createDeclaredErrors(
   }) as DeclaredErrors<Record<string, object>>;
 }
 
-/** The errors of a definition as its spec lists them: those of `errors` replace others with the same code. */
+/** Returns the `errorSchemas` of a definition. Entries of `errors` replace listed ones with the same code. */
 export function toErrorSchemas(
   listed: readonly ErrorDefinition[] | undefined,
   errors: ErrorDeclarations | undefined,

@@ -32,7 +32,7 @@ test("names, type and schemas are kept as written", () => {
   expectTypeOf(create).toExtend<IOperationDefinition>();
 });
 
-test("the type can be taken from OperationType", () => {
+test("the type can be a member of OperationType", () => {
   const create = defineOperation({
     ...common,
     namespace: "task",
@@ -113,7 +113,7 @@ test("the handler's output is checked against every kind of schema", () => {
   });
 });
 
-test("a property that the input does not have is refused", () => {
+test("a handler cannot read a property that the input does not have", () => {
   defineOperation({
     ...common,
     namespace: "task",
@@ -126,7 +126,7 @@ test("a property that the input does not have is refused", () => {
   });
 });
 
-test("a subscription needs an async iterable, a query must not give one", () => {
+test("the handler of a subscription returns an async iterable, that of a query must not", () => {
   const base = { ...common, namespace: "clock", name: "ticks", inputSchema: Title } as const;
   const outputSchema = Type.Object({ at: Type.Number() });
 
@@ -145,14 +145,14 @@ test("a subscription needs an async iterable, a query must not give one", () => 
     ...base,
     type: "subscription",
     outputSchema,
-    // @ts-expect-error: a subscription answers many times
+    // @ts-expect-error: a subscription yields many values
     handler: async () => ({ at: 1 }),
   });
   defineOperation({
     ...base,
     type: "query",
     outputSchema,
-    // @ts-expect-error: a query answers once
+    // @ts-expect-error: a query returns one value
     async *handler() {
       yield { at: 1 };
     },
@@ -168,7 +168,7 @@ test("a subscription needs an async iterable, a query must not give one", () => 
   });
 });
 
-test("names, type, schemas and handler are enough", () => {
+test("only names, type, schemas and handler are required", () => {
   const ping = defineOperation({
     namespace: "sys",
     name: "ping",
@@ -193,7 +193,7 @@ test("lists may be readonly", () => {
   defineNamespace("a", access)({ ...base, name: "b", handler: () => 1 });
 });
 
-test("a namespace defines operations with all that defineOperation infers", () => {
+test("defineNamespace infers the same types as defineOperation", () => {
   const define = defineNamespace("task", { accessControl: { requiredScopes: ["task"] }, tags: ["work"] });
   const create = define({
     name: "create",
@@ -222,7 +222,7 @@ test("a namespace defines operations with all that defineOperation infers", () =
   defineNamespace("task", { name: "create" });
 });
 
-test("what a spec demands must be there and properties must be known", () => {
+test("required fields must be present, and unknown fields are rejected", () => {
   const handler = () => 1;
   const base = { namespace: "a", name: "b", type: "query", inputSchema: Title, outputSchema: Type.Number() } as const;
 
@@ -230,15 +230,15 @@ test("what a spec demands must be there and properties must be known", () => {
   defineOperation(base);
   // @ts-expect-error: an access rule has requiredScopes
   defineOperation({ ...base, handler, accessControl: {} });
-  // @ts-expect-error: there is no such type
+  // @ts-expect-error: the type does not exist
   defineOperation({ ...common, ...base, type: "request", handler });
   // @ts-expect-error: a schema is an object
   defineOperation({ ...common, ...base, inputSchema: "string", handler });
-  // @ts-expect-error: it is called tags
+  // @ts-expect-error: the field is named tags
   defineOperation({ ...common, ...base, handler, tag: ["a"] });
 });
 
-test("the next page is an input, told from the input and the envelope", () => {
+test("nextPage returns an input, from the previous input and envelope", () => {
   defineOperation({
     ...common,
     namespace: "task",
@@ -255,7 +255,7 @@ test("the next page is an input, told from the input and the envelope", () => {
   });
 });
 
-test("a handler can be written apart from its spec", () => {
+test("a handler can be declared separately from its spec", () => {
   const handler: HandlerOf<"mutation", { title: string }, { id: string }> = async (input) => ({ id: input.title });
 
   defineOperation({
@@ -269,7 +269,7 @@ test("a handler can be written apart from its spec", () => {
   });
 });
 
-test("a list of definitions is known by id, with plain object types", () => {
+test("a list of definitions is typed by id, with resolved object types", () => {
   const add = defineOperation({
     ...common,
     namespace: "math",

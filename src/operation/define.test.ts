@@ -13,7 +13,7 @@ const ping = {
 } as const;
 
 describe("defineOperation", () => {
-  test("adds what was left out", () => {
+  test("adds defaults for omitted fields", () => {
     expect(defineOperation(ping)).toEqual({
       ...ping,
       version: "1.0.0",
@@ -22,7 +22,7 @@ describe("defineOperation", () => {
     });
   });
 
-  test("keeps what was given, and the object that it was given", () => {
+  test("keeps the given fields, and does not change the argument", () => {
     const given = Object.freeze({
       ...ping,
       version: "2.1.0",
@@ -36,7 +36,7 @@ describe("defineOperation", () => {
     expect(defineOperation(given)).toEqual(given);
   });
 
-  test("treats undefined as left out", () => {
+  test("treats undefined as omitted", () => {
     const loose: { version?: string; description?: string } = { version: undefined as never };
 
     expect(defineOperation({ ...ping, ...loose })).toMatchObject({ version: "1.0.0", description: "" });

@@ -11,7 +11,7 @@ export type HandlerOf<
   Errors = Record<never, never>,
 > = Type extends "subscription" ? SubscriptionHandler<Input, Output, Errors> : OperationHandler<Input, Output, Errors>;
 
-/** What the type of a handler follows from, and what only `defineOperation` and the registry read. */
+/** The fields that determine the type of the handler, and those that only `defineOperation` and the registry read. */
 interface DefinitionParts<
   Type extends OperationType,
   InputSchema extends object,
@@ -20,7 +20,7 @@ interface DefinitionParts<
 > {
   /** Whether it reads, changes something, or returns many values. */
   type: Type;
-  /** What a caller passes: a TypeBox type, a JSON Schema literal, or a Standard Schema that has a JSON Schema. */
+  /** Schema of the input: a TypeBox type, a JSON Schema literal, or a Standard Schema that has a JSON Schema. */
   inputSchema: InputSchema;
   /** Shape of the data that the handler returns; of each value for a subscription. */
   outputSchema: OutputSchema;
@@ -38,7 +38,7 @@ interface DefinitionParts<
   ) => InferInput<InputSchema> | undefined;
 }
 
-/** A definition whose names and schemas the compiler knows. */
+/** A definition whose names and schemas are known at compile time. */
 export interface OperationDefinition<
   Namespace extends string,
   Name extends string,
@@ -56,23 +56,23 @@ export interface OperationDefinition<
   namespace: Namespace;
   /** 1 to 256 characters, no control character. The id is `namespace.name`. */
   name: Name;
-  /** Who may call it. */
+  /** Access rule for callers. */
   accessControl: AccessControl & { customAuth?: Auth };
 }
 
-/** The same with lists that may be readonly. */
+/** The same fields, with lists that may be readonly. */
 type Relaxed<T> = { [Key in keyof T]: T[Key] extends readonly (infer Item)[] | undefined ? readonly Item[] : T[Key] };
 
-/** What the operations of a namespace share. Each of them can replace a part. */
+/** Fields that the operations of a namespace share. Each operation can replace them. */
 export interface OperationDefaults
   extends Relaxed<Pick<OperationSpec, "tags" | "idempotent" | "outputPolicy" | "_meta">> {
   /** Version of the operation's contract. @default "1.0.0" */
   version?: string;
-  /** Who may call it. @default any caller */
+  /** Access rule for callers. @default any caller */
   accessControl?: Relaxed<AccessControl>;
 }
 
-/** What `defineOperation` takes: a definition in which everything but names, type, schemas and handler may be left out. */
+/** The argument of `defineOperation`. Only names, type, schemas and handler are required. */
 export interface OperationInit<
   Namespace extends string,
   Name extends string,
@@ -90,12 +90,12 @@ export interface OperationInit<
   name: Name;
   /** What the operation does. @default "" */
   description?: string;
-  /** Who may call it. @default any caller */
+  /** Access rule for callers. @default any caller */
   accessControl?: Relaxed<AccessControl> & { customAuth?: Auth };
 }
 
 /**
- * Declares an operation and returns its definition, with a default for everything that was left out. The handler's input
+ * Declares an operation and returns its definition, with a default for every omitted field. The handler's input
  * and output are inferred from the schemas; for a subscription the handler is an async generator.
  * @example
  * const create = defineOperation({
@@ -142,7 +142,7 @@ export type DefineInNamespace<Namespace extends string> = <
 
 /**
  * Returns a `defineOperation` for one namespace: `const define = defineNamespace("task", { accessControl })`, then
- * `define({ name: "create", … })`. What `defaults` has need not be repeated, and a definition may replace it.
+ * `define({ name: "create", … })`. A definition inherits the fields of `defaults` and may replace them.
  * @example
  * const define = defineNamespace("task", { accessControl: { requiredScopes: ["task"] } });
  */
@@ -151,14 +151,14 @@ export function defineNamespace<const Namespace extends string>(
   defaults: OperationDefaults = {},
 ): DefineInNamespace<Namespace> {
   return (definition) => {
-    // A part that is `undefined` is left out: it must not replace an access rule of the namespace.
+    // Skip fields that are `undefined`: they must not replace an access rule of the namespace.
     const own = Object.entries(definition).filter(([, value]) => value !== undefined);
     return defineOperation({ ...defaults, ...Object.fromEntries(own), namespace } as never);
   };
 }
 
-/** What the compiler knows of a list of definitions, by id. A name that is just a `string` stands for any id. */
-// The condition makes hovers show the resolved object in place of this alias.
+/** Types of a list of definitions, by id. A name of type `string` matches any id. */
+// The condition makes editors show the resolved object instead of this alias.
 export type KnownFrom<Definitions extends readonly OperationSpec[]> = Definitions[number] extends infer Each extends
   OperationSpec
   ? {

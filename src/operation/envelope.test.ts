@@ -17,8 +17,8 @@ const http = { source: "http", statusCode: 200, headers: {}, contentType: "text/
 const mcp = { source: "mcp", isError: false, content: [] };
 const metas = { local, http, mcp };
 
-describe("making envelopes", () => {
-  test("a local result carries its operation and the time of wrapping", () => {
+describe("creating envelopes", () => {
+  test("a local envelope has the operation id and the time of wrapping", () => {
     const before = Date.now();
 
     const envelope = localEnvelope({ id: "123" }, "task.create");
@@ -38,7 +38,7 @@ describe("making envelopes", () => {
     expect(Value.Check(ResponseEnvelopeSchema, envelope)).toBe(true);
   });
 
-  test("an HTTP envelope keeps every fact of the answer", () => {
+  test("an HTTP envelope keeps every field of the response", () => {
     const meta: Omit<HTTPResponseMeta, "source"> = {
       statusCode: 200,
       headers: { "content-type": "text/event-stream" },
@@ -61,8 +61,8 @@ describe("making envelopes", () => {
   });
 });
 
-describe("telling envelopes", () => {
-  test.each(Object.keys(metas))("a %s envelope is one, also frozen, without prototype and after JSON", (source) => {
+describe("isResponseEnvelope", () => {
+  test.each(Object.keys(metas))("accepts a %s envelope, also frozen, without prototype and after JSON", (source) => {
     const meta = metas[source as keyof typeof metas];
     const bare = Object.assign(Object.create(null), { data: 1, meta: Object.assign(Object.create(null), meta) });
 
@@ -72,7 +72,7 @@ describe("telling envelopes", () => {
     expect(isResponseEnvelope(JSON.parse(JSON.stringify({ data: 1, meta })))).toBe(true);
   });
 
-  test.each(Object.keys(metas))("a %s envelope that lost `data: undefined` to JSON is one", (source) => {
+  test.each(Object.keys(metas))("accepts a %s envelope that lost `data: undefined` to JSON", (source) => {
     const meta = metas[source as keyof typeof metas];
     const lost = JSON.parse(JSON.stringify({ data: undefined, meta }));
 
@@ -87,7 +87,7 @@ describe("telling envelopes", () => {
 
   const requiredFields = Object.values(metas).flatMap((meta) => Object.keys(meta).map((key) => ({ meta, key })));
 
-  test.each(requiredFields)("$meta.source without its own $key is data, not an envelope", ({ meta, key }) => {
+  test.each(requiredFields)("rejects $meta.source without an own $key", ({ meta, key }) => {
     const value = (meta as Record<string, unknown>)[key];
     const { [key]: _, ...rest } = meta as Record<string, unknown>;
 
@@ -101,11 +101,11 @@ describe("telling envelopes", () => {
   test.each([
     ["nothing", undefined],
     ["null", null],
-    ["text", "data meta"],
+    ["a string", "data meta"],
     ["a function", Object.assign(() => {}, { data: 1, meta: local })],
     ["a page of results", { data: [], meta: { total: 3 } }],
     ["a meta of another kind", { data: [], meta: { source: "database" } }],
-    ["a meta that is text", { data: 1, meta: "local" }],
+    ["a meta that is a string", { data: 1, meta: "local" }],
     ["a meta that is a list", { data: 1, meta: ["local"] }],
     ["inherited data", Object.assign(Object.create({ data: 1 }), { meta: local })],
     ["inherited meta", Object.assign(Object.create({ meta: local }), { data: 1 })],
@@ -113,11 +113,11 @@ describe("telling envelopes", () => {
     ["a prototype written in the meta", { data: 1, meta: JSON.parse(`{"__proto__":${JSON.stringify(local)}}`) }],
     ["a time that is not a number", { data: 1, meta: { ...local, timestamp: Number.NaN } }],
     ["a source from Object.prototype", { data: 1, meta: { source: "toString" } }],
-  ])("%s is not an envelope", (_, value) => {
+  ])("rejects %s", (_, value) => {
     expect(isResponseEnvelope(value)).toBe(false);
   });
 
-  test("hostile objects are answered, not thrown at the caller", () => {
+  test("does not throw on hostile objects", () => {
     const boom = () => {
       throw new Error("boom");
     };
@@ -132,7 +132,7 @@ describe("telling envelopes", () => {
     expect(answers).toEqual([false, false, false, false]);
   });
 
-  test("any value gets an answer", () => {
+  test("returns a boolean for every value", () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         expect(typeof isResponseEnvelope(value)).toBe("boolean");
@@ -163,7 +163,7 @@ describe("schemas", () => {
     }),
   );
 
-  test("what passes ResponseEnvelopeSchema is an envelope", () => {
+  test("a value that matches ResponseEnvelopeSchema is an envelope", () => {
     fc.assert(
       fc.property(fc.jsonValue(), meta, (data, meta) => {
         expect(Value.Check(ResponseEnvelopeSchema, { data, meta })).toBe(true);
@@ -180,7 +180,7 @@ describe("schemas", () => {
     { ...local, drift: [{ path: "", kind: "swapped" }] },
     { ...local, driftTotal: "many" },
     { source: "ftp" },
-  ])("a meta with a wrong field fails: %j", (meta) => {
+  ])("a meta with an invalid field fails: %j", (meta) => {
     expect(Value.Check(ResponseMetaSchema, meta)).toBe(false);
   });
 

@@ -18,26 +18,26 @@ import { contentShapes, type MCPContentBlock } from "./mcp-content.ts";
 const driftFields = {
   /** JSON pointer into the data; `""` is the data itself. */
   path: string({ description: "JSON pointer into the data" }),
-  /** What happened to the value. */
+  /** The change that was made to the value. */
   kind: oneOf(["stripped", "filled", "converted", "invented", "mismatch"]),
-  /** What was expected. */
+  /** The expected value, in words. */
   message: optional(string()),
 };
 
-/** One difference between the data that came and the operation's `outputSchema`. Never holds values. */
+/** One difference between the received data and the operation's `outputSchema`. Never contains values. */
 export interface Drift extends ObjectOf<typeof driftFields> {}
 
-/** What normalising did to the data. `mismatch` means: left as it came, and it does not match the schema. */
+/** The change that normalising made. `mismatch` means that the data was left unchanged and does not match the schema. */
 export type DriftKind = Drift["kind"];
 
 const reportFields = {
-  /** How the data differed from the schema; missing when it did not. At most 20 entries. */
+  /** Differences between the data and the schema; missing when there are none. At most 20 entries. */
   drift: optional(array(object<Drift>(driftFields))),
-  /** How many differences there were in all; present when `drift` was cut. */
+  /** Total number of differences; present when `drift` was truncated. */
   driftTotal: optional(number()),
 };
 
-/** What every meta may carry besides the facts of its own wire. */
+/** Fields that the meta of every source can have. */
 export interface DriftReport extends ObjectOf<typeof reportFields> {}
 
 const eventFields = { type: optional(string()), id: optional(string()), retry: optional(number()) };
@@ -58,11 +58,11 @@ export const metaFields = {
     statusCode: number(),
     /** Lower-case names; several values of one header are joined with `, `. */
     headers: record(string()),
-    /** The `content-type` header as it came; `""` when it was missing. */
+    /** The `content-type` header, unchanged; `""` when it was missing. */
     contentType: string(),
-    /** Every `set-cookie` header as it came, because joining would merge them. */
+    /** Every `set-cookie` header, unchanged, because joining would merge them. */
     setCookie: optional(array(string())),
-    /** For streams: the event's own fields. */
+    /** For streams: the fields of the event. */
     event: optional(object<{ type?: string; id?: string; retry?: number }>(eventFields)),
     ...reportFields,
   },
@@ -74,13 +74,13 @@ export const metaFields = {
     content: array(union<MCPContentBlock>(contentShapes)),
     /** Raw structured output; any JSON value. */
     structuredContent: optional(unknown()),
-    /** What the server added about the result. */
+    /** The `_meta` that the server added to the result. */
     _meta: optional(record(unknown())),
     ...reportFields,
   },
 };
 
-/** Where the result of a call came from. */
+/** The source of a result. */
 export type ResponseSource = keyof typeof metaFields;
 
 /** Every known {@link ResponseSource}. */
@@ -95,14 +95,14 @@ export interface HTTPResponseMeta extends ObjectOf<typeof metaFields.http> {}
 /** Meta of an MCP tool result. */
 export interface MCPResponseMeta extends ObjectOf<typeof metaFields.mcp> {}
 
-/** Facts of the wire, distinguished by `source`. */
+/** Details of the response, distinguished by `source`. */
 export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
 
-/** The one shape that every call returns. */
+/** The result of every call. */
 export interface ResponseEnvelope<T = unknown> {
-  /** The output, shaped by the operation's `outputSchema`, whatever the source. */
+  /** The output, in the shape of the operation's `outputSchema`. */
   data: T;
-  /** Where it came from, and what the wire reported. */
+  /** The source of the result, and details of the response. */
   meta: ResponseMeta;
 }
 
@@ -112,7 +112,7 @@ export const envelopeFields = {
   meta: union<ResponseMeta>(Object.values(metaFields)),
 };
 
-/** Wraps the result of a function in this process. The time is taken now. */
+/** Wraps the result of a function in this process. The timestamp is the current time. */
 export function localEnvelope<T>(data: T, operationId: string): ResponseEnvelope<T> {
   return { data, meta: { source: "local", operationId, timestamp: Date.now() } };
 }
@@ -133,14 +133,14 @@ export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
 }
 
 /**
- * Whether a value is an envelope: an own `meta` with a known source and that source's required fields, and `data`
- * that is its own or missing, because JSON drops `data: undefined`. Structural, so that it holds after JSON and across
- * copies of this package. Never throws.
+ * Returns whether a value is an envelope: an own `meta` with a known source and the required fields of that source, and
+ * an own or missing `data`, because JSON drops `data: undefined`. The test is structural, so that it works after JSON and
+ * across copies of this package. Never throws.
  */
 export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   if (typeof value !== "object" || value === null) return false;
   try {
-    // Reads before it checks ownership: nearly every result has no `meta`, and a failed read is the cheapest test.
+    // Read before checking ownership: nearly every result has no `meta`, and a failed read is the cheapest test.
     const meta = (value as { meta?: unknown }).meta;
     if (typeof meta !== "object" || meta === null) return false;
     return (
@@ -149,16 +149,16 @@ export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
       hasRequiredFields(meta as Record<string, unknown>)
     );
   } catch {
-    return false; // a getter or a proxy trap that throws belongs to something else
+    return false; // A getter or a proxy trap threw: the value is not an envelope.
   }
 }
 
-/** The envelope with an own `data`, which JSON drops when it is `undefined`: remote callers get what local ones get. */
+/** Adds an own `data: undefined`, which JSON drops: remote callers receive the same envelope as local ones. */
 export function restoreData<T>(envelope: ResponseEnvelope<T>): ResponseEnvelope<T> {
   return Object.hasOwn(envelope, "data") ? envelope : { ...envelope, data: undefined as T };
 }
 
-/** What a required field must be at least: of its kind. What lists and objects hold is not checked. */
+/** Checks the type of a required field. The contents of lists and objects are not checked. */
 const kindChecks = {
   string: (value: unknown) => typeof value === "string",
   boolean: (value: unknown) => typeof value === "boolean",
@@ -166,7 +166,7 @@ const kindChecks = {
   array: Array.isArray,
 };
 
-/** The required fields of each source but `source` itself. Objects of one form, because every remote result passes here. */
+/** The required fields of each source except `source`. Objects of one shape, because every remote result is checked here. */
 const requiredFields = new Map<unknown, ReadonlyArray<{ name: string; isOfKind: (value: unknown) => boolean }>>(
   Object.entries(metaFields).map(([source, shape]: [string, Shape]) => [
     source,
@@ -176,16 +176,16 @@ const requiredFields = new Map<unknown, ReadonlyArray<{ name: string; isOfKind: 
   ]),
 );
 
-const isOwn = Object.prototype.hasOwnProperty;
+const isOwnProperty = Object.prototype.hasOwnProperty;
 
-/** Whether the required fields of the meta's source are its own, and of the right kind. */
+/** Returns whether the required fields of the meta's source are own properties of the expected type. */
 function hasRequiredFields(meta: Readonly<Record<string, unknown>>): boolean {
   const required = requiredFields.get(meta["source"]);
   if (required === undefined) return false;
   let missing = required.length + 1;
-  // In a loop over its names the engine knows which are own; a check for each field took four times as long.
+  // In a `for...in` loop the engine knows the own names; one check for each required field took four times as long.
   for (const name in meta) {
-    if (!isOwn.call(meta, name)) continue;
+    if (!isOwnProperty.call(meta, name)) continue;
     if (name === "source") missing--;
     else {
       for (let index = 0; index < required.length; index++) {

@@ -3,14 +3,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
 
-/** What another copy of this package would make: its own class, the same mark. */
+/** An error of another copy of this package: another class with the same brand. */
 class CallErrorOfAnotherCopy extends Error {
   readonly code = "TIMEOUT";
 }
 Object.defineProperty(CallErrorOfAnotherCopy.prototype, Symbol.for("@alkdev/operations/CallError"), { value: true });
 
 describe("CallError", () => {
-  test("is an Error with code, details, cause and cautious flags", () => {
+  test("is an Error with code, details, cause and conservative flags", () => {
     const cause = new Error("disk full");
 
     const error = new CallError("TASK_FULL", "No room for a task", { max: 3 }, { cause });
@@ -59,7 +59,7 @@ describe("CallError", () => {
     );
   });
 
-  test("details of any kind do not keep an error from being told", () => {
+  test("an error with any details can be serialised", () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withMap: true, withSet: true, withDate: true }), (details) => {
         const json = JSON.parse(JSON.stringify(new CallError("X", "x", details)));
@@ -69,7 +69,7 @@ describe("CallError", () => {
     );
   });
 
-  test("details with a cycle, a bigint and an error get a JSON form without stack", () => {
+  test("details with a cycle, a bigint and an error have a JSON form without stack", () => {
     const details: Record<string, unknown> = { count: 3n, error: new RangeError("too far"), run: () => 1 };
     details["self"] = details;
 
@@ -81,7 +81,7 @@ describe("CallError", () => {
   });
 
   test.each([undefined, null, {}, "text", { code: 5, message: {}, retryable: "yes", mayHaveRun: 0 }])(
-    "malformed JSON becomes a cautious error: %j",
+    "malformed JSON becomes an error with conservative flags: %j",
     (json) => {
       expect(CallError.fromJSON(json as never).toJSON()).toEqual({
         code: "UNKNOWN_ERROR",
@@ -92,7 +92,7 @@ describe("CallError", () => {
     },
   );
 
-  test("fromJSON takes no stack or cause from the wire", () => {
+  test("fromJSON ignores a stack or cause in the JSON", () => {
     const json = JSON.parse(
       '{"code":"X","message":"x","stack":"forged","cause":"forged","__proto__":{"name":"forged"}}',
     );
@@ -106,7 +106,7 @@ describe("CallError", () => {
 });
 
 describe("isCallError", () => {
-  test("knows ours, subclasses and those of another copy", () => {
+  test("recognises CallErrors, subclasses and those of another copy", () => {
     class Special extends CallError {}
 
     expect(
@@ -114,7 +114,7 @@ describe("isCallError", () => {
     ).toEqual([true, true, true]);
   });
 
-  test("is not fooled by names or shapes, and never throws", () => {
+  test("rejects errors with the same name or shape, and never throws", () => {
     const boom = () => {
       throw new Error("boom");
     };
@@ -133,7 +133,7 @@ describe("isCallError", () => {
   });
 });
 
-test("every code has an HTTP status and a JSON-RPC code of its own", () => {
+test("every code has an HTTP status and a distinct JSON-RPC code", () => {
   const table = Object.values(errorCodes);
 
   expect(Object.keys(errorCodes)).toEqual(Object.keys(InfrastructureErrorCode));

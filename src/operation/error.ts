@@ -1,11 +1,11 @@
 import { toJSONSafe } from "../internal/json-safe.ts";
 import { boolean, type ObjectOf, optional, string, unknown } from "../internal/shape.ts";
 
-/** What a code is on the wires that have numbers of their own. */
+/** The numbers of a code in HTTP and JSON-RPC. */
 export interface ErrorCodeInfo {
   /** Status of an HTTP response. */
   httpStatus: number;
-  /** Standard codes where JSON-RPC has one; the others are outside its reserved range, -32768 to -32000. */
+  /** A standard JSON-RPC code if there is one, otherwise a number outside its reserved range, -32768 to -32000. */
   jsonRPCCode: number;
 }
 
@@ -29,61 +29,61 @@ const codes = {
   INPUT_REQUIRED: { httpStatus: 422, jsonRPCCode: -31012 },
 } satisfies Record<string, ErrorCodeInfo>;
 
-/** One of the codes that this package itself uses. */
+/** A code that this package uses. */
 export type InfrastructureErrorCode = keyof typeof codes;
 
-/** HTTP status and JSON-RPC code of every code that this package uses. A code that an operation declares is not in it. */
+/** HTTP status and JSON-RPC code of every code that this package uses. Codes that operations declare are not included. */
 export const errorCodes: Readonly<Record<InfrastructureErrorCode, ErrorCodeInfo>> = Object.freeze(codes);
 
-/** Codes that this package itself uses. An operation may declare and throw codes of its own. */
+/** Codes that this package uses. An operation may declare and throw other codes. */
 export const InfrastructureErrorCode = Object.fromEntries(Object.keys(codes).map((code) => [code, code])) as {
   readonly [Code in InfrastructureErrorCode]: Code;
 };
 
-/** What a `CallError` can have besides code, message and details. */
+/** Options of a `CallError`. */
 export interface CallErrorOptions {
-  /** The original error. Stays in this process; never part of the JSON. */
+  /** The original error. Never part of the JSON. */
   cause?: unknown;
-  /** Whether the same call may succeed when made again. @default false */
+  /** Whether the same call may succeed if it is repeated. @default false */
   retryable?: boolean;
-  /** Whether the operation may have had an effect. `false` promises that it never started. @default true */
+  /** Whether the operation may have had an effect. `false` guarantees that it never started. @default true */
   mayHaveRun?: boolean;
 }
 
 /** Every field of a {@link CallErrorJSON}. */
 export const errorJSONFields = {
-  /** What callers decide by: whatever an operation throws. */
+  /** Identifies the kind of failure. Any string that an operation throws. */
   code: string(),
-  /** What failed, for people. */
+  /** A description of the failure, for people. */
   message: string(),
-  /** More about it; the shape depends on the code. */
+  /** Details of the failure; the shape depends on the code. */
   details: optional(unknown()),
-  /** Whether the same call may succeed when made again. */
+  /** Whether the same call may succeed if it is repeated. */
   retryable: boolean(),
-  /** Whether the operation may have had an effect; `false` promises that it never started. */
+  /** Whether the operation may have had an effect; `false` guarantees that it never started. */
   mayHaveRun: boolean(),
 };
 
-/** A `CallError` as it travels. */
+/** The JSON form of a `CallError`. */
 export interface CallErrorJSON extends ObjectOf<typeof errorJSONFields> {}
 
 const brand = Symbol.for("@alkdev/operations/CallError");
 
 /**
- * The one error that calls fail with. Decide by `code`, never by the message.
+ * The error of every failed call. Compare `code`, never the message.
  * @example
  * throw new CallError("SEAT_TAKEN", "Seat 3 is taken.", { free: [4, 5] });
  */
 export class CallError extends Error {
   /** Always `CallError`. */
   override readonly name = "CallError";
-  /** What callers decide by. */
+  /** Identifies the kind of failure. */
   readonly code: string;
-  /** More about the failure; the shape depends on the code. */
+  /** Details of the failure; the shape depends on the code. */
   declare readonly details?: unknown;
-  /** Whether the same call may succeed when made again. */
+  /** Whether the same call may succeed if it is repeated. */
   readonly retryable: boolean;
-  /** Whether the operation may have had an effect; `false` promises that it never started. */
+  /** Whether the operation may have had an effect; `false` guarantees that it never started. */
   readonly mayHaveRun: boolean;
 
   constructor(
@@ -100,8 +100,8 @@ export class CallError extends Error {
   }
 
   /**
-   * What a remote caller gets: no stack, no cause. Always JSON: parts of `details` that JSON cannot hold are replaced
-   * or left out, so that reporting an error never fails.
+   * Returns the form that remote callers receive, without stack and cause. Parts of `details` that JSON cannot represent
+   * are replaced or omitted, so that reporting an error never fails.
    */
   toJSON(): CallErrorJSON {
     const { code, message, retryable, mayHaveRun } = this;
@@ -111,7 +111,7 @@ export class CallError extends Error {
       : { code, message, details, retryable, mayHaveRun };
   }
 
-  /** Restores the error from its JSON. Missing or invalid fields take the cautious values. */
+  /** Restores the error from its JSON. Missing or invalid fields are replaced by conservative defaults. */
   static fromJSON(json: CallErrorJSON): CallError {
     const { code, message, details, retryable, mayHaveRun } = (json ?? {}) as Partial<CallErrorJSON>;
     return new CallError(
@@ -122,15 +122,15 @@ export class CallError extends Error {
     );
   }
 }
-// On the prototype, so that errors print without it and hold it through subclasses.
+// Defined on the prototype: errors print without it, and subclasses inherit it.
 Object.defineProperty(CallError.prototype, brand, { value: true });
 
-/** Whether a value is a `CallError`, also one from another copy of this package. Never throws. */
+/** Returns whether a value is a `CallError`, including one from another copy of this package. Never throws. */
 export function isCallError(value: unknown): value is CallError {
   if (typeof value !== "object" || value === null) return false;
   try {
     return (value as Record<symbol, unknown>)[brand] === true && typeof (value as CallError).code === "string";
   } catch {
-    return false; // a proxy or a getter that throws
+    return false; // A proxy or a getter threw.
   }
 }

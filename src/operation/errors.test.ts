@@ -41,7 +41,7 @@ test.each([
     handlerMissing("task.create"),
     {
       code: "OPERATION_NOT_FOUND",
-      message: '"task.create" has no handler yet. Give it one with registerHandler("task.create", handler).',
+      message: '"task.create" has no handler yet. Register one with registerHandler("task.create", handler).',
       details: { operationId: "task.create" },
       retryable: false,
       mayHaveRun: false,
@@ -131,7 +131,7 @@ test.each([
     limitExceeded("Calls nest too deep", "callDepth", 64),
     {
       code: "LIMIT_EXCEEDED",
-      message: "Calls nest too deep: more than 64. Raise limits.callDepth if this is meant.",
+      message: "Calls nest too deep: the limit is 64. Raise limits.callDepth if you need more.",
       details: { limit: "callDepth", allowed: 64 },
       retryable: false,
       mayHaveRun: false,
@@ -151,14 +151,14 @@ test("aborted keeps the signal's reason as cause", () => {
   expect(aborted("a.b", reason, true)).toMatchObject({ cause: reason, mayHaveRun: true });
 });
 
-test("a hostile id makes a short message on one line", () => {
+test("a hostile id results in a short message on one line", () => {
   const error = operationNotFound(`evil\n\u001b[31m${"x".repeat(10_000)}`);
 
   expect(error.message).not.toMatch(/\p{Cc}/u);
   expect(JSON.stringify(error).length).toBeLessThan(1_000);
 });
 
-test("50,000 problems become 20 and a count, below 16 KB", () => {
+test("50,000 problems are reduced to 20 and a count, below 16 KB", () => {
   const problems = Array.from({ length: 50_000 }, (_, index) => ({
     path: `/items/${index}/title`,
     message: "must be string",
@@ -171,7 +171,7 @@ test("50,000 problems become 20 and a count, below 16 KB", () => {
   expect(error.message).toMatch(/\(and 49997 more\)\.$/);
 });
 
-test("a nested call's own mistakes are execution errors to the outer caller", () => {
+test("not found, denied and invalid nested calls are execution errors to the outer caller", () => {
   const inner = accessDenied("user.remove", 'scope "admin" is missing');
 
   const outer = nestedFailure("user.remove", inner);

@@ -3,19 +3,19 @@ import { CallError } from "./error.ts";
 import { parseOperationId } from "./operation-id.ts";
 import type { OperationType } from "./spec.ts";
 
-/** One reason why a value does not fit a schema. */
+/** One reason why a value does not match a schema. */
 export interface ValueProblem {
   /** JSON pointer into the value; `""` is the value itself. */
   path: string;
   message: string;
 }
 
-/** At most this many problems are listed in an error; `details.total` counts them all. */
+/** Maximum number of problems that an error lists; `details.total` counts all of them. */
 const maxListedProblems = 20;
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
-/** `UNAVAILABLE`: no peer serves it now, and the known peers are known to be incomplete, as after a restart. */
+/** `UNAVAILABLE`: no peer serves the operation now, but the list of peers is incomplete, for example after a restart. */
 export function notServedNow(id: string, mayHaveRun = false): CallError {
   const message = `No peer serves ${quote(id)} at the moment. A peer may be restarting; try again.`;
   return new CallError("UNAVAILABLE", message, { operationId: truncate(id, 400) }, { retryable: true, mayHaveRun });
@@ -32,7 +32,7 @@ export function operationNotFound(id: string, nearest?: string): CallError {
   );
 }
 
-/** How a client calls an operation whose name is not an identifier, for an id that was written as a path of properties. */
+/** For an id written as a property path: how a client calls an operation whose name is not an identifier. */
 function hintAtProperty(id: string, nearest: string): string {
   const name = parseOperationId(nearest)?.name ?? "";
   const namespace = nearest.slice(0, -name.length - 1);
@@ -46,29 +46,29 @@ function hintAtProperty(id: string, nearest: string): string {
 export function handlerMissing(id: string): CallError {
   return new CallError(
     "OPERATION_NOT_FOUND",
-    `${quote(id)} has no handler yet. Give it one with registerHandler(${quote(id)}, handler).`,
+    `${quote(id)} has no handler yet. Register one with registerHandler(${quote(id)}, handler).`,
     { operationId: id },
     notStarted,
   );
 }
 
-const rightUse = {
+const correctCall = {
   execute: "subscribe()",
   subscribe: "execute()",
   call: "subscribe(registry, id, input, context)",
 } as const;
 
-/** `WRONG_OPERATION_TYPE`: a subscription was executed or called, or a query or mutation subscribed to. */
-export function wrongOperationType(id: string, type: OperationType, used: keyof typeof rightUse): CallError {
+/** `WRONG_OPERATION_TYPE`: a subscription was called, or a query or mutation was subscribed to. */
+export function wrongOperationType(id: string, type: OperationType, used: keyof typeof correctCall): CallError {
   return new CallError(
     "WRONG_OPERATION_TYPE",
-    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${rightUse[used]}.`,
+    `${quote(id)} is a ${type}, which ${used}() cannot run. Use ${correctCall[used]}.`,
     { operationId: id, type },
     notStarted,
   );
 }
 
-/** `ACCESS_DENIED`. The reason names what is missing, never what the caller has. */
+/** `ACCESS_DENIED`. The reason names the missing right, never the rights of the caller. */
 export function accessDenied(id: string, reason: string): CallError {
   return new CallError(
     "ACCESS_DENIED",
@@ -85,7 +85,7 @@ export function credentialExpired(id: string, started: boolean): CallError {
   return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: started });
 }
 
-/** `VALIDATION_ERROR`. `label` names what was checked, such as `input of "task.create"`; `total` counts what `errors` may have cut. */
+/** `VALIDATION_ERROR`. `label` names the checked value, such as `input of "task.create"`; `total` counts omitted problems too. */
 export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
   return new CallError(
     "VALIDATION_ERROR",
@@ -95,7 +95,7 @@ export function validationError(label: string, errors: readonly ValueProblem[], 
   );
 }
 
-/** `OUTPUT_INVALID`: the operation ran, and under `strict` its answer does not fit its `outputSchema`. */
+/** `OUTPUT_INVALID`: the operation ran, and under `strict` its output does not match its `outputSchema`. */
 export function outputInvalid(id: string, errors: readonly ValueProblem[], total = errors.length): CallError {
   return new CallError("OUTPUT_INVALID", `Invalid output of ${quote(id)}: ${summarize(errors, total)}`, {
     operationId: id,
@@ -106,16 +106,13 @@ export function outputInvalid(id: string, errors: readonly ValueProblem[], total
 
 /** `TIMEOUT`: the deadline passed. `started`: whether the handler was called. */
 export function timedOut(id: string, started: boolean): CallError {
-  const what = started ? "did not finish before its deadline" : "was not started, because its deadline has passed";
-  return new CallError(
-    "TIMEOUT",
-    `${quote(id)} ${what}.`,
-    { operationId: id },
-    { retryable: true, mayHaveRun: started },
-  );
+  const message = started
+    ? `${quote(id)} did not finish before its deadline.`
+    : `${quote(id)} was not started, because its deadline has passed.`;
+  return new CallError("TIMEOUT", message, { operationId: id }, { retryable: true, mayHaveRun: started });
 }
 
-/** `TIMEOUT`: a subscription was silent for longer than its `idleTimeout`, in ms. */
+/** `TIMEOUT`: a subscription yielded no value for longer than its `idleTimeout`, in ms. */
 export function silentTooLong(id: string, idleTimeout: number): CallError {
   return new CallError(
     "TIMEOUT",
@@ -125,30 +122,30 @@ export function silentTooLong(id: string, idleTimeout: number): CallError {
   );
 }
 
-/** `ABORTED`. `reason` is what the signal was aborted with and stays as `cause`. `started`: whether the handler was called. */
+/** `ABORTED`. `reason` is the signal's reason and becomes the `cause`. `started`: whether the handler was called. */
 export function aborted(id: string, reason: unknown, started: boolean): CallError {
-  const what = started ? "was aborted" : "was aborted before it started";
-  return new CallError("ABORTED", `${quote(id)} ${what}.`, { operationId: id }, { cause: reason, mayHaveRun: started });
+  const message = started ? `${quote(id)} was aborted.` : `${quote(id)} was aborted before it started.`;
+  return new CallError("ABORTED", message, { operationId: id }, { cause: reason, mayHaveRun: started });
 }
 
-/** `LIMIT_EXCEEDED`. `what` is a sentence without its full stop; `limit` names the setting to raise, such as `callDepth`. */
-export function limitExceeded(what: string, limit: string, allowed: number, mayHaveRun = false): CallError {
+/** `LIMIT_EXCEEDED`. `problem` is a sentence without its full stop; `limit` names the setting to raise, such as `callDepth`. */
+export function limitExceeded(problem: string, limit: string, allowed: number, mayHaveRun = false): CallError {
   return new CallError(
     "LIMIT_EXCEEDED",
-    `${what}: more than ${allowed}. Raise limits.${limit} if this is meant.`,
+    `${problem}: the limit is ${allowed}. Raise limits.${limit} if you need more.`,
     { limit, allowed },
     { retryable: false, mayHaveRun },
   );
 }
 
-/** `UNAVAILABLE`: `what` (a service, peer or program) cannot be reached or went away. Worth trying again. */
+/** `UNAVAILABLE`: a service, peer or program cannot be reached or has disconnected. The call is retryable. */
 export function unavailable(message: string, options: { cause?: unknown; mayHaveRun: boolean }): CallError {
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, ...options });
 }
 
 /**
- * How a failed nested call reaches the outer caller: the caller of the outer operation cannot repair an invalid id,
- * scope, input or output inside it. Other errors, such as `TIMEOUT` or a declared one, pass unchanged.
+ * Translates the error of a nested call for the outer caller, who cannot correct an invalid id, scope, input or output
+ * inside the outer operation. Other errors, such as `TIMEOUT` or a declared one, pass unchanged.
  */
 export function nestedFailure(id: string, error: CallError): CallError {
   switch (error.code) {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toIdentity } from "./identity.ts";
 
-describe("an identity", () => {
-  test("is a frozen copy in every part", () => {
+describe("toIdentity", () => {
+  test("returns a deeply frozen copy", () => {
     const given = { id: "ann", scopes: ["read"], resources: { "task:1": ["edit"] }, tenant: "acme" };
 
     const identity = toIdentity(given);
@@ -14,7 +14,7 @@ describe("an identity", () => {
     expect(parts.every((part) => Object.isFrozen(part))).toBe(true);
   });
 
-  test("is read again when the caller has changed its object", () => {
+  test("reads an object again when it has changed", () => {
     const given = { id: "ann", scopes: ["read", "write"] };
     const first = toIdentity(given);
 
@@ -29,7 +29,7 @@ describe("an identity", () => {
     expect(toIdentity(given)).toEqual({ id: "bob", scopes: ["read"], resources: { "task:1": [] } });
   });
 
-  test("that was read before is itself", () => {
+  test("returns a snapshot unchanged", () => {
     const identity = toIdentity({ id: "ann", scopes: ["read"], resources: {} });
 
     expect(toIdentity(identity)).toBe(identity);
@@ -64,11 +64,11 @@ describe("an identity", () => {
         },
       ),
     ],
-  ])("is not made of %s", (_, value) => {
+  ])("rejects %s", (_, value) => {
     expect(toIdentity(value)).toBeUndefined();
   });
 
-  test("takes no grant from a getter, a prototype or a malformed list", () => {
+  test("ignores grants from a getter, a prototype or a malformed list", () => {
     const resources = Object.create({ "task:1": ["edit"] });
     Object.defineProperty(resources, "task:2", { get: () => ["edit"], enumerable: true });
     Object.assign(resources, { "task:3": "edit", "task:4": ["edit", 1], "task:5": ["edit"] });
@@ -80,7 +80,7 @@ describe("an identity", () => {
     });
   });
 
-  test("keeps a grant that is called like a prototype", () => {
+  test("keeps a grant with the name __proto__", () => {
     const resources = JSON.parse('{ "__proto__": ["edit"] }');
 
     const identity = toIdentity({ id: "ann", scopes: [], resources });

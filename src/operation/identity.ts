@@ -2,39 +2,39 @@ import { array, type ObjectOf, optional, record, string } from "../internal/shap
 
 /** Every field of an {@link Identity}. */
 export const identityFields = {
-  /** Who it is; compared exactly. */
+  /** Identifies the caller; compared exactly. */
   id: string(),
-  /** What the caller may do; compared exactly with `requiredScopes`. */
+  /** The scopes of the caller; compared exactly with `requiredScopes`. */
   scopes: array(string()),
   /** From `type:id` (or `type:*`) to the actions granted on it. */
   resources: optional(record(array(string()))),
 };
 
-/** Who calls. */
+/** A caller and its rights. */
 export interface Identity extends ObjectOf<typeof identityFields> {}
 
-/** What `authenticate` returns: who calls, and until when that is known. */
+/** The result of `authenticate`: the caller, and when its credential expires. */
 export interface AuthenticatedIdentity extends Identity {
   /**
-   * When the credential expires, in milliseconds since the epoch. Subscriptions end with `ACCESS_DENIED` then, WebSocket
-   * connections are closed, and calls that arrive later are refused. @default never
+   * When the credential expires, in milliseconds since the epoch. At that time subscriptions end with `ACCESS_DENIED`, WebSocket
+   * connections are closed, and later calls are refused. @default never
    */
   expiresAt?: number;
 }
 
-/** Snapshots that {@link toIdentity} made, which need no second one. */
+/** Snapshots that {@link toIdentity} created. They do not need to be copied again. */
 const snapshots = new WeakSet<object>();
 
-/** What was read last. One caller tends to make many calls, and reading an identity costs more than running a small call. */
+/** The last identity that was read. Callers tend to make many calls, and reading an identity costs more than a small call. */
 let lastGiven: unknown;
 let lastSnapshot: Identity | undefined;
-/** The scopes of that snapshot once more, for {@link scopesOf}. Never leaves this file's callers. */
+/** An unfrozen copy of the scopes of that snapshot, for {@link scopesOf}. Must not be exposed to users. */
 let lastScopes: readonly string[] = [];
 
 /**
- * Reads who calls, once: a frozen copy that neither the caller nor a handler can change later. Only own data properties
- * count, because inherited ones can be put there for every object, and a getter can return something else each time.
- * `undefined` when the value is not an identity, that is a string `id` and a list of strings as `scopes`. Does not throw.
+ * Copies an identity into a frozen snapshot that neither the caller nor a handler can change later. Reads only own data
+ * properties: inherited ones could be set for every object, and a getter could return a different value each time.
+ * Returns `undefined` unless the value has a string `id` and a list of strings as `scopes`. Never throws.
  */
 export function toIdentity(value: unknown): Identity | undefined {
   if (value === undefined) return undefined;
@@ -50,14 +50,14 @@ export function toIdentity(value: unknown): Identity | undefined {
   return snapshot;
 }
 
-/** The scopes of a snapshot, to look at only. Those of the last one are not frozen, because frozen lists are slow to read. */
+/** Returns the scopes of a snapshot. Do not change them: those of the last one are not frozen, because frozen lists are slow. */
 export function scopesOf(identity: Identity): readonly string[] {
   return identity === lastSnapshot ? lastScopes : identity.scopes;
 }
 
 /**
- * When what `authenticate` returned expires, in ms since the epoch, and `Infinity` when it does not. A time that is not a
- * number has passed. Does not throw.
+ * Returns when the result of `authenticate` expires, in ms since the epoch; `Infinity` if it does not. An `expiresAt` that
+ * is not a number counts as expired. Never throws.
  */
 export function expiryOf(identity: unknown): number {
   if (typeof identity !== "object" || identity === null) return Number.POSITIVE_INFINITY;
@@ -70,7 +70,7 @@ export function expiryOf(identity: unknown): number {
   }
 }
 
-/** Whether an object that was read before still says the same. Grants are not compared, but read again. */
+/** Returns whether the last identity still has the same id and scopes. Grants are not compared; they are read again. */
 function isUnchanged(given: Identity, { id, resources }: Identity, scopes: readonly string[]): boolean {
   if (resources !== undefined) return false;
   try {
@@ -94,11 +94,11 @@ function read(value: object): Identity | undefined {
     snapshots.add(snapshot);
     return Object.freeze(snapshot);
   } catch {
-    return undefined; // a proxy may throw whatever is asked of it
+    return undefined; // A proxy may throw on every access.
   }
 }
 
-/** Grants that are malformed grant nothing and are left out. */
+/** Malformed grants are omitted. */
 function readGrants(value: unknown): Record<string, string[]> | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const grants: Record<string, string[]> = {};
@@ -122,7 +122,7 @@ function readStrings(value: unknown): string[] | undefined {
   return Object.freeze(strings) as string[];
 }
 
-/** The value of an own data property; `undefined` for one that is inherited or computed. */
+/** Returns the value of an own data property; `undefined` for an inherited or computed one. */
 function ownValue(object: object, key: PropertyKey): unknown {
   return Object.getOwnPropertyDescriptor(object, key)?.value;
 }

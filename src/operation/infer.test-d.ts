@@ -6,7 +6,7 @@ import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 
-test("a TypeBox type gives its static type to caller and handler", () => {
+test("a TypeBox type has the same static type for caller and handler", () => {
   const schema = Type.Object({
     title: Type.String(),
     priority: Type.Optional(Type.Union([Type.Literal("low"), Type.Literal("high")])),
@@ -30,7 +30,7 @@ test("TypeBox intersections, records, tuples and scalars are resolved", () => {
   expectTypeOf<InferOutput<ReturnType<typeof Type.Integer>>>().toEqualTypeOf<number>();
 });
 
-test("a JSON Schema literal gives its type", () => {
+test("the type of a JSON Schema literal is inferred", () => {
   const schema = {
     type: "object",
     properties: {
@@ -50,7 +50,7 @@ test("a JSON Schema literal gives its type", () => {
   }>();
 });
 
-test("Zod tells what the caller passes apart from what the handler gets", () => {
+test("Zod has separate types for caller and handler", () => {
   const schema = z.object({ text: z.string(), limit: z.number().default(10), since: z.string().transform(Number) });
 
   expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number; since: string }>();
@@ -58,7 +58,7 @@ test("Zod tells what the caller passes apart from what the handler gets", () => 
   expectTypeOf<InferOutput<typeof schema>>().toEqualTypeOf<{ text: string; limit: number; since: number }>();
 });
 
-test("Valibot tells what the caller passes apart from what the handler gets, wrapped or not", () => {
+test("Valibot has separate types for caller and handler, wrapped or not", () => {
   const schema = v.object({ text: v.string(), limit: v.optional(v.number(), 10) });
   const wrapped = toStandardJsonSchema(schema);
 
@@ -67,7 +67,7 @@ test("Valibot tells what the caller passes apart from what the handler gets, wra
   expectTypeOf<InferHandlerInput<typeof wrapped>>().toEqualTypeOf<{ text: string; limit: number }>();
 });
 
-test("ArkType tells what the caller passes apart from what the handler gets", () => {
+test("ArkType has separate types for caller and handler", () => {
   const schema = type({ text: "string", "limit?": "number", order: "'asc' | 'desc' = 'asc'" });
 
   expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{ text: string; limit?: number; order?: "asc" | "desc" }>();
@@ -78,7 +78,7 @@ test("ArkType tells what the caller passes apart from what the handler gets", ()
   }>();
 });
 
-test("a JSON Schema that lost its literals, as a whole or in a part, gives unknown", () => {
+test("a JSON Schema without literal types, as a whole or in a part, is unknown", () => {
   const text = { type: "string" };
   const list = { type: "object", properties: { items: { type: "array", items: { type: "string" } } } };
   const mixed = { type: "object", properties: { text }, required: ["text"] } as const;
@@ -94,7 +94,7 @@ test("a JSON Schema that lost its literals, as a whole or in a part, gives unkno
   expectTypeOf<InferInput<typeof propertyNamedType>>().toEqualTypeOf<{ type: string }>();
 });
 
-test("a schema that tells nothing gives unknown", () => {
+test("a schema without a static type is unknown", () => {
   expectTypeOf<InferInput<TSchema>>().toEqualTypeOf<unknown>();
   expectTypeOf<InferOutput<object>>().toEqualTypeOf<unknown>();
   expectTypeOf<InferOutput<Record<string, unknown>>>().toEqualTypeOf<unknown>();

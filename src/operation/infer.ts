@@ -2,8 +2,8 @@ import type { StandardTypedV1 } from "@standard-schema/spec";
 import type { Static, TArray, TIntersect, TObject, TOptional, TProperties, TSchema } from "typebox";
 
 /**
- * What a caller passes to an operation with this `inputSchema`: a property with a default may be left out. `unknown` where the
- * schema does not tell.
+ * The input that callers pass to an operation with this `inputSchema`: properties with a default are optional. `unknown` if
+ * the schema has no static type.
  */
 export type InferInput<Schema> = Schema extends StandardTypedV1
   ? StandardTypedV1.InferInput<Schema>
@@ -11,15 +11,15 @@ export type InferInput<Schema> = Schema extends StandardTypedV1
     ? InferWithDefaults<Schema>
     : InferStatic<Schema>;
 
-/** What the handler receives: for Standard Schemas what validating gives, with defaults and transforms applied. */
+/** The input that the handler receives: for a Standard Schema its output type, with defaults and transforms applied. */
 export type InferHandlerInput<Schema> = Schema extends StandardTypedV1
   ? StandardTypedV1.InferOutput<Schema>
   : InferStatic<Schema>;
 
-/** The data that an operation with this `outputSchema` answers with. `unknown` where the schema does not tell. */
+/** The data that an operation with this `outputSchema` returns. `unknown` if the schema has no static type. */
 export type InferOutput<Schema> = InferHandlerInput<Schema>;
 
-/** The values of a TypeBox type or of a JSON Schema whose literals the compiler has seen. */
+/** The values of a TypeBox type or of a JSON Schema with literal types. */
 type InferStatic<Schema> = Schema extends TIntersect
   ? Resolve<Static<Schema>>
   : Schema extends { "~kind": string } | { "~unsafe": unknown }
@@ -41,7 +41,7 @@ type HasDefault<Schema> = Schema extends { default: unknown }
         ? HasDefault<Types[number]>
         : false;
 
-/** The values before defaults are filled. In a union, defaults are filled only where one branch fits, so it stays as it is. */
+/** The values before defaults are filled. Unions stay unchanged: their defaults are filled only where one branch matches. */
 type InferWithDefaults<Schema> =
   Schema extends TObject<infer Properties extends TProperties>
     ? Resolve<
@@ -63,12 +63,12 @@ type InferAll<Types> = Types extends [infer First, ...infer Others]
   ? InferWithDefaults<First> & InferAll<Others>
   : unknown;
 
-/** The properties that a caller may leave out. */
+/** The properties that a caller may omit. */
 type OmittableKeys<Properties> = {
   [Key in keyof Properties]: Properties[Key] extends { default: unknown } | TOptional<TSchema> ? Key : never;
 }[keyof Properties];
 
-/** Of a JSON Schema: makes the properties with a default optional. */
+/** For a JSON Schema: makes the properties with a default optional. */
 type OmitDefaults<Value, Properties> = Resolve<
   Omit<Value, DefaultKeys<Properties>> & Partial<Pick<Value, DefaultKeys<Properties> & keyof Value>>
 >;
@@ -77,8 +77,8 @@ type DefaultKeys<Properties> = {
 }[keyof Properties];
 
 /**
- * Finds a `type` that is any string, as in a JSON Schema that was put in a variable without `as const`: what is
- * derived from such a schema would be wrong, not just vague.
+ * Finds a `type` of type `string`, as in a JSON Schema variable without `as const`. A type derived from such a schema
+ * would be incorrect, not only imprecise.
  */
 type IsWidened<Schema> = Schema extends readonly unknown[]
   ? IsWidened<Schema[number]>
@@ -88,5 +88,5 @@ type IsWidened<Schema> = Schema extends readonly unknown[]
       : { [Key in keyof Schema]: IsWidened<Schema[Key]> }[keyof Schema]
     : false;
 
-/** Shows one object in place of an intersection. */
+/** Shows one object instead of an intersection in editors. */
 type Resolve<Type> = { [Key in keyof Type]: Type[Key] } & {};

@@ -2,11 +2,11 @@ import type { NestedCallOptions, OperationEnv } from "./context.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { OperationType } from "./spec.ts";
 
-/** What the compiler knows of one operation. */
+/** The types of one operation. */
 export interface KnownOperation {
   /** Whether it reads, changes something, or returns many values. */
   type: OperationType;
-  /** What a caller passes. */
+  /** The input that callers pass. */
   input: unknown;
   /** The envelope's `data`; of each value for a subscription. */
   output: unknown;
@@ -14,7 +14,7 @@ export interface KnownOperation {
   errors?: object;
 }
 
-/** Known operations by id. Where any string is an id nothing is known, and every id is allowed. */
+/** Known operations by id. With an index signature, every id is allowed and nothing is typed. */
 export type KnownOperations = { [operationId: string]: KnownOperation };
 
 /** The known queries and mutations. */
@@ -33,7 +33,7 @@ export type NamespaceOf<Id> = Id extends `${infer Namespace}.${string}` ? Namesp
 /** The part of an id after its first dot. */
 export type NameOf<Id> = Id extends `${string}.${infer Name}` ? Name : Id;
 
-/** The data that a call gives: what is known of it, unless the caller states `T`. */
+/** The data that a call returns: the known output, unless the caller sets `T`. */
 export type DataOf<T, Known extends KnownOperation> = [T] extends [never] ? Known["output"] : T;
 
 /** Calls known queries and mutations by namespace and name: `env.task.create(input)`. */
@@ -44,33 +44,33 @@ export type KnownEnv<Known extends KnownOperations> = {
   };
 };
 
-/** `true` where a call may leave out the input, because the operation accepts `undefined` or `{}`. */
+/** `true` where the input is optional, because the operation accepts `undefined` or `{}`. */
 export type AcceptsEmpty<Input> = undefined extends Input ? true : Record<never, never> extends Input ? true : false;
 
-/** Calls one operation from inside a handler. The input may be left out where `undefined` or `{}` is one. */
+/** Calls one operation from inside a handler. The input is optional where `undefined` or `{}` is valid. */
 export type EnvFunction<Input, Output> =
   AcceptsEmpty<Input> extends true
     ? (input?: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>
     : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
 
 /**
- * Declares to the compiler which registry the handlers of a program run in, so that `context.env` knows its operations:
- * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`. A handler that returns
- * what it got from `context.env` then has to write down its return type.
+ * Declares the registry that the handlers of a program run in, so that `context.env` is typed with its operations:
+ * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`. A handler that returns a
+ * result of `context.env` then needs an explicit return type.
  */
 export interface Register {
-  /** Never set. A program adds `registry` by declaring this interface again. */
+  /** Never set. A program adds `registry` by augmenting this interface. */
   readonly "~registry"?: never;
 }
 
-/** What the compiler knows of the registry in {@link Register}; nothing without one. */
+/** The operations of the registry in {@link Register}; untyped without one. */
 export type RegisteredOperations<Declared = Register> = Declared extends {
   registry: { readonly "~known"?: infer Known extends KnownOperations };
 }
   ? Known
   : Record<never, KnownOperation>;
 
-/** The type of `context.env`: that of the registry in {@link Register}, else the loose one. */
+/** The type of `context.env`: that of the registry in {@link Register}, otherwise the untyped one. */
 export type RegisteredEnv<Declared = Register> = Declared extends {
   registry: { readonly "~known"?: infer Known extends KnownOperations };
 }

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { defaultLimits, resolveLimits } from "./limits.ts";
 
-test("limits that are missing or undefined are the defaults", () => {
+test("limits that are missing or undefined have their defaults", () => {
   expect(resolveLimits(undefined)).toEqual(defaultLimits);
   expect(resolveLimits({ maxMessage: undefined, callDepth: 3 })).toEqual({ ...defaultLimits, callDepth: 3 });
 });
 
-test("Infinity lifts a limit", () => {
+test("Infinity removes a limit", () => {
   const resolved = resolveLimits({ operations: Number.POSITIVE_INFINITY });
 
   expect(resolved.operations).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("limits of a source can have more fields, which are checked alike", () => {
+test("additional limits of a source are checked in the same manner", () => {
   const defaults = { ...defaultLimits, pages: 64 };
 
   expect(resolveLimits({ pages: undefined }, defaults)).toEqual(defaults);

@@ -4,46 +4,46 @@ import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
 
 /**
- * Bounds on what one call, document or connection may cost. Every field has a default, which `undefined` means too.
- * `Infinity` lifts a bound; anything else that is not a number above 0 is refused with `VALIDATION_ERROR`.
+ * Limits on the cost of one call, document or connection. A missing or `undefined` field has its default.
+ * `Infinity` removes a limit; anything else that is not a number above 0 is refused with `VALIDATION_ERROR`.
  */
 export interface Limits {
-  /** How deep calls may nest. @default 64 */
+  /** Maximum depth of nested calls. @default 64 */
   callDepth?: number;
-  /** How many calls one that arrived from outside may cause, at any depth. @default 10,000 */
+  /** Maximum number of calls that one incoming call may cause, at any depth. @default 10,000 */
   callsPerRoot?: number;
-  /** How many calls may be pending at once, asked or served. @default 20,000 */
+  /** Maximum number of pending calls, outgoing and incoming together. @default 20,000 */
   pendingCalls?: number;
-  /** How many calls one connection may have pending, each way. @default 10,000 */
+  /** Maximum number of pending calls of one connection, in each direction. @default 10,000 */
   callsPerConnection?: number;
-  /** How many of them may be subscriptions. @default 1,024 */
+  /** Maximum number of subscriptions among them. @default 1,024 */
   subscriptionsPerConnection?: number;
-  /** Largest message between peers, in bytes. @default 16 MiB */
+  /** Maximum size of a message between peers, in bytes. @default 16 MiB */
   maxMessage?: number;
-  /** The same for a peer that is not authenticated. @default 1 MiB */
+  /** Maximum size of a message of a peer that is not authenticated, in bytes. @default 1 MiB */
   maxAnonymousMessage?: number;
   /**
-   * How much may wait to be read by a slow peer, in bytes. Above it new calls are refused, and a peer that reads nothing,
-   * or leaves twice as much, loses its connection. @default 64 MiB
+   * Maximum number of bytes that may wait for a slow peer. Above it new calls are refused. A peer that reads nothing, or
+   * for which twice as much is waiting, is disconnected. @default 64 MiB
    */
   bufferedBytes?: number;
-  /** Largest decoded HTTP answer, in bytes. @default 64 MiB */
+  /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
   responseBytes?: number;
-  /** Largest single event of a stream, in bytes. @default 1 MiB */
+  /** Maximum size of one event of a stream, in bytes. @default 1 MiB */
   eventBytes?: number;
-  /** Deepest nesting of JSON that is read from outside. @default 200 */
+  /** Maximum depth of JSON from outside this process. @default 200 */
   jsonDepth?: number;
-  /** Largest document, in bytes. @default 20 MiB */
+  /** Maximum size of a document, in bytes. @default 20 MiB */
   documentBytes?: number;
-  /** Most operations taken from one document. @default 10,000 */
+  /** Maximum number of operations of one document. @default 10,000 */
   operations?: number;
-  /** Most `$ref`s followed while one document is read. @default 100,000 */
+  /** Maximum number of `$ref`s that are resolved in one document. @default 100,000 */
   references?: number;
-  /** Deepest nesting of one schema. @default 64 */
+  /** Maximum depth of one schema. @default 64 */
   schemaDepth?: number;
-  /** Most sub-schemas in one schema. @default 10,000 */
+  /** Maximum number of sub-schemas of one schema. @default 10,000 */
   subschemas?: number;
-  /** Longest `pattern`, in characters. @default 50,000 */
+  /** Maximum length of a `pattern`, in characters. @default 50,000 */
   patternLength?: number;
 }
 
@@ -70,7 +70,7 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
 
 /** Fills in the default of every limit that is missing or `undefined`. Throws `VALIDATION_ERROR` on an invalid one. */
 export function resolveLimits(limits: Limits | undefined): Readonly<Required<Limits>>;
-/** The same for limits that have more fields, with the defaults of all of them. */
+/** Fills in defaults in the same manner for limits with additional fields. `defaults` has a value for every field. */
 export function resolveLimits<T extends Required<Limits>>(limits: Partial<T> | undefined, defaults: T): Readonly<T>;
 export function resolveLimits(
   limits: Limits | undefined,
@@ -91,24 +91,24 @@ export function resolveLimits(
 }
 
 interface OptionRule {
-  /** The operation whose call has the option, for the message. @default none, it is a configuration */
+  /** The operation whose call has the option, for the message. @default none, for a configuration */
   operationId?: string;
 }
 
-/** What a duration may be besides a number of milliseconds above 0. */
+/** Additional values that a duration may have. */
 export interface DurationRule extends OptionRule {
-  /** `0` is allowed. Only where the option documents its meaning. */
+  /** `0` is allowed. Use it only where the option documents its meaning. */
   zero?: boolean;
-  /** `Infinity` is allowed. Only where the option documents that it means "never" or "no limit". */
+  /** `Infinity` is allowed. Use it only where the option documents that it means "never" or "no limit". */
   infinite?: boolean;
-  /** Whether no timer waits for it, so that it may be longer than timers can wait. @default false */
+  /** Whether no timer is set for it, so that it may exceed the maximum of timers. @default false */
   untimed?: boolean;
 }
 
 /**
  * Checks an option that is a duration in ms: a finite number above 0. `undefined` means `fallback`. Fractions are
- * rounded up. A duration above 2^31 - 1 ms (24 days), which timers would take for 1 ms, is reduced to that. Throws
- * `VALIDATION_ERROR` on all else.
+ * rounded up. A duration above 2^31 - 1 ms (24 days), which timers would treat as 1 ms, is reduced to that. Throws
+ * `VALIDATION_ERROR` for any other value.
  * @param option - name as the user writes it, with a dot for each level: `retry.delay`
  */
 export function resolveDuration<T extends number | undefined>(
@@ -127,19 +127,19 @@ export function resolveDuration<T extends number | undefined>(
   return untimed ? value : Math.min(Math.ceil(value), maxTimerDelay);
 }
 
-/** Which counts an option allows. */
+/** The counts that an option allows. */
 export interface CountRule extends OptionRule {
   /** The smallest count. */
   min: 0 | 1;
   /** The largest count. @default the largest safe integer */
   max?: number;
-  /** `Infinity` is allowed. Only where the option documents that it means "no limit". */
+  /** `Infinity` is allowed. Use it only where the option documents that it means "no limit". */
   infinite?: boolean;
   /** `undefined` is refused, because the option has no default. */
   required?: boolean;
 }
 
-/** Checks an option that counts something: an integer within the bounds. `undefined` means `fallback`. Throws `VALIDATION_ERROR` on all else. */
+/** Checks an option that is an integer within limits. `undefined` means `fallback`. Throws `VALIDATION_ERROR` otherwise. */
 export function resolveCount<T extends number | undefined>(
   option: string,
   value: unknown,
@@ -156,7 +156,7 @@ export function resolveCount<T extends number | undefined>(
   throw invalidNumber(option, value, infinite ? `${expected}, or Infinity` : expected, operationId);
 }
 
-/** A configuration error that names the option, what it was and what it may be. */
+/** A configuration error that names the option, its value and the allowed values. */
 function invalidNumber(option: string, value: unknown, expected: string, operationId?: string): CallError {
   const path = `/${option.replaceAll(".", "/")}`;
   const label = operationId === undefined ? "options" : `options of ${quote(operationId)}`;

@@ -5,7 +5,7 @@ function notFound(message: string, code = "ERR_MODULE_NOT_FOUND"): Error {
   return Object.assign(new Error(message), { code });
 }
 
-test("a package that is there is loaded", async () => {
+test("an installed package is loaded", async () => {
   await expect(loadPeer("jose", "signed identities", async () => "module")).resolves.toBe("module");
 });
 
@@ -35,7 +35,7 @@ test.each([
   ["a file of it is missing", notFound("Cannot find module '/app/node_modules/ws/lib/x.js' imported from /app/ws.js")],
   ["a package with a similar name is missing", notFound("Cannot find package 'ws-extra' imported from /app/main.js")],
   ["it cannot be parsed", new SyntaxError("Unexpected token in 'ws'")],
-  ["something else was thrown", undefined],
+  ["a value that is not an error was thrown", undefined],
 ])("when %s, the failure is thrown unchanged", async (_, failure) => {
   await expect(loadPeer("ws", "WebSocket servers", () => Promise.reject(failure))).rejects.toBe(failure);
 });

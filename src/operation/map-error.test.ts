@@ -8,7 +8,7 @@ const boom = () => {
   throw new Error("boom");
 };
 
-test("a CallError stays itself, declared or not", () => {
+test("a CallError is returned unchanged, declared or not", () => {
   const error = new CallError("ANYTHING", "x", { a: 1 });
 
   expect(mapError(error)).toBe(error);
@@ -24,7 +24,7 @@ test.each([
     "Error without a message",
   ],
   ["an AbortError", new DOMException("gone", "AbortError"), "gone"],
-])("%s becomes EXECUTION_ERROR and stays as cause", (_, error, message) => {
+])("%s becomes EXECUTION_ERROR and is kept as cause", (_, error, message) => {
   const mapped = mapError(error);
 
   expect(mapped.toJSON()).toEqual({ code: "EXECUTION_ERROR", message, retryable: false, mayHaveRun: true });
@@ -32,14 +32,14 @@ test.each([
 });
 
 test.each(["ACCESS_DENIED: no", "TIMEOUT", "not found", "VALIDATION_ERROR"])(
-  "the message %j decides no code",
+  "the message %j does not affect the code",
   (message) => {
     expect(mapError(new Error(message)).code).toBe("EXECUTION_ERROR");
     expect(mapError(message).code).toBe("UNKNOWN_ERROR");
   },
 );
 
-test("a foreign error's own code decides no code", () => {
+test("the code of a foreign error does not affect the code", () => {
   expect(mapError(Object.assign(new Error("x"), { code: "ACCESS_DENIED" })).code).toBe("EXECUTION_ERROR");
 });
 
@@ -49,7 +49,7 @@ circular["self"] = circular;
 test.each([
   ["null", null, "null"],
   ["undefined", undefined, "undefined"],
-  ["text", "no\nway", '"no\\nway"'],
+  ["a string", "no\nway", '"no\\nway"'],
   ["a number", Number.NaN, "NaN"],
   ["a bigint", 1n, "1"],
   ["a symbol", Symbol("secret"), "a symbol"],
@@ -63,28 +63,28 @@ test.each([
 
   expect(mapped.toJSON()).toEqual({
     code: "UNKNOWN_ERROR",
-    message: `Something that is not an error was thrown: ${described}.`,
+    message: `A value that is not an Error was thrown: ${described}.`,
     retryable: false,
     mayHaveRun: true,
   });
   expect(mapped.cause).toBe(thrown);
 });
 
-test("a huge message is cut", () => {
+test("a huge message is truncated", () => {
   const huge = "x".repeat(1_000_000);
 
   expect(mapError(new Error(huge)).message.length).toBeLessThan(2_100);
   expect(mapError(huge).message.length).toBeLessThan(400);
 });
 
-test("an error whose cause is a circle can be told", () => {
+test("an error with a circular cause can be serialised", () => {
   const error = new Error("round");
   error.cause = error;
 
   expect(JSON.stringify(mapError(error))).toContain("round");
 });
 
-test("whatever is thrown becomes a CallError that can be told", () => {
+test("every thrown value becomes a CallError that can be serialised", () => {
   fc.assert(
     fc.property(fc.anything(), (thrown) => {
       const mapped = mapError(thrown);

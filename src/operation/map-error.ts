@@ -4,21 +4,21 @@ import { CallError, isCallError } from "./error.ts";
 const maxMessageLength = 2_000;
 
 /**
- * Turns whatever was thrown into a `CallError`. One that is a `CallError` already stays itself; another `Error`
- * becomes `EXECUTION_ERROR` with its message, anything else `UNKNOWN_ERROR`; both keep the original as `cause`.
- * Neither message nor `code` of a foreign error decides the code. Never throws.
+ * Converts a thrown value to a `CallError`. A `CallError` is returned unchanged. Any other `Error` becomes
+ * `EXECUTION_ERROR` with its message, any other value `UNKNOWN_ERROR`; both keep the original as `cause`.
+ * The message and `code` of a foreign error do not affect the code. Never throws.
  */
 export function mapError(error: unknown): CallError {
   if (isCallError(error)) return error;
   const message = errorMessage(error);
   return message === undefined
-    ? new CallError("UNKNOWN_ERROR", `Something that is not an error was thrown: ${describe(error)}.`, undefined, {
+    ? new CallError("UNKNOWN_ERROR", `A value that is not an Error was thrown: ${describe(error)}.`, undefined, {
         cause: error,
       })
     : new CallError("EXECUTION_ERROR", message, undefined, { cause: error });
 }
 
-/** The message of an `Error`, also of another realm; `undefined` when the value is not an error. */
+/** Returns the message of an `Error`, also from another realm; `undefined` when the value is not an error. */
 function errorMessage(error: unknown): string | undefined {
   try {
     if (!(error instanceof Error) && Object.prototype.toString.call(error) !== "[object Error]") return undefined;
@@ -28,7 +28,7 @@ function errorMessage(error: unknown): string | undefined {
       ? `${truncate(name, 100)} without a message`
       : "Error without a message";
   } catch {
-    return undefined; // a proxy or a getter that throws
+    return undefined; // A proxy or a getter threw.
   }
 }
 

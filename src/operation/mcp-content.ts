@@ -1,7 +1,7 @@
 import { array, number, type ObjectOf, object, oneOf, optional, string, type UnionOf } from "../internal/shape.ts";
 
 const annotationFields = {
-  /** Whom the block is for. */
+  /** The intended audience of the block. */
   audience: optional(array(oneOf(["user", "assistant"]))),
   /** From 0 (optional) to 1 (required). */
   priority: optional(number()),
@@ -9,11 +9,11 @@ const annotationFields = {
   lastModified: optional(string()),
 };
 
-/** Hints about who a block is for and how much it matters. */
+/** Hints about the audience and the importance of a block. */
 export interface MCPAnnotations extends ObjectOf<typeof annotationFields> {}
 
 const resourceFields = {
-  /** Where it is. */
+  /** URI of the resource. */
   uri: string(),
   /** Its media type. */
   mimeType: optional(string()),
@@ -34,7 +34,7 @@ export const contentShapes = [
     type: oneOf(["text"]),
     /** The text. */
     text: string(),
-    /** For whom the block is. */
+    /** Hints about the audience and the importance of the block. */
     annotations,
   },
   {
@@ -43,7 +43,7 @@ export const contentShapes = [
     data: string(),
     /** Its media type. */
     mimeType: string(),
-    /** For whom the block is. */
+    /** Hints about the audience and the importance of the block. */
     annotations,
   },
   {
@@ -52,45 +52,45 @@ export const contentShapes = [
     data: string(),
     /** Its media type. */
     mimeType: string(),
-    /** For whom the block is. */
+    /** Hints about the audience and the importance of the block. */
     annotations,
   },
   {
     type: oneOf(["resource"]),
     /** The embedded content. */
     resource: object<MCPResourceContent>(resourceFields),
-    /** For whom the block is. */
+    /** Hints about the audience and the importance of the block. */
     annotations,
   },
   {
     type: oneOf(["resource_link"]),
-    /** Where the resource is. */
+    /** URI of the resource. */
     uri: string(),
     /** Its name. */
     name: string(),
-    /** What it contains. */
+    /** Description of the resource. */
     description: optional(string()),
     /** Its media type. */
     mimeType: optional(string()),
   },
 ] as const;
 
-/** One block of an MCP result. Our own type, so that nothing here depends on an MCP SDK. */
+/** One block of an MCP result. Declared here, so that this package does not depend on an MCP SDK. */
 export type MCPContentBlock = UnionOf<(typeof contentShapes)[number]>;
 
 /** Handlers that run a tool of an MCP server. */
 const toolHandlers = new WeakSet<object>();
 
 /**
- * Notes that a handler runs a tool of an MCP server. An error that such a tool reports is a result with a shape of its
- * own, also under `strict`; what any other handler returns is data, whatever it looks like.
+ * Records that a handler runs a tool of an MCP server. An error that such a tool reports is not checked against the
+ * `outputSchema`, not even under `strict`. The result of any other handler is data.
  */
 export function markToolHandler<Handler extends object>(handler: Handler): Handler {
   toolHandlers.add(handler);
   return handler;
 }
 
-/** Whether a handler was marked by {@link markToolHandler}. */
+/** Returns whether a handler was marked by {@link markToolHandler}. */
 export function isToolHandler(handler: object): boolean {
   return toolHandlers.has(handler);
 }

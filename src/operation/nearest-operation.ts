@@ -5,8 +5,8 @@ import { toIdentity } from "./identity.ts";
 import type { OperationSpec } from "./spec.ts";
 
 /**
- * The id that was probably meant, of the operations whose scopes an identity has: a hint must not reveal what its reader
- * cannot see. With `"all"` the reader may see every one of `specs`, which may come from anywhere.
+ * Returns the id that was probably meant, among the operations that the identity has the scopes for: a hint must not reveal
+ * an operation that the reader may not call. With `"all"` the reader may see every one of `specs`.
  */
 export function nearestOperation(
   id: string,

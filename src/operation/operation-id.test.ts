@@ -15,7 +15,7 @@ test.each([
   expect(parseOperationId(id)).toEqual(expected);
 });
 
-test("a valid namespace and name come back from their id", () => {
+test("a valid namespace and name are parsed from their id unchanged", () => {
   const text = fc.string({ unit: "grapheme", minLength: 1 });
   fc.assert(
     fc.property(text, text, (namespace, name) => {

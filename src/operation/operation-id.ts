@@ -4,13 +4,13 @@ export const namespacePattern = /^[^.\p{Cc}\p{Cs}]{1,64}$/u;
 /** A name: 1 to 256 characters, no control character. A lone surrogate has no UTF-8 form and is refused too. */
 export const namePattern = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
-/** Writes the id of an operation, `namespace.name`. */
+/** Returns the id of an operation, `namespace.name`. */
 export function formatOperationId(namespace: string, name: string): string {
-  // Joined, because the engine would keep the parts of a string that was added up for as long as the id lives.
+  // `join` creates a flat string; concatenation would keep both parts in memory for as long as the id.
   return [namespace, name].join(".");
 }
 
-/** Splits an id at its first dot, so that names may have dots. `undefined` when there is nothing before or after it. */
+/** Splits an id at its first dot, so that names may have dots. Returns `undefined` when the part before or after it is empty. */
 export function parseOperationId(id: string): { namespace: string; name: string } | undefined {
   const dot = id.indexOf(".");
   if (dot < 1 || dot === id.length - 1) return undefined;

@@ -19,7 +19,7 @@ import type {
 } from "./schemas.ts";
 import type { OperationSpec } from "./spec.ts";
 
-// The type of a schema's values is the one with the documentation.
+// The static type of a schema is the documented interface.
 expectTypeOf<Static<typeof OperationSpecSchema>>().toEqualTypeOf<OperationSpec>();
 expectTypeOf<Static<typeof MCPContentBlockSchema>>().toEqualTypeOf<MCPContentBlock>();
 expectTypeOf<Static<typeof LocalResponseMetaSchema>>().toEqualTypeOf<LocalResponseMeta>();
@@ -28,8 +28,8 @@ expectTypeOf<Static<typeof MCPResponseMetaSchema>>().toEqualTypeOf<MCPResponseMe
 expectTypeOf<Static<typeof ResponseMetaSchema>>().toEqualTypeOf<ResponseMeta>();
 expectTypeOf<Static<typeof ResponseEnvelopeSchema>>().toEqualTypeOf<ResponseEnvelope>();
 
-// A discriminated union: the source decides which fields there are.
+// A discriminated union: the source determines the other fields.
 declare const meta: ResponseMeta;
 if (meta.source === "http") expectTypeOf(meta.statusCode).toEqualTypeOf<number>();
-// @ts-expect-error only MCP results know isError
+// @ts-expect-error only MCP results have isError
 if (meta.source === "local") meta.isError;

@@ -12,13 +12,13 @@ import {
 import { contentShapes, type MCPContentBlock } from "./mcp-content.ts";
 import { type OperationSpec, specFields } from "./spec.ts";
 
-/** The TypeBox schema of the objects that a shape describes. Properties that it does not name are allowed. */
+/** The TypeBox schema of the objects that a shape describes. Additional properties are allowed. */
 export function toObjectSchema<T>(shape: Shape) {
   return Type.Unsafe<T>(
     Type.Object(
       Object.fromEntries(
         Object.entries(shape).map(([name, field]) => {
-          // JSON drops `undefined`, so whatever can be anything can be missing.
+          // JSON drops `undefined`, so a field that allows any value may be missing.
           const isOptional = field.isOptional || field.kind === "unknown";
           return [name, isOptional ? Type.Optional(toFieldSchema(field)) : toFieldSchema(field)];
         }),
@@ -52,7 +52,7 @@ function toFieldSchema(field: Field): TSchema {
       return Type.Record(Type.String(), toFieldSchema(field.item), options);
     case "union":
       return toUnion(field.shapes.map((shape) => toObjectSchema(shape)));
-    case "schema": // any JSON Schema; its keywords are checked when it is compiled
+    case "schema": // Any JSON Schema; its keywords are checked when it is compiled.
       return Type.Unsafe({ type: ["object", "boolean"] });
     case "unknown":
       return Type.Unknown(options);
@@ -71,7 +71,7 @@ function toUnion(schemas: TSchema[]): TSchema {
   return schemas.length === 1 ? schemas[0]! : Type.Union(schemas);
 }
 
-/** Schema of an {@link OperationSpec} that came as JSON. Properties it does not name are allowed. */
+/** Schema of an {@link OperationSpec} in JSON. Additional properties are allowed. */
 export const OperationSpecSchema = toObjectSchema<OperationSpec>(specFields);
 
 /** One block of an MCP result, as {@link MCPContentBlock}. */
@@ -88,7 +88,7 @@ export const HTTPResponseMetaSchema = toObjectSchema<HTTPResponseMeta>(metaField
 /** Meta of an MCP tool result, as {@link MCPResponseMeta}. */
 export const MCPResponseMetaSchema = toObjectSchema<MCPResponseMeta>(metaFields.mcp);
 
-/** Facts of any wire, as {@link ResponseMeta}. */
+/** Meta of any source, as {@link ResponseMeta}. */
 export const ResponseMetaSchema = Type.Unsafe<ResponseMeta>(
   Type.Union([LocalResponseMetaSchema, HTTPResponseMetaSchema, MCPResponseMetaSchema]),
 );

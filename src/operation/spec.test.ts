@@ -35,7 +35,7 @@ const full = spec({
   _meta: { any: ["thing"] },
 });
 
-/** Every problem as `path message`, or nothing. */
+/** Returns every problem as `path message`. */
 function problemsOf(value: unknown): string[] {
   try {
     assertValidSpec(value);
@@ -53,7 +53,7 @@ test.each([
   ["a spec with everything", full],
   ["a spec parsed from JSON", JSON.parse(JSON.stringify(full))],
   [
-    "undefined in the place of what is optional",
+    "a spec with undefined for optional fields",
     spec({ title: undefined, tags: undefined, errorSchemas: undefined, _meta: undefined }),
   ],
   ["unusual but allowed ids", spec({ namespace: "größe 漢字/😀", name: "a.b/{c}*>" })],
@@ -107,7 +107,7 @@ test.each<[string, Record<string, unknown>]>([
     "/accessControl/resourceId",
     { accessControl: { requiredScopes: [], resourceType: "a", resourceAction: "edit", resourceId: "id" } },
   ],
-])("%s is named when wrong: %j", (path, overrides) => {
+])("an invalid %s is reported: %j", (path, overrides) => {
   const problems = problemsOf(spec(overrides));
 
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
@@ -118,7 +118,7 @@ test.each([
   [{ resourceAction: "edit" }, "/accessControl/resourceType"],
   [{ resourceType: "task" }, "/accessControl/resourceAction"],
   [{ resourceType: "task", resourceId: "/id" }, "/accessControl/resourceAction"],
-])("a resource rule is whole or absent: %j", (rule, path) => {
+])("an incomplete resource rule is reported: %j", (rule, path) => {
   const problems = problemsOf(spec({ accessControl: { requiredScopes: [], ...rule } }));
 
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
@@ -139,7 +139,7 @@ describe("schemas", () => {
     expect(problemsOf(lazy)).toEqual([]);
   });
 
-  test("a missing one is named with what to do", () => {
+  test("a missing schema is reported with a suggestion", () => {
     const { inputSchema: _input, outputSchema: _output, ...rest } = spec();
 
     expect(problemsOf(rest)).toEqual([
@@ -152,14 +152,14 @@ describe("schemas", () => {
 test("the message names the operation and its problems", () => {
   expect(() => assertValidSpec(spec({ type: "read", handler: "later" }))).toThrow(
     'Invalid operation "task.create": /type must be "query", "mutation" or "subscription"; ' +
-      "/handler must be a function; leave it out to register it later.",
+      "/handler must be a function; omit it to register the handler later.",
   );
   expect(() => assertValidSpec(null)).toThrow(
-    "Invalid operation definition: must be an object with namespace, name, version, type and so on.",
+    "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
   );
 });
 
-test("what is valid JSON for one is for the other", () => {
+test("assertValidSpec and OperationSpecSchema accept the same JSON", () => {
   const field = <T>(...values: T[]) =>
     fc.constantFrom(undefined, null, 1, "", [], {}, "a", ["a"], "a.b", "/a", ...values);
   const record = fc.record({

@@ -28,25 +28,23 @@ export const OperationType = { QUERY: "query", MUTATION: "mutation", SUBSCRIPTIO
 /** `query` reads, `mutation` changes something, `subscription` returns many values. */
 export type OperationType = (typeof OperationType)[keyof typeof OperationType];
 
-/** What happens to data that does not match its schema: `cast` (default) repairs, `check` reports, `strict` refuses. */
+/** How data that does not match its schema is handled: `cast` (default) repairs, `check` reports, `strict` refuses. */
 export type OutputPolicy = "cast" | "check" | "strict";
 
 const accessFields = {
   /** All of these are required; `[]` requires nothing. */
-  requiredScopes: array(string(), { message: "must be a list of strings; [] demands nothing" }),
+  requiredScopes: array(string(), { message: "must be a list of strings; use [] to require none" }),
   /** One of these is required; if missing nothing is required, and `[]` denies every caller. */
-  requiredScopesAny: optional(
-    array(string(), { message: "must be a list of strings; leave it out to demand nothing" }),
-  ),
-  /** With `resourceAction`: the kind of resource that the caller must have been granted. */
+  requiredScopesAny: optional(array(string(), { message: "must be a list of strings; omit it to require none" })),
+  /** The type of the resource that the caller must have been granted. Requires `resourceAction`. */
   resourceType: optional(
     string({
       pattern: /^[^:]+$/,
-      message: "must be a string without colon; it goes together with resourceAction",
+      message: "must be a string without a colon, and is required together with resourceAction",
     }),
   ),
   /** The action that the caller must have been granted on the resource. */
-  resourceAction: optional(string({ message: "must be a string; it goes together with resourceType" })),
+  resourceAction: optional(string({ message: "must be a string, and is required together with resourceType" })),
   /** JSON pointer into the validated input that yields the resource's id, or an array of ids. */
   resourceId: optional(
     string({
@@ -55,17 +53,17 @@ const accessFields = {
       message: 'must be a JSON pointer into the input, such as "/id"',
     }),
   ),
-  /** Name of a function in the registry's `customAuth`; only `true` from it allows. */
+  /** Name of a function in the registry's `customAuth`. Only a result of `true` grants access. */
   customAuth: optional(string({ message: "must be the name of a function in the registry's customAuth" })),
 };
 
-/** What a caller must be allowed to do. */
+/** The rights that a caller needs. */
 export interface AccessControl extends ObjectOf<typeof accessFields> {}
 
 const errorFields = {
-  /** What callers decide by, such as `TASK_NOT_FOUND`. */
+  /** Identifies the error, such as `TASK_NOT_FOUND`. */
   code: string({ minLength: 1, message: 'must be a string such as "TASK_NOT_FOUND"' }),
-  /** When it is thrown. */
+  /** The condition under which it is thrown. */
   description: optional(string()),
   /** Shape of the error's `details`. */
   schema: schema<TSchema>({ message: "is missing; use Type.Unknown() when the details can be anything" }),
@@ -84,25 +82,25 @@ export const specFields = {
   /** 1 to 64 characters, no dot, no control character. */
   namespace: string({
     pattern: namespacePattern,
-    message: "must be 1 to 64 characters without dot or control character",
+    message: "must be 1 to 64 characters without dots or control characters",
   }),
   /** 1 to 256 characters, no control character. The id is `namespace.name`. */
-  name: string({ pattern: namePattern, message: "must be 1 to 256 characters without control character" }),
+  name: string({ pattern: namePattern, message: "must be 1 to 256 characters without control characters" }),
   /** Version of the operation's contract, such as `1.0.0`. */
   version: string({ message: 'must be a string such as "1.0.0"' }),
   /** Whether it reads, changes something, or returns many values. */
   type: oneOf(["query", "mutation", "subscription"]),
   /** What the operation does. */
-  description: string({ message: "must be a string that says what the operation does" }),
+  description: string({ message: "must be a string that describes the operation" }),
   /** A TypeBox type, a JSON Schema, or a Standard Schema that has a JSON Schema. */
   inputSchema: schema<TSchema>({ message: "is missing; use Type.Object({}) for an operation without input" }),
   /** Shape of the envelope's `data`; of each value for a subscription. */
   outputSchema: schema<TSchema>({ message: "is missing; use Type.Unknown() when the output can be anything" }),
-  /** Who may call it. */
+  /** Access rule for callers. */
   accessControl: object<AccessControl>(accessFields, {
-    message: "must be an object; { requiredScopes: [] } lets everybody call",
+    message: "must be an object; use { requiredScopes: [] } to allow every caller",
   }),
-  /** Name for people. */
+  /** Display name. */
   title: optional(string()),
   /** Labels to find and filter operations by. */
   tags: optional(array(string())),
@@ -113,22 +111,22 @@ export const specFields = {
       message: "must be a list of { code, schema }",
     }),
   ),
-  /** Whether calling twice has the effect of calling once. */
+  /** Whether two calls have the same effect as one. */
   idempotent: optional(boolean()),
-  /** What happens to output that does not match its schema. @default the registry's */
+  /** How output that does not match its schema is handled. @default the policy of the registry */
   outputPolicy: optional(oneOf(["cast", "check", "strict"])),
-  /** Anything about the operation that is not part of its contract. Never leaves this process. */
+  /** Additional data about the operation that is not part of its contract. Never sent to peers or published. */
   _meta: optional(record(unknown(), { isLazy: true, isPrivate: true })),
 };
 
-/** Everything about an operation but its code. JSON: parsed from a string it registers and behaves the same. */
+/** An operation without its code. A spec that was parsed from JSON registers and behaves the same. */
 export interface OperationSpec extends ObjectOf<typeof specFields> {}
 
-// Handlers of every input and output must fit one type, and `never`/`unknown` would leave `input` useless in
-// `satisfies IOperationDefinition`. What `JSON.parse` returns is the loosest type there is.
+// Handlers of every input and output must be assignable to one type, and `never` or `unknown` would make `input` unusable
+// in `satisfies IOperationDefinition`. The return type of `JSON.parse` is the loosest one.
 type Loose = ReturnType<typeof JSON.parse>;
 
-/** Runs a query or mutation. What it returns is wrapped in an envelope unless it already is one. */
+/** Runs a query or mutation. The result is wrapped in an envelope unless it already is one. */
 export type OperationHandler<TInput = Loose, TOutput = Loose, TErrors = Loose> = (
   input: TInput,
   context: OperationContext<TErrors>,
@@ -146,29 +144,29 @@ export interface IOperationDefinition<TInput = Loose, TOutput = Loose> extends O
   handler: OperationHandler<TInput, TOutput> | SubscriptionHandler<TInput, TOutput>;
   /** Whether declared defaults are filled into the input before it is checked. Sources switch it off. @default true */
   fillDefaults?: boolean;
-  /** Returns the input of the page after `envelope`, `undefined` on the last page. Makes `client.ns.op.pages()` work. */
+  /** Returns the input of the page after `envelope`, or `undefined` on the last page. Makes `client.ns.op.pages()` work. */
   nextPage?: (input: TInput, envelope: ResponseEnvelope<TOutput>) => TInput | undefined;
 }
 
 /**
- * Throws `VALIDATION_ERROR` unless a value has everything an operation needs, naming every invalid field and what to do.
- * Of schemas it checks the presence only, and it reads no errors or meta behind a getter: sources create them when they
- * are first read.
+ * Throws `VALIDATION_ERROR` unless a value is a valid spec. The message names every invalid field and how to correct it.
+ * Schemas are only checked for presence, and errors or meta behind a getter are not read, because sources create them when
+ * they are first read.
  */
 export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
   const problems = isObject(spec)
     ? addRuleProblems(findProblems(specFields, spec), spec)
-    : [{ path: "", message: "must be an object with namespace, name, version, type and so on" }];
+    : [{ path: "", message: "must be an object with namespace, name, version, type, inputSchema and outputSchema" }];
   if (problems.length > 0) throw validationError(`operation ${formatLabel(spec)}`, problems);
 }
 
-/** Adds what violates a rule that concerns more than one field. */
+/** Adds violations of rules that involve more than one field. */
 function addRuleProblems(
   problems: ShapeProblem[],
   { handler, accessControl }: Record<string, unknown>,
 ): ShapeProblem[] {
   if (handler !== undefined && typeof handler !== "function") {
-    problems.push({ path: "/handler", message: "must be a function; leave it out to register it later" });
+    problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
   }
   const { resourceType, resourceAction, resourceId } = (accessControl ?? {}) as Record<string, unknown>;
   if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return problems;
@@ -179,7 +177,7 @@ function addRuleProblems(
   return problems;
 }
 
-/** Names the operation as well as an invalid spec allows. */
+/** Names the operation as precisely as an invalid spec allows. */
 function formatLabel(spec: unknown): string {
   if (!isObject(spec)) return "definition";
   const [namespace, name] = [spec["namespace"], spec["name"]].map((part) => (typeof part === "string" ? part : "?"));
@@ -187,8 +185,8 @@ function formatLabel(spec: unknown): string {
 }
 
 /**
- * A frozen copy of a valid spec: its rules cannot be changed later, and properties that are not part of a spec are left
- * out. Without `schemas` they are read from the spec when they are read from the copy, as other lazy fields are.
+ * Returns a frozen copy of a valid spec without properties that are not part of a spec. Without `schemas`, a schema of the
+ * copy is read from the spec on first access, like other lazy fields.
  */
 export function copySpec(
   spec: OperationSpec,
@@ -230,7 +228,7 @@ function copyAccess(access: AccessControl): AccessControl {
   return completeFrozen<AccessControl>({ requiredScopes }, accessFields, access);
 }
 
-/** The part of a spec that peers may know, without anything else that the object has. The values are shared. */
+/** Returns the public fields of a spec, without other properties of the object. The values are not copied. */
 export function toPublicSpec(spec: OperationSpec): OperationSpec {
   return pickPublic(specFields, spec);
 }

@@ -14,7 +14,7 @@ const schema = Type.Object({
   due: Type.Optional(Type.String()),
 });
 
-test("a property with a default may be left out by callers, at any depth, and is there for the handler", () => {
+test("a property with a default is optional for callers, at any depth, and present for the handler", () => {
   expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{
     title: string;
     priority?: number;
@@ -33,7 +33,7 @@ test("a property with a default may be left out by callers, at any depth, and is
   }>();
 });
 
-test("the same holds for calls of an operation", () => {
+test("a property with a default is optional in calls of an operation", () => {
   const create = defineOperation({
     namespace: "task",
     name: "create",
@@ -69,7 +69,7 @@ test("an operation whose properties all have a default needs no input", () => {
   ).resolves.toEqualTypeOf<string[]>();
 });
 
-test("intersections and JSON Schema literals know their defaults too", () => {
+test("intersections and JSON Schema literals keep their defaults too", () => {
   const both = Type.Intersect([Type.Object({ a: Type.String({ default: "x" }) }), Type.Object({ b: Type.Number() })]);
   const json = {
     type: "object",
@@ -85,11 +85,11 @@ test("intersections and JSON Schema literals know their defaults too", () => {
 test("a default must be a value of its type", () => {
   // @ts-expect-error: an integer is a number
   Type.Integer({ default: "3" });
-  // @ts-expect-error: there is no such member
+  // @ts-expect-error: the value is not a member
   Type.Enum(["a", "b"], { default: "c" });
 });
 
-test("the builder is TypeBox's own: with its functions, and with its types where there is no default", () => {
+test("Type has the functions of TypeBox, and its types where there is no default", () => {
   expectTypeOf(Type.Object({ a: Type.Optional(Type.String()) })).toEqualTypeOf(
     TypeBox.Object({ a: TypeBox.Optional(TypeBox.String()) }),
   );

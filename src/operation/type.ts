@@ -27,9 +27,9 @@ import {
   Type as typeBox,
 } from "typebox";
 
-/** A schema with a default: callers may leave out a property that has it, and the handler receives it. */
+/** A schema with a default: callers may omit such a property, and the handler receives the default. */
 export type TDefault<Schema extends TSchema> = Schema & {
-  /** The value in the place of a missing one. */
+  /** The value that replaces a missing one. */
   readonly default: unknown;
 };
 
@@ -38,7 +38,7 @@ type With<Options, Value> = Options & { default: Value };
 /** Options without a default. */
 type Without<Options> = Options & { default?: undefined };
 
-/** The functions of TypeBox's `Type` whose result remembers that it has a default. */
+/** The functions of TypeBox's `Type` whose result type records that there is a default. */
 export interface DefaultBuilders {
   /** Creates a string with a default. */
   String(options: With<TStringOptions, string>): TDefault<TString>;
@@ -67,7 +67,7 @@ export interface DefaultBuilders {
   ): TDefault<TEnum<Values>>;
   /** Creates an enum. */
   Enum<Values extends TEnumValue[]>(values: readonly [...Values], options?: Without<TSchemaOptions>): TEnum<Values>;
-  /** Creates an enum from one of TypeScript. */
+  /** Creates an enum from a TypeScript enum. */
   Enum<Enum extends TTypeScriptEnumLike>(
     value: Enum,
     options?: TSchemaOptions,
@@ -116,16 +116,16 @@ export interface DefaultBuilders {
   Unknown(options: With<TSchemaOptions, unknown>): TDefault<TUnknown>;
   /** Creates a schema for any value. */
   Unknown(options?: Without<TSchemaOptions>): TUnknown;
-  /** Creates a schema for any value, without checks of its use, with a default. */
+  /** Creates a schema for any value with the static type `any`, with a default. */
   Any(options: With<TSchemaOptions, unknown>): TDefault<TAny>;
-  /** Creates a schema for any value, without checks of its use. */
+  /** Creates a schema for any value with the static type `any`. */
   Any(options?: Without<TSchemaOptions>): TAny;
 }
 
 /**
- * TypeBox's own builder of schemas, under a type that keeps defaults: callers of an operation may leave out a property with
- * a `default`, and its handler receives it. With `Type` imported from `typebox` that works too, but the compiler demands
- * the property.
+ * The schema builder of TypeBox with types that record defaults: callers of an operation may omit a property with a
+ * `default`, and the handler receives it. With `Type` imported from `typebox`, this also works at run time, but the property
+ * stays required in the type.
  * @example
  * const inputSchema = Type.Object({ title: Type.String(), priority: Type.Integer({ default: 3 }) });
  */

@@ -174,7 +174,7 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
       anotherCall,
       anotherCall,
       anotherCall,
-      `${denied} it needs an identity with an id and scopes`,
+      `${denied} it requires an identity with an id and scopes`,
       anotherKey,
       anotherKey,
     ]);

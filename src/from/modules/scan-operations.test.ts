@@ -186,17 +186,17 @@ describe("what they export", () => {
     [
       "a handler that is not a function",
       spec("x", { handler: 1 }),
-      'Invalid operation "test.x": /handler must be a function; leave it out to register it later.',
+      'Invalid operation "test.x": /handler must be a function; omit it to register the handler later.',
     ],
     [
       "nothing",
       undefined,
-      "Invalid operation definition: must be an object with namespace, name, version, type and so on.",
+      "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
     ],
     [
       "a function",
       () => 1,
-      "Invalid operation definition: must be an object with namespace, name, version, type and so on.",
+      "Invalid operation definition: must be an object with namespace, name, version, type, inputSchema and outputSchema.",
     ],
     [
       "a getter that throws",
@@ -227,7 +227,7 @@ describe("what they export", () => {
       () => {
         throw null;
       },
-      "Something that is not an error was thrown: null.",
+      "A value that is not an Error was thrown: null.",
     ],
     [
       "has a default that throws",

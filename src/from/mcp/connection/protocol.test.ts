@@ -98,9 +98,13 @@ test.each([
   [
     "pages",
     64,
-    'The list of tools of MCP server "tiny" does not end: more than 64. Raise limits.pages if this is meant.',
+    'The list of tools of MCP server "tiny" does not end: the limit is 64. Raise limits.pages if you need more.',
   ],
-  ["operations", 10, 'MCP server "tiny" has too many tools: more than 10. Raise limits.operations if this is meant.'],
+  [
+    "operations",
+    10,
+    'MCP server "tiny" has too many tools: the limit is 10. Raise limits.operations if you need more.',
+  ],
 ])("a list without end stops at limits.%s", async (limit, allowed, message) => {
   const connection = await connect({
     ...program('let n = 0; handlers["tools/list"] = () => ({ tools: [tool("t" + n)], nextCursor: String(n++) });'),
