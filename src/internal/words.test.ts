@@ -44,3 +44,9 @@ test("a query keeps each word once and drops common words, unless it has no othe
   expect(toQueryStems("who is it")).toEqual(["who", "is", "it"]);
   expect(toQueryStems("?!")).toEqual([]);
 });
+
+test("a very long word takes linear time", () => {
+  const word = "a".repeat(100_000);
+
+  expect(toStems(`${word} ${word}ing`)).toEqual([word, word]);
+});

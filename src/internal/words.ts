@@ -53,7 +53,7 @@ function toSingular(word: string): string {
 }
 
 function withoutEnding(word: string): string {
-  const root = /^(.*[aeiouy].*)(?:ing|ed)$/.exec(word)?.[1];
-  if (root === undefined || root.length < 3) return word;
+  const root = word.replace(/(?:ing|ed)$/, "");
+  if (root === word || root.length < 3 || !/[aeiouy]/.test(root)) return word;
   return root.length > 3 && /([bdgklmnprt])\1$/.test(root) ? root.slice(0, -1) : root;
 }

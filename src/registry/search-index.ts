@@ -5,6 +5,8 @@ import type { SearchOptions } from "./types.ts";
 
 /** Characters of a field that count. Bounds what one long description costs. */
 const maxFieldLength = 1_000;
+/** Characters of a query that count. Queries may come from a network. */
+const maxQueryLength = 10_000;
 /** Words of a query that count. */
 const maxQueryStems = 32;
 /** Shorter words match whole words only: too many words begin with the same two letters. */
@@ -86,7 +88,7 @@ export class SearchIndex {
   }
 
   #ranked(query: string): IndexedOperation[] {
-    const stems = toQueryStems(query).slice(0, maxQueryStems);
+    const stems = toQueryStems(query.slice(0, maxQueryLength)).slice(0, maxQueryStems);
     const scores = new Float64Array(this.#operations.length);
     const matched = new Uint8Array(this.#operations.length);
     for (const stem of stems) this.#score(stem, scores, matched);
