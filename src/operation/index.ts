@@ -134,5 +134,5 @@ export type {
   OutputPolicy,
   SubscriptionHandler,
 } from "./spec.ts";
-export { assertValidSpec, copySpec, OperationType, specFields, toPublicSpec } from "./spec.ts";
+export { assertValidSpec, copySpec, OperationType, specFields, toAccessControl, toPublicSpec } from "./spec.ts";
 export { type DefaultBuilders, type TDefault, Type } from "./type.ts";

@@ -223,6 +223,17 @@ export function copySpec(
   return completeFrozen(copy, specFields, spec);
 }
 
+/**
+ * A frozen copy of an access rule that was given as an option, without the parts that are `undefined`. Throws
+ * `VALIDATION_ERROR` for an invalid one.
+ */
+export function toAccessControl(accessControl: unknown): AccessControl {
+  const given = { accessControl };
+  const problems = addRuleProblems(findProblems({ accessControl: specFields.accessControl }, given), given);
+  if (problems.length > 0) throw validationError("options", problems);
+  return copyAccess(accessControl as AccessControl);
+}
+
 function copyAccess(access: AccessControl): AccessControl {
   const requiredScopes = Object.freeze(access.requiredScopes.slice()) as string[];
   return completeFrozen<AccessControl>({ requiredScopes }, accessFields, access);

@@ -181,6 +181,44 @@ describe("accessControl", () => {
     expect(rule).toEqual({ requiredScopes: ["shop", "mine"], requiredScopesAny: ["x"], customAuth: "isOpen" });
   });
 
+  test("a part that is undefined does not remove that part of the rule", async () => {
+    const strict = { ...own, requiredScopesAny: ["x"], resourceType: "shop", resourceAction: "buy" };
+    const empty = { requiredScopesAny: undefined, resourceType: undefined, customAuth: undefined };
+
+    const { rule } = await follow(strict, { ...empty, requiredScopes: ["mine"] } as object as AccessControl, false);
+
+    expect(rule).toEqual({ ...strict, requiredScopes: ["shop", "mine"] });
+  });
+
+  test("is read once: changing the object later does not change the rule of later operations", async () => {
+    const accessControl = { requiredScopes: ["mine"] };
+    const { source, change } = createSource([], { replacesAccess: true });
+    const registry = new OperationRegistry();
+    await registry.follow(source, { accessControl });
+
+    accessControl.requiredScopes.pop();
+    change({ added: [define({ name: "a" })] });
+
+    expect(registry.getSpec("shop.a")?.accessControl).toEqual({ requiredScopes: ["mine"] });
+  });
+
+  test.each([
+    [null, "/accessControl must be an object; { requiredScopes: [] } lets everybody call"],
+    [{ requiredScopes: "admin" }, "/accessControl/requiredScopes must be a list of strings; [] demands nothing"],
+    [{ requiredScopesAny: ["a"] }, "/accessControl/requiredScopes must be a list of strings; [] demands nothing"],
+  ])("an invalid rule %j is refused before anything is loaded", async (accessControl, problem) => {
+    const load = vi.fn(async () => []);
+    const { source } = createSource([], { load });
+
+    const following = new OperationRegistry().follow(source, { accessControl } as object);
+
+    await expect(following).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: `Invalid options: ${problem}.`,
+    });
+    expect(load).not.toHaveBeenCalled();
+  });
+
   test.each<[AccessControl, AccessControl, string]>([
     [own, { requiredScopes: [], customAuth: "isMine" }, "customAuth"],
     [

@@ -7,6 +7,7 @@ import {
   formatOperationId,
   type IOperationDefinition,
   namespacePattern,
+  toAccessControl,
 } from "../operation/index.ts";
 import { createSelector, type Selector } from "./selection.ts";
 import type { FollowOptions } from "./types.ts";
@@ -22,11 +23,12 @@ export interface AdaptedOperation {
 export class SourceAdapter {
   readonly #options: FollowOptions;
   readonly #selects: Selector;
+  readonly #access: AccessControl | undefined;
   readonly #replacesAccess: boolean;
 
-  /** Throws a `TypeError` for an invalid option. */
+  /** Throws a `TypeError` or a `CallError` for an invalid option. */
   constructor(source: OperationSource, options: FollowOptions) {
-    const { rename, namespace } = options;
+    const { rename, namespace, accessControl } = options;
     if (rename !== undefined && typeof rename !== "function" && (typeof rename !== "object" || rename === null)) {
       throw new TypeError('"rename" must be an object or a function, such as { "task.make": "create" }.');
     }
@@ -37,6 +39,7 @@ export class SourceAdapter {
     }
     this.#options = options;
     this.#selects = createSelector(options);
+    this.#access = accessControl === undefined ? undefined : toAccessControl(accessControl);
     this.#replacesAccess = source.replacesAccess === true;
   }
 
@@ -45,7 +48,7 @@ export class SourceAdapter {
    * Throws a `CallError` when the access rules cannot be combined.
    */
   adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
-    const { rename, namespace = definition.namespace, accessControl } = this.#options;
+    const { rename, namespace = definition.namespace } = this.#options;
     const renamed = typeof rename === "function" ? rename(sourceId) : getOwn(rename, sourceId);
     const name = typeof renamed === "string" ? renamed : definition.name;
     const id = formatOperationId(namespace, name);
@@ -53,7 +56,7 @@ export class SourceAdapter {
     const changes: Partial<IOperationDefinition> = {};
     if (namespace !== definition.namespace) changes.namespace = namespace;
     if (name !== definition.name) changes.name = name;
-    if (accessControl !== undefined) changes.accessControl = this.#toRule(definition.accessControl, accessControl);
+    if (this.#access !== undefined) changes.accessControl = this.#toRule(definition.accessControl, this.#access);
     return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
   }
 

@@ -112,6 +112,13 @@ describe("a tool", () => {
 
     expect(operation).toMatchObject({ accessControl: { requiredScopes: ["tools"] }, outputPolicy: "strict" });
   });
+
+  test("is skipped when the access rule of the configuration is null", async () => {
+    const { operations, report } = await importTools([mcpTool({})], { accessControl: null });
+
+    expect(operations).toEqual([]);
+    expect(report.skipped).toMatchObject([{ reason: expect.stringContaining("/accessControl must be an object") }]);
+  });
 });
 
 describe("a tool that cannot be used is skipped, and the others are imported", () => {

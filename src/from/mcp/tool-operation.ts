@@ -48,7 +48,8 @@ export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: st
     description: asString(tool["description"]) ?? title ?? `The tool ${name} of the MCP server ${connection.name}.`,
     inputSchema: readInput(tool["inputSchema"], config, warn),
     outputSchema: output.schema ?? Type.Unknown(),
-    accessControl: config.accessControl ?? { requiredScopes: [] },
+    // Not `??`: a rule that is `null` by mistake is refused, and must not let every caller in.
+    accessControl: config.accessControl === undefined ? { requiredScopes: [] } : config.accessControl,
     ...(trusted["idempotentHint"] === true && { idempotent: true }),
     ...(config.outputPolicy !== undefined && { outputPolicy: config.outputPolicy }),
     _meta: { mcp: toMeta(tool, connection) },

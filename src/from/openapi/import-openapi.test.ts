@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { assertValidSpec } from "../../operation/index.ts";
 import { compileSchema } from "../../schema/index.ts";
 import type { HTTPAuth } from "./config.ts";
 import type { OpenAPISpec } from "./document.ts";
@@ -60,6 +61,12 @@ test("access rules come from the operator, never from the document", () => {
   const accessControl = { requiredScopes: ["things:write"] };
 
   expect(importOne(openAPIWith({ accessControl: {} }), { accessControl }).accessControl).toBe(accessControl);
+});
+
+test("an access rule that is null does not become one that lets every caller in", () => {
+  const operation = importOne(openAPIWith({}), { accessControl: null } as object);
+
+  expect(() => assertValidSpec(operation)).toThrow("/accessControl must be an object");
 });
 
 test.each(["3.0.0", "3.0.4", "3.1.1", "3.2.0", "3.3.0"])("OpenAPI %s is read", (openapi) => {

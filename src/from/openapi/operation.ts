@@ -91,7 +91,8 @@ export function toOperation(context: ImportContext, entry: CallableEntry): Impor
     get errorSchemas() {
       return schemas.errors();
     },
-    accessControl: config.accessControl ?? { requiredScopes: [] },
+    // Not `??`: a rule that is `null` by mistake is refused, and must not let every caller in.
+    accessControl: config.accessControl === undefined ? { requiredScopes: [] } : config.accessControl,
     idempotent: idempotentMethods.has(method),
     ...(config.outputPolicy !== undefined && { outputPolicy: config.outputPolicy }),
     get _meta() {
