@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
+// #region setup
 import { fileURLToPath } from "node:url";
 import { startWeatherAPI } from "./weather-api.ts";
 
-const weather = await startWeatherAPI();
-const weatherDocument = weather.documentUrl;
-const packingServer = fileURLToPath(new URL("packing-server.mjs", import.meta.url));
+const weather = await startWeatherAPI(); // an HTTP API on this machine
+const weatherDocument = weather.documentUrl; // the URL of its OpenAPI document
+const packingServer = fileURLToPath(new URL("packing-server.mjs", import.meta.url)); // an MCP server over stdio
+
+// #endregion setup
 
 // #region program
+// #region local
 import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { mcpSource } from "@alkdev/operations/from-mcp";
 import { openAPISource } from "@alkdev/operations/from-openapi";
 
-// #region local
 const greet = defineOperation({
   namespace: "text",
   name: "greet",
@@ -88,9 +91,9 @@ function listTools(identity: Identity) {
 async function runTool(tool: { name: string; input: unknown }, identity: Identity) {
   const spec = operations.list().find((spec) => toToolName(spec) === tool.name);
   if (spec === undefined) return { content: `There is no tool "${tool.name}".`, is_error: true };
+  const client = operations.client({ identity, timeout: 30_000 });
   try {
-    const id = `${spec.namespace}.${spec.name}`;
-    const { data } = await operations.execute(id, tool.input, { identity, timeout: 30_000 });
+    const data = await client[spec.namespace]![spec.name]!(tool.input); // throws if an MCP tool reports an error
     return { content: JSON.stringify(data) };
   } catch (error) {
     return { content: (error as Error).message, is_error: true };
@@ -102,9 +105,10 @@ async function runTool(tool: { name: string; input: unknown }, identity: Identit
 const agent: Identity = { id: "agent", scopes: [] };
 console.log(listTools(agent).map(({ name }) => name));
 
-// Two tool calls as a model makes them. The second one is invalid:
+// Three tool calls as a model makes them. The second one is invalid, and the third one fails:
 console.log(await runTool({ name: "trip_prepare", input: { name: "Ada", city: "Lima" } }, agent));
 console.log(await runTool({ name: "weather_forecast", input: { town: "Lima" } }, agent));
+console.log(await runTool({ name: "packing_weigh", input: { items: ["coat"] } }, agent));
 // #endregion agent
 
 // #region close
