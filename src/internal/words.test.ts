@@ -46,7 +46,7 @@ test("a query keeps each word once and drops common words, unless it has no othe
 });
 
 test("a very long word takes linear time", () => {
-  const word = "a".repeat(100_000);
+  const word = "a".repeat(1_000_000);
 
   expect(toStems(`${word} ${word}ing`)).toEqual([word, word]);
 });

@@ -158,6 +158,20 @@ describe("rename and namespace", () => {
   );
 });
 
+test("an operation whose id another one of the source has takes the id when that one is gone", async () => {
+  const registry = new OperationRegistry();
+  const { source, change } = createSource([{ name: "a" }, { name: "b" }, { name: "c" }]);
+  await registry.follow(source, { rename: { "shop.a": "c", "shop.b": "c" }, onReport: () => {} });
+  const called = async () => (await registry.execute("shop.c", {})).data;
+
+  const first = await called();
+  change({ removed: ["shop.a", "shop.b"] });
+  const second = await called();
+  change({ removed: ["shop.c"] });
+
+  expect([first, second, idsOf(registry)]).toEqual(["a", "c", []]);
+});
+
 describe("accessControl", () => {
   const own: AccessControl = { requiredScopes: ["shop"], customAuth: "isOpen" };
 
@@ -203,9 +217,9 @@ describe("accessControl", () => {
   });
 
   test.each([
-    [null, "/accessControl must be an object; { requiredScopes: [] } lets everybody call"],
-    [{ requiredScopes: "admin" }, "/accessControl/requiredScopes must be a list of strings; [] demands nothing"],
-    [{ requiredScopesAny: ["a"] }, "/accessControl/requiredScopes must be a list of strings; [] demands nothing"],
+    [null, "/accessControl must be an object; use { requiredScopes: [] } to allow every caller"],
+    [{ requiredScopes: "admin" }, "/accessControl/requiredScopes must be a list of strings; use [] to require none"],
+    [{ requiredScopesAny: ["a"] }, "/accessControl/requiredScopes must be a list of strings; use [] to require none"],
   ])("an invalid rule %j is refused before anything is loaded", async (accessControl, problem) => {
     const load = vi.fn(async () => []);
     const { source } = createSource([], { load });

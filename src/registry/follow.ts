@@ -48,6 +48,8 @@ export class Follower implements Following {
   readonly #lent = new Set<string>();
   /** What is not in the registry because its id is taken. */
   readonly #waiting = new Map<string, IOperationDefinition>();
+  /** What is not in the registry because another operation of the source has its id, by the id that the source uses. */
+  readonly #displaced = new Map<string, { id: string; definition: IOperationDefinition }>();
   readonly #early: SourceChange[] = [];
   readonly #stops: Array<Unsubscribe | undefined> = [];
   #state: "loading" | "following" | "closed" = "loading";
@@ -113,6 +115,7 @@ export class Follower implements Following {
     this.#state = "closed";
     for (const stop of this.#stops) stop?.();
     this.#waiting.clear();
+    this.#displaced.clear();
     for (const id of [...this.#own.keys()]) this.#remove(id);
     await this.#source.close();
   }
@@ -131,6 +134,9 @@ export class Follower implements Following {
   #apply({ added, changed, removed }: SourceChange): void {
     for (const sourceId of removed) this.#forget(sourceId);
     for (const definition of [...changed, ...added]) this.#add(definition);
+    for (const { id, definition } of [...this.#displaced.values()]) {
+      if (!this.#sourceIds.has(id)) this.#add(definition);
+    }
     this.#reportSoon();
   }
 
@@ -145,7 +151,11 @@ export class Follower implements Following {
       }
       const { id } = adapted;
       const user = this.#sourceIds.get(id) ?? sourceId;
-      if (user !== sourceId) return this.#report.skipped(sourceId, `${quote(user)} is called ${quote(id)} as well.`);
+      if (user !== sourceId) {
+        this.#displaced.set(sourceId, { id, definition });
+        return this.#report.skipped(sourceId, `${quote(user)} is called ${quote(id)} as well.`);
+      }
+      this.#displaced.delete(sourceId);
       this.#ids.set(sourceId, id);
       this.#sourceIds.set(id, sourceId);
       this.#put(id, adapted.definition);
@@ -157,6 +167,7 @@ export class Follower implements Following {
   /** The source no longer has an operation, or has it under another id. */
   #forget(sourceId: string): void {
     const id = this.#ids.get(sourceId);
+    this.#displaced.delete(sourceId);
     if (id === undefined) return;
     this.#ids.delete(sourceId);
     this.#sourceIds.delete(id);
