@@ -338,6 +338,25 @@ test("a server that refuses the connection fails the call", async () => {
   await expect(client.task.whoami()).rejects.toMatchObject({ code: "UPSTREAM_DENIED", mayHaveRun: false });
 });
 
+test("a subscription that is kept for later, and cannot connect, fails where it is read, and only there", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const { url, close } = await listen();
+  await close();
+  await using client = connect<TaskRegistry>(url);
+
+  const kept = client.task.changes();
+  await Promise.resolve(); // its call has started
+  const reading = (async () => {
+    for await (const change of kept) throw new Error(`received ${change}`);
+  })();
+
+  await expect(reading).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+});
+
 test("the call after one that could not connect connects again", async () => {
   const first = await listen();
   const { url, port } = first;

@@ -31,6 +31,8 @@ export class RemoteResult<T> implements Promise<T>, AsyncIterableIterator<T, und
 
   #iterate(): SubscriptionIterator<T> {
     this.#values ??= this.#subscribe();
+    // The iterator reports the failure. A call that started before must not report it again, as an unhandled rejection.
+    this.#promise?.catch(() => {});
     return this.#values;
   }
 
