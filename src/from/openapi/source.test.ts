@@ -215,3 +215,20 @@ test("schemas stay unconverted until an operation is called or the document is r
 
   expect(read.mock.calls.length).toBeGreaterThan(before);
 });
+
+test("closing ends a reading that waits for its server", async () => {
+  const signals: Array<AbortSignal | null | undefined> = [];
+  const hang = (_url: unknown, init?: RequestInit) =>
+    new Promise<Response>((_resolve, reject) => {
+      signals.push(init?.signal);
+      init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+    });
+  const source = openAPISource("https://api.test/openapi.json", { namespace: "svc", fetch: hang as typeof fetch });
+  const reading = source.load().catch((error) => error);
+  await vi.waitFor(() => expect(signals).toHaveLength(1));
+
+  await source.close();
+
+  expect(signals[0]?.aborted).toBe(true);
+  expect(await reading).toMatchObject({ code: "UNAVAILABLE" });
+});

@@ -1,3 +1,4 @@
+import { onAbort } from "../../internal/abort-listeners.ts";
 import { hashJSON } from "../../internal/canonical-json.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
@@ -77,6 +78,8 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   #report: SourceReport | undefined;
   #timer: Timer | undefined;
   #reading: Promise<OpenAPIChange> | undefined;
+  /** Aborts the current reading. */
+  #readingController = new AbortController();
   #isLoaded = false;
   #isClosed = false;
 
@@ -113,8 +116,14 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
 
   /** Reads the document again and returns what changed. Rejects, changing nothing, when it cannot be read. */
   reload(options: { signal?: AbortSignal | undefined } = {}): Promise<OpenAPIChange> {
-    if (this.#isClosed) return Promise.reject(new CallError("UNAVAILABLE", `${this.name} is closed.`));
-    this.#reading ??= this.#reload(options).finally(() => {
+    if (this.#isClosed) return Promise.reject(this.#closed());
+    const stop =
+      this.#reading === undefined
+        ? onAbort(options.signal, (reason) => this.#readingController.abort(reason))
+        : undefined;
+    this.#reading ??= this.#reload(this.#readingController.signal).finally(() => {
+      stop?.();
+      this.#readingController = new AbortController();
       this.#reading = undefined;
       this.#schedule();
     });
@@ -145,13 +154,18 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.stop();
+    this.#readingController.abort(this.#closed());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  async #reload({ signal }: { signal?: AbortSignal | undefined }): Promise<OpenAPIChange> {
+  #closed(): CallError {
+    return new CallError("UNAVAILABLE", `${this.name} is closed.`);
+  }
+
+  async #reload(signal: AbortSignal): Promise<OpenAPIChange> {
     const read = await this.#read({ signal, onReport: this.#onReport, previous: this.#report });
     const before = this.#known;
     const after = new Map<string, KnownOperation>();
@@ -197,6 +211,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     if (this.#isClosed || !this.#changes.hasListeners) return;
     const reload = () => {
       this.reload().catch((error: unknown) => {
+        if (this.#isClosed) return;
         log.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
       });
     };
