@@ -63,6 +63,25 @@ test.each([
   expect(registry.getSpec("test.first")?.accessControl).toEqual({ requiredScopes: ["test", "more"] });
 });
 
+test("closing does not wait for a module that never ends loading, and the modules after it are not loaded", async () => {
+  await write(
+    "a.mjs",
+    "globalThis.isLoadingA = true; await new Promise((resolve) => { globalThis.finishA = resolve; });",
+  );
+  await write("b.mjs", "globalThis.isBLoaded = true;");
+  const state = globalThis as { isLoadingA?: boolean; isBLoaded?: boolean; finishA?: () => void };
+  const source = moduleSource(directory, { watch: true });
+  const following = registry.follow(source).catch(({ code }) => code);
+  await eventually(() => expect(state.isLoadingA).toBe(true));
+
+  await registry.close();
+  expect(await following).toBe("UNAVAILABLE");
+  state.finishA?.();
+  await source.load(); // after the first reading has ended
+
+  expect(state.isBLoaded).toBeUndefined();
+});
+
 test("operations without a handler are skipped and reported", async () => {
   await write("a.mjs", code("spec", "1").replace(/, handler: .*? };/, " };"));
 

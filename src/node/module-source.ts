@@ -16,6 +16,7 @@ import {
 import { Emitter } from "../internal/emitter.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
+import { waitFor } from "../internal/wait.ts";
 import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
 import { nodeFileSystem } from "./file-system.ts";
 import { loadModule } from "./load-module.ts";
@@ -77,11 +78,16 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     this.#onReport ??= onReport;
     try {
-      await this.#read();
+      // A module can take any time to load: it may wait for a connection.
+      await waitFor(this.#read(), signal === undefined ? {} : { signal }, () => signal?.reason);
       signal?.throwIfAborted();
     } catch (error) {
-      this.#timer?.stop();
-      this.#watchers.keepOnly(new Set());
+      const stopWatching = () => {
+        this.#timer?.stop();
+        this.#watchers.keepOnly(new Set());
+      };
+      stopWatching();
+      this.#reading.then(stopWatching, stopWatching); // reading may go on, and add watchers
       throw error;
     }
     return [...this.#operations.values()];
@@ -94,8 +100,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.stop();
-    await this.#reading.catch(() => {}); // it may add watchers
-    this.#watchers.keepOnly(new Set());
+    this.#watchers.close(); // without waiting for a module that is being loaded, which cannot be stopped
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -126,11 +131,13 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   async #scan(): Promise<void> {
     if (this.#isClosed) return;
     const { limits, watch: isWatching } = this.#options;
-    const scan = new WatchedScan(this.#directory, this.#modules, isWatching ? this.#watchers : undefined);
+    const watchers = isWatching ? this.#watchers : undefined;
+    const scan = new WatchedScan(this.#directory, this.#modules, watchers, () => this.#isClosed);
     const found = await scanOperations(this.#directory, scan, {
       limits,
       onReport: (report) => scan.report.include(report),
     });
+    if (this.#isClosed) return;
     const operations = new Map<string, IOperationDefinition>();
     for (const manifest of found) {
       const id = formatOperationId(manifest.namespace, manifest.name);
@@ -152,7 +159,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
       scan.report.deliver({ source: this.#directory, onReport: this.#onReport, log, previous });
     }
     const isFirst = previous === undefined;
-    if (!isFirst && !isEmptyChange(change) && !this.#isClosed) this.#changes.emit(change);
+    if (!isFirst && !isEmptyChange(change)) this.#changes.emit(change);
   }
 }
 
@@ -166,11 +173,18 @@ class WatchedScan implements ScannerFS {
   readonly #root: string;
   readonly #earlier: ReadonlyMap<string, unknown>;
   readonly #watchers: DirectoryWatchers | undefined;
+  readonly #isStopped: () => boolean;
 
-  constructor(root: string, earlier: ReadonlyMap<string, unknown>, watchers: DirectoryWatchers | undefined) {
+  constructor(
+    root: string,
+    earlier: ReadonlyMap<string, unknown>,
+    watchers: DirectoryWatchers | undefined,
+    isStopped: () => boolean,
+  ) {
     this.#root = root;
     this.#earlier = earlier;
     this.#watchers = watchers;
+    this.#isStopped = isStopped;
   }
 
   cwd(): string {
@@ -183,6 +197,7 @@ class WatchedScan implements ScannerFS {
   }
 
   async import(url: string): Promise<unknown> {
+    if (this.#isStopped()) throw new Error("The source is closed."); // loading a module runs it
     const exports = await this.#load(url, this.#earlier.get(url));
     this.modules.set(url, exports);
     return exports;
@@ -217,6 +232,7 @@ class WatchedScan implements ScannerFS {
 class DirectoryWatchers {
   readonly #watchers = new Map<string, FSWatcher>();
   readonly #onChange: () => void;
+  #isClosed = false;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -224,7 +240,7 @@ class DirectoryWatchers {
 
   /** Returns why a directory cannot be watched. One that does not exist is not a problem. */
   add(path: string): string | undefined {
-    if (this.#watchers.has(path)) return undefined;
+    if (this.#isClosed || this.#watchers.has(path)) return undefined;
     try {
       const watcher = watch(path, { persistent: false }, (event, name) => {
         // A directory that was replaced needs a new watcher, which the next scan adds.
@@ -246,6 +262,12 @@ class DirectoryWatchers {
   /** Stops watching all other directories. */
   keepOnly(paths: ReadonlySet<string>): void {
     for (const path of [...this.#watchers.keys()]) if (!paths.has(path)) this.#remove(path);
+  }
+
+  /** Stops watching for good. */
+  close(): void {
+    this.#isClosed = true;
+    this.keepOnly(new Set());
   }
 
   #remove(path: string): void {
