@@ -54,6 +54,20 @@ test("operations of workers are ordinary operations of the hub, as long as a wor
   expect(hub.registry.getAllSpecs()).toEqual([]);
 });
 
+test("operations that are there when following begins are registered and reported once", async () => {
+  const bus = new InProcessBus();
+  await startWorker(bus, [operation("echo", (input) => input)]);
+  const registry = new OperationRegistry();
+  const changes: string[] = [];
+  registry.on("change", ({ kind, operationId }) => changes.push(`${kind} ${operationId}`));
+  const reports: SourceReport[] = [];
+
+  await registry.follow(peerSource(createInProcessTransport(bus)), { onReport: (report) => reports.push(report) });
+
+  expect(changes).toEqual(["added test.echo"]);
+  expect(reports).toEqual([{ imported: ["test.echo"], skipped: [], warnings: [] }]);
+});
+
 test("operations that a worker registers or removes later follow", async () => {
   const bus = new InProcessBus();
   const hub = await startHub(bus);

@@ -1,5 +1,11 @@
 import { ReportBuilder } from "../from/report.ts";
-import type { OperationSource, SourceChange, SourceLoadOptions, SourceReport } from "../from/source.ts";
+import {
+  isEmptyChange,
+  type OperationSource,
+  type SourceChange,
+  type SourceLoadOptions,
+  type SourceReport,
+} from "../from/source.ts";
 import { Emitter, notify } from "../internal/emitter.ts";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
@@ -84,6 +90,8 @@ class PeerSource implements OperationSource, AsyncDisposable {
     log.error("A listener of peer changes threw: {error}", { error }),
   );
   #stop: Unsubscribe | undefined = undefined;
+  /** Whether changes are emitted: what is announced before the first load has ended is part of its result. */
+  #isLoaded = false;
 
   constructor(callMap: PendingRequestMap, options: PeerSourceOptions, onClose?: () => Promise<void>) {
     this.name = `peers:${callMap.transport.name}`;
@@ -100,6 +108,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     this.#onReport ??= onReport;
     this.#stop ??= transport.watchPeers((event) => this.#onPeer(event));
     await transport.whenPeersKnown?.();
+    this.#isLoaded = true;
     return this.#inOrder();
   }
 
@@ -232,7 +241,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
       this.#definitions.set(id, { definition, json: first.json });
       change[known === undefined ? "added" : "changed"].push(definition);
     }
-    if (change.added.length + change.changed.length + change.removed.length > 0) this.#changes.emit(change);
+    if (this.#isLoaded && !isEmptyChange(change)) this.#changes.emit(change);
   }
 
   #define(id: string, spec: OperationSpec): IOperationDefinition {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   createInProcessTransport,
   createRegistry,
@@ -115,6 +115,28 @@ test("a transport that refuses is closed, and the refusal is thrown", async () =
   await expect(serveCalls(createRegistry({ operations: [echo] }), refusing)).rejects.toThrow("no permission");
 
   expect(isClosed).toBe(true);
+});
+
+test("a map whose transport refuses stays open, and serves nothing later either", async () => {
+  const registry = new OperationRegistry();
+  registry.register(echo);
+  const serve = vi.fn(async () => {
+    throw new Error("no permission");
+  });
+  const transport = Object.assign(Object.create(createInProcessTransport()), {
+    name: "refusing",
+    request: () => () => {},
+    serve,
+    close: vi.fn(async () => {}),
+    announce: async () => {},
+  });
+
+  await expect(serveCalls(registry, new PendingRequestMap(transport))).rejects.toThrow("no permission");
+  registry.register(whoami);
+  await new Promise(setImmediate);
+
+  expect(serve).toHaveBeenCalledTimes(1);
+  expect(transport.close).not.toHaveBeenCalled();
 });
 
 test.each([{ defaultTimeout: -1 }, { limits: { pendingCalls: 0 } }])("%j is refused", async (options) => {

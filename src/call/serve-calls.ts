@@ -3,7 +3,7 @@ import type { EventTargetLike } from "../transport/in-process/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import { buildCallHandler, type CallHandlerOptions } from "./call-handler.ts";
 import type { StopOptions } from "./drain.ts";
-import { PendingRequestMap } from "./pending-request-map.ts";
+import { PendingRequestMap, type StopHandling } from "./pending-request-map.ts";
 
 /** Options of {@link serveCalls}. */
 export interface ServeCallsOptions extends Omit<CallHandlerOptions, "registry" | "callMap"> {}
@@ -46,18 +46,19 @@ export async function serveCalls(
 ): Promise<ServedCalls> {
   const isOwn = !(transport instanceof PendingRequestMap);
   const callMap = isOwn ? new PendingRequestMap(transport) : transport;
+  let stop: StopHandling | undefined;
   let closed: Promise<void> | undefined;
+  const stopAndClose = async (stopOptions?: StopOptions) => {
+    await stop?.(stopOptions);
+    if (isOwn) await callMap.close();
+  };
+  const close = (stopOptions?: StopOptions) => (closed ??= stopAndClose(stopOptions));
   try {
-    const stop = callMap.handle(buildCallHandler({ ...options, registry, callMap }));
-    const stopAndClose = async (stopOptions?: StopOptions) => {
-      await stop(stopOptions);
-      if (isOwn) await callMap.close();
-    };
-    const close = (stopOptions?: StopOptions) => (closed ??= stopAndClose(stopOptions));
+    stop = callMap.handle(buildCallHandler({ ...options, registry, callMap }));
     await stop.ready;
     return { close, [Symbol.asyncDispose]: () => close() };
   } catch (error) {
-    if (isOwn) await callMap.close();
+    await close(); // a handler that is not stopped would be served after the next change of the registry
     throw error;
   }
 }
