@@ -187,6 +187,25 @@ describe("with watch", () => {
     expect([await call("a"), names()]).toEqual([1, ["a", "b"]]);
   });
 
+  test("a directory that is gone is reported, and its operations stay until it is back", async () => {
+    const warn = vi.spyOn(console, "warn");
+    const warnings = () => reports.flatMap((report) => report.warnings);
+    await write("a.mjs", code("a", "1"));
+    await follow();
+
+    await rename(directory, `${directory}-moved`);
+    await eventually(() => expect(warnings()).not.toEqual([]));
+    const kept = await call("a");
+    await rename(`${directory}-moved`, directory);
+    await write("a.mjs", code("a", "2"));
+    await eventually(async () => expect(await call("a")).toBe(2));
+
+    const reason = expect.stringMatching(/^Cannot scan .* Its operations stay, and it is read again\.$/);
+    expect([kept, warnings()]).toEqual([1, [{ where: ".", reason }]]);
+    expect(warn).not.toHaveBeenCalled();
+    warn.mockRestore();
+  });
+
   test("a changed operation keeps its place, and others are not replaced", async () => {
     await write("a.mjs", code("a", "1"));
     await write("b.mjs", code("b", "1"));

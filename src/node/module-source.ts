@@ -14,7 +14,8 @@ import {
   type Unsubscribe,
 } from "../from/source.ts";
 import { Emitter } from "../internal/emitter.ts";
-import { logger, warnVisibly } from "../internal/log.ts";
+import { logger } from "../internal/log.ts";
+import { toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { waitFor } from "../internal/wait.ts";
 import { formatOperationId, type IOperationDefinition, mapError } from "../operation/index.ts";
@@ -63,6 +64,8 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   #modules: ReadonlyMap<string, unknown> = new Map();
   #onReport: ScanOptions["onReport"];
   #report: SourceReport | undefined;
+  /** Why the directory cannot be read now. */
+  #failure: SourceReport | undefined;
   #reading: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #isClosed = false;
@@ -119,13 +122,20 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     const read = () => {
       this.#timer = undefined;
       this.#read().catch((error: unknown) => {
-        const properties = { name: this.name, reason: mapError(error).message };
-        const message = "{name}: {reason} Its operations stay, and it is read again.";
-        if (!this.#isClosed) warnVisibly(log, [{ message, properties }]);
+        if (!this.#isClosed) this.#reportFailure(error);
         this.#readSoon(retryMs);
       });
     };
     this.#timer = startTimer(read, delay, { keepsAlive: false });
+  }
+
+  /** Reports that the directory cannot be read, once until it can be read again or the reason is another. */
+  #reportFailure(error: unknown): void {
+    const report = new ReportBuilder();
+    report.warn(".", `${toReason(mapError(error))}. Its operations stay, and it is read again.`);
+    const isKnown = JSON.stringify(this.#failure) === JSON.stringify(report.report);
+    this.#failure = report.report;
+    if (!isKnown) report.deliver({ source: this.#directory, onReport: this.#onReport, log });
   }
 
   async #scan(): Promise<void> {
@@ -138,6 +148,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
       onReport: (report) => scan.report.include(report),
     });
     if (this.#isClosed) return;
+    this.#failure = undefined;
     const operations = new Map<string, IOperationDefinition>();
     for (const manifest of found) {
       const id = formatOperationId(manifest.namespace, manifest.name);
