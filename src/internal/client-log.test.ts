@@ -1,6 +1,6 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { afterEach, expect, test, vi } from "vitest";
-import { clientLogger } from "./client-log.ts";
+import { clientLogger, fillPlaceholders } from "./client-log.ts";
 
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -42,4 +42,13 @@ test("in a program that has loaded LogTape messages go there", async () => {
     { category: ["alkdev", "operations", "call"], level: "error", properties: { error: "gone" } },
   ]);
   expect(warn).not.toHaveBeenCalled();
+});
+
+test.each([
+  ["a\u001b[31m\u009b31m\r\nb", "a [31m 31m b"],
+  ["safe\u202etxt.exe\u200b", "safe txt.exe "],
+  [Object.create(null), "object"],
+  ["x".repeat(3_000), `${"x".repeat(1_999)}…`],
+])("a foreign value fills one line, without characters that control a terminal", (value, expected) => {
+  expect(fillPlaceholders("{value}!", { value })).toBe(`${expected}!`);
 });

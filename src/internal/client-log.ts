@@ -1,3 +1,5 @@
+import { truncate } from "./text.ts";
+
 /** Writes messages of one part to the log. `properties` fill the placeholders of a message. */
 export interface ClientLogger {
   warn(message: string, properties: Record<string, unknown>): void;
@@ -36,7 +38,19 @@ export function fillPlaceholders(message: string, properties: Record<string, unk
   return message.replace(/\{(\w+)\}/g, (_, name: string) => toOneLine(properties[name]));
 }
 
-/** Foreign values must not break the line or send control sequences to a terminal. */
+/** Of one value on a console, in characters. */
+const maxValueLength = 2_000;
+
+/** Foreign values must not break the line, reorder it, or send control sequences to a terminal. */
 function toOneLine(value: unknown): string {
-  return String(value).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+  return truncate(toText(value), maxValueLength).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
+/** A value without a string form, such as an object without a prototype, must not make logging fail. */
+function toText(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return typeof value;
+  }
 }
