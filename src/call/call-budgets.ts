@@ -1,15 +1,16 @@
 import type { CallBudget } from "../registry/index.ts";
 
-/** One budget for all calls that one external request leads to. */
+/** One budget for all calls that one external request causes. */
 interface SharedBudget extends CallBudget {
   readonly root: string;
-  /** How many of these calls are running here. */
+  /** Number of these calls that are running in this process. */
   users: number;
 }
 
 /**
- * How many calls incoming calls may lead to. A call that comes back to this process through peers names the first one and
- * counts on its budget. A caller that names the root of another call only gets less than a budget of its own.
+ * Limits how many further calls an incoming call may cause. A call that returns to this process through peers carries
+ * the id of its root call and uses its budget. A caller that sends the root id of another call only reduces its own
+ * budget.
  */
 export class CallBudgets {
   readonly #allowed: number;
@@ -23,7 +24,7 @@ export class CallBudgets {
     return { allowed: this.#allowed, callsLeft: this.#allowed };
   }
 
-  /** The budget of the calls that `root` has led to, for one more of them. */
+  /** Returns the budget of the calls that `root` has caused, for one more call. */
   join(root: string): CallBudget {
     const budget = this.share(root, undefined);
     budget.callsLeft -= 1;

@@ -248,7 +248,7 @@ test("respond takes envelopes only, and late answers are ignored", async () => {
   const call = calls.call("test.echo", {});
   const requestId = await heard.promise;
 
-  expect(() => calls.respond(requestId, 5 as never)).toThrow("respond() takes an envelope");
+  expect(() => calls.respond(requestId, 5 as never)).toThrow("respond() requires an envelope");
   calls.respond(requestId, localEnvelope("answer", "test.echo"));
   calls.respond(requestId, localEnvelope("again", "test.echo"));
 

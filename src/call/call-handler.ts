@@ -19,15 +19,15 @@ import { IncomingSubscription } from "./incoming-subscription.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
 
 /**
- * Replies to requests. Without `reply` it replies through the map that it was built with, for programs that listen to
- * `call.requested` themselves. A function alone is a handler too. It may return a function that receives the later frames
- * of the call.
+ * Replies to requests. Without `reply`, it replies through the map that it was built with, for programs that listen to
+ * `call.requested` themselves. A plain function is also a handler. It may return a function that receives the later
+ * frames of the call.
  */
 export interface CallHandler {
   (frame: CallRequested, reply?: Reply, caller?: Identity): SendFollowUp | void;
   /**
-   * The operations that it serves. A handler without it receives every request that no other handler serves by name, in
-   * process and over event targets only.
+   * Returns the operations that it serves. A handler without this method receives every request that no other handler
+   * serves by name, only in process and over event targets.
    */
   operations?(): OperationSpec[];
   /** Calls `listener` when the operations change. */
@@ -36,7 +36,7 @@ export interface CallHandler {
   settled?(): Promise<void>;
 }
 
-/** A handler that lists its operations and reports their changes, as `buildCallHandler` makes it. */
+/** A handler that lists its operations and reports their changes. Created by `buildCallHandler`. */
 export interface BuiltCallHandler extends CallHandler {
   (frame: CallRequested, reply?: Reply, caller?: Identity): SendFollowUp;
   operations(): OperationSpec[];
@@ -44,36 +44,37 @@ export interface BuiltCallHandler extends CallHandler {
   settled(): Promise<void>;
 }
 
-/** How the operations of a handler changed, by id. One whose spec changed is in `added`. */
+/** Changes of a handler's operations, by id. An operation whose spec changed is in `added`. */
 export interface HandlerChange {
   /** Ids of operations that are served from now on. */
   added: readonly string[];
-  /** Ids of operations that are not served any more. */
+  /** Ids of operations that are no longer served. */
   removed: readonly string[];
 }
 
 /** Options of {@link buildCallHandler}. */
 export interface CallHandlerOptions extends IdentityRules {
-  /** Whose operations are served. */
+  /** The registry whose operations are served. */
   registry: OperationRegistry;
-  /** Where the requests come from. */
+  /** The map that receives the requests. */
   callMap: PendingRequestMap;
   /**
-   * For calls that arrive without a timeout, in ms; `Infinity` for no limit. Calls in process have none, as those of
-   * `execute`. @default 30,000
+   * Time limit of calls that arrive without a timeout, in ms; `Infinity` for no limit. Like `execute`, calls in process
+   * have no default limit. @default 30,000
    */
   defaultTimeout?: number;
-  /** Maximum duration of a call, whatever its caller requests, in ms; `Infinity` for no limit. @default one hour */
+  /** Maximum time limit that a caller can request, in ms; `Infinity` for no limit. @default one hour */
   maxTimeout?: number;
-  /** How many calls may run, and how many calls one of them may lead to. */
+  /** Maximum number of running calls, and of further calls that one of them may cause. */
   limits?: Pick<Limits, "pendingCalls" | "callsPerRoot">;
 }
 
 const ignoreFollowUps: SendFollowUp = () => {};
 
 /**
- * Makes a handler that runs the operations of a registry for callers elsewhere: it checks, runs and replies, and ends a
- * call when its time is up or its caller aborts or is gone. Operations that came from peers of the same map are left out.
+ * Creates a handler that runs the operations of a registry for remote callers. It checks and runs each call and replies
+ * to it. It ends a call at its deadline, or when its caller aborts or disconnects. Operations that were imported from
+ * peers of the same map are excluded.
  */
 export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler {
   const { registry, callMap, limits, authenticate, trustedBus } = options;
@@ -99,7 +100,7 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;
     const reply = given ?? callMap.replyTo(frame);
     if (host.running >= pendingCalls) {
-      void sendError(reply, frame, limitExceeded("Too many calls run", "pendingCalls", pendingCalls));
+      void sendError(reply, frame, limitExceeded("Too many calls are running", "pendingCalls", pendingCalls));
       return ignoreFollowUps;
     }
     if (frame.credit !== undefined) {
@@ -137,12 +138,15 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   return handler;
 }
 
-/** When a request fails with `TIMEOUT`, in ms since the epoch. What it claims cannot exceed the maximum; an invalid claim is 0. */
+/**
+ * Returns when a request fails with `TIMEOUT`, in ms since the epoch. A requested timeout cannot exceed the maximum; an
+ * invalid one counts as 0.
+ */
 function toDeadline(frame: CallRequested, defaultTimeout: number, maxTimeout: number): number | undefined {
   const { timeout, expiresAt } = frame;
   const isNumber = typeof timeout === "number" && !Number.isNaN(timeout);
   const left = timeout === undefined ? defaultTimeout : isNumber ? Math.min(timeout, maxTimeout) : 0;
   if (left === Number.POSITIVE_INFINITY) return undefined;
-  const now = Date.now(); // read first, because a pause between the two clocks must not extend the deadline
+  const now = Date.now(); // Read this clock first: a pause between the two reads must not extend the deadline.
   return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - monotonicNow()) : left);
 }

@@ -49,7 +49,7 @@ test("what does not finish in time fails, and stopping does not wait longer", as
 
   await expect(call).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'The server of "test.work" stopped before it had finished.',
+    message: 'The server stopped before "test.work" had finished.',
     retryable: true,
     mayHaveRun: true,
   });

@@ -15,14 +15,14 @@ import { sendError } from "./incoming-request.ts";
 
 const log = logger("call");
 
-/** In ms: how long running calls may take to finish when a server stops. */
+/** Default time for running calls to finish when a server stops, in ms. */
 const defaultDrainTimeout = 10_000;
 
-/** How a server stops. */
+/** Options for stopping a server. */
 export interface StopOptions {
   /**
-   * How long, in ms, running calls may take to finish. Those that have not finished by then fail with `UNAVAILABLE`, and
-   * their handlers' signals fire. 0 does not wait; `Infinity` waits as long as the calls take.
+   * Time for running calls to finish, in ms. Calls that have not finished by then fail with `UNAVAILABLE`, and their
+   * handlers' signals fire. 0 does not wait; `Infinity` waits until all calls have finished.
    * @default 10,000
    */
   timeout?: number;
@@ -30,26 +30,29 @@ export interface StopOptions {
 
 /** The requests that one handler runs. */
 export interface RunningRequests {
-  /** Ends those of one kind, each with the error that its caller gets. */
+  /** Ends the selected requests. `toError` creates the error that the caller receives. */
   end(which: "subscriptions" | "all", toError: (operationId: string) => CallError): void;
-  /** Resolves when none is left. */
+  /** Resolves when no request is running. */
   settled(): Promise<void>;
 }
 
-/** The running requests of handlers that reply to every request themselves and never through the map. */
+/** Running requests of the handlers that reply to every request themselves, and never through the map. */
 const runningOf = new WeakMap<object, RunningRequests>();
 
-/** Notes that a handler replies to every request itself, and what it runs. */
+/** Records the running requests of a handler that replies to every request itself. */
 export function setRunningRequests(handler: object, running: RunningRequests): void {
   runningOf.set(handler, running);
 }
 
-/** What a handler runs that replies to every request itself; `undefined` for all others. */
+/**
+ * Returns the running requests of a handler that replies to every request itself, and `undefined` for any other
+ * handler.
+ */
 export function runningRequestsOf(handler: object): RunningRequests | undefined {
   return runningOf.get(handler);
 }
 
-/** Stops serving within the timeout: subscriptions end immediately, calls may finish. */
+/** Stops serving within the timeout. Subscriptions end immediately; calls may finish. */
 export async function drain(
   stopServing: () => Promise<void>,
   running: RunningRequests,
@@ -59,17 +62,17 @@ export async function drain(
   running.end("subscriptions", serverStopped);
   const finished = (async () => {
     await stopServing();
-    // Those that arrived until no further request could.
+    // Also end the subscriptions that arrived while serving was being stopped.
     running.end("subscriptions", serverStopped);
     await running.settled();
   })();
   if (await endsWithin(finished, timeout)) return;
-  log.warn("Serving was stopped after {timeout} ms, before everything had finished.", { timeout });
+  log.warn("Serving was stopped after {timeout} ms, before all calls had finished.", { timeout });
   running.end("all", serverStopped);
-  finished.catch((error) => log.warn("Serving could not be stopped in order: {error}", { error }));
+  finished.catch((error) => log.warn("Serving was not stopped cleanly: {error}", { error }));
 }
 
-/** Whether a promise resolves in time. Rejects as the promise does. */
+/** Resolves to whether the promise resolved in time. Rejects if the promise rejects. */
 async function endsWithin(finished: Promise<void>, milliseconds: number): Promise<boolean> {
   let expire: (isInTime: boolean) => void = () => {};
   const late = new Promise<boolean>((resolve) => {
@@ -84,11 +87,11 @@ async function endsWithin(finished: Promise<void>, milliseconds: number): Promis
 }
 
 function serverStopped(operationId: string): CallError {
-  const message = `The server of "${operationId}" stopped before it had finished.`;
+  const message = `The server stopped before "${operationId}" had finished.`;
   return new CallError("UNAVAILABLE", message, { operationId }, { retryable: true, mayHaveRun: true });
 }
 
-/** A request that a handler replies to through the map. */
+/** A request whose handler replies through the map. */
 interface Recorded {
   readonly frame: CallRequested;
   readonly reply: Reply;
@@ -98,16 +101,16 @@ interface Recorded {
   seq: number;
 }
 
-/** The requests of handlers that may reply by the methods of the map, by request id. */
+/** Requests of handlers that may reply with the methods of the map, by request id. */
 export class RecordedRequests {
   readonly #requests = new Map<string, Recorded>();
 
-  /** The frame of a request that has not ended. */
+  /** Returns the frame of a request that has not ended. */
   get(requestId: string): CallRequested | undefined {
     return this.#requests.get(requestId)?.frame;
   }
 
-  /** The number of the next value of a subscription; responses to calls have none. */
+  /** Returns the sequence number of the next value of a subscription. Responses to calls do not have one. */
   nextSeq(requestId: string): number | undefined {
     const request = this.#requests.get(requestId);
     if (request?.frame.credit === undefined) return undefined;
@@ -200,6 +203,6 @@ class HandlerRequests implements RunningRequests {
 }
 
 function idInUse({ operationId }: CallRequested): CallError {
-  const message = `The request id of "${operationId}" is in use.`;
+  const message = `The request id of "${operationId}" is already in use.`;
   return new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
 }

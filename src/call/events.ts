@@ -2,7 +2,7 @@ import type { TUnsafe } from "typebox";
 import { toObjectSchema } from "../operation/index.ts";
 import { type Frame, frameFields, type PeerEvent } from "../transport/frames.ts";
 
-/** What each event of the call protocol carries, by name. */
+/** The frame of each event of the call protocol, by name. */
 export type CallEventMap = {
   [Type in (Frame | PeerEvent)["type"]]: Omit<
     Extract<Frame | PeerEvent, { type: Type }>,
@@ -10,10 +10,10 @@ export type CallEventMap = {
   >;
 };
 
-/** The events of the call protocol by name: what each carries, over every transport. */
+/** The schemas of the call protocol's events, by name. They are the same over every transport. */
 export const CallEventMap = Object.fromEntries(
   Object.entries(frameFields).map(([type, { type: _, ...fields }]) => [type, toObjectSchema(fields)]),
 ) as { [Type in keyof CallEventMap]: TUnsafe<CallEventMap[Type]> };
 
-/** The same under its other name. @alias */
+/** Alias of {@link CallEventMap}. @alias */
 export const CallEventSchema = CallEventMap;

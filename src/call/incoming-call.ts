@@ -6,7 +6,7 @@ import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
 
 const log = logger("call");
 
-/** A response that is handed over by reference. Its id is that of its request, which may be generated when it is read. */
+/** A response that is passed by reference. Its id is the id of its request, which may be generated when it is read. */
 class SharedResponse implements CallResponded {
   declare readonly type: "call.responded";
   declare readonly output: ResponseEnvelope;
@@ -23,12 +23,12 @@ class SharedResponse implements CallResponded {
   }
 }
 
-/** A query or mutation that runs for a caller elsewhere. Replies exactly once, unless the caller has left. */
+/** A query or mutation that runs for a remote caller. It replies exactly once, unless the caller has disconnected. */
 export class IncomingCall extends IncomingRequest implements IncomingExecution {
   declare identity: Identity | undefined;
   declare deadline: number | undefined;
   declare guard: Guard | undefined;
-  /** Whether the caller waits for a reply. */
+  /** Whether the caller is waiting for a reply. */
   declare private hasCaller: boolean;
 
   constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
@@ -39,7 +39,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     this.hasCaller = true;
   }
 
-  /** Begins the call, which ends with `TIMEOUT` at its deadline. Does not throw. */
+  /** Starts the call, which ends with `TIMEOUT` at its deadline. Does not throw. */
   begin(caller: Identity | undefined, deadline: number | undefined): void {
     if (deadline !== undefined) {
       this.deadline = deadline;
@@ -57,8 +57,8 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   openGuard(): Guard {
     if (this.guard === undefined) {
       this.guard = new Guard(this.frame.operationId);
-      // A handler that continues after its call has ended may still ask for its signal.
-      if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller is gone", true));
+      // A handler that continues after its call has ended may still read its signal.
+      if (!this.hasCaller) this.guard.abandon(aborted(this.operationId, "the caller disconnected", true));
       this.guard.onEnd((error) => this.#onEnd(error));
     }
     return this.guard;
@@ -112,6 +112,6 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
 
   #logLateResult(): void {
     const { operationId } = this;
-    log.debug("{operationId} settled after its call had ended; the result is dropped.", { operationId });
+    log.debug("{operationId} settled after its call had ended. The result was dropped.", { operationId });
   }
 }

@@ -18,9 +18,9 @@ import { type CallBudgets, isShared } from "./call-budgets.ts";
 const log = logger("call");
 
 /**
- * Authenticates a caller. Receives the token, the identity that the request claims and the request itself, none of which
- * is trustworthy by itself. `undefined` lets the call continue without an identity; throwing refuses it. With `expiresAt`,
- * the subscriptions of that identity end at that time.
+ * Authenticates a caller. Receives the token, the identity that the request claims and the request itself. None of them
+ * is trustworthy by itself. Return `undefined` to continue the call without an identity, or throw to refuse it. With
+ * `expiresAt`, the subscriptions of that identity end at that time.
  */
 export type Authenticate = (
   token: string | undefined,
@@ -28,38 +28,39 @@ export type Authenticate = (
   request: Readonly<CallRequested>,
 ) => AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
 
-/** How a server finds out whom a request comes from. */
+/** Rules by which a server identifies the caller of a request. */
 export interface IdentityRules {
-  /** Authenticates callers that the transport has not authenticated. @default none: such calls have no identity */
+  /** Authenticates callers that the transport has not authenticated. @default these calls have no identity */
   authenticate?: Authenticate | undefined;
   /**
-   * Believes the identity that a request claims: everyone who can reach this peer is trusted. The caller's map needs
-   * `trustedBus` too. @default false
+   * Accepts the identity that a request claims. Set it only if every peer on the bus is trusted. The caller's map must
+   * also set `trustedBus`. @default false
    */
   trustedBus?: boolean | undefined;
 }
 
-/** What the incoming requests of one handler share. */
+/** The state that the incoming requests of one handler share. */
 export interface IncomingHost extends IdentityRules {
   /** Runs the requests. */
   readonly core: RegistryCore;
   readonly budgets: CallBudgets;
   /** The requests that are running. */
   readonly open: LinkedSet<IncomingRequest>;
-  /** How many those are. */
+  /** Number of running requests. */
   running: number;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
-  /** Called, and removed, when no request is running. */
+  /** Callbacks that are called and removed when no request is running. */
   waiting: Array<() => void>;
 }
 
-/** Far above every limit, and far below the numbers where adding one stops working. */
+/** Far above every limit, and far below the largest safe integer. */
 const maxDepth = 2 ** 30;
 
-/** A request that this process runs for a caller elsewhere. */
+/** A request that this process runs for a remote caller. */
 export abstract class IncomingRequest extends Linked implements CallOrigin {
-  // Assigned in the constructor instead of defined as class fields: there is one for each call, and that is faster.
+  // Assigned in the constructor instead of defined as class fields, because that is faster and there is one object per
+  // call.
   declare readonly depth: number;
   declare readonly parentRequestId: string | undefined;
   declare readonly metadata: Record<string, unknown> | undefined;
@@ -72,11 +73,11 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
     super();
     const { depth, parentRequestId, metadata } = frame;
-    // In process, and over an event target, no codec has checked the frame.
+    // In process and over an event target, the frame was not checked by a codec.
     this.parentRequestId = typeof parentRequestId === "string" ? parentRequestId : undefined;
     this.metadata = typeof metadata === "object" && metadata !== null ? metadata : undefined;
     this.depth = depth === undefined ? 0 : toDepth(depth);
-    // A caller that names a root also sends a depth; all others are spared the search.
+    // Requests with a root also have a depth. Skip the lookup for all others.
     this.budget = depth === undefined ? undefined : joinBudget(host, frame);
     this.host = host;
     this.frame = frame;
@@ -89,7 +90,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   /** Receives a later frame of the request. */
   abstract receive(frame: FollowUp): void;
 
-  /** Ends the request from this side: the caller receives the error, and the handler's signal fires. */
+  /** Ends the request. The caller receives the error, and the handler's signal fires. */
   abstract endWith(error: CallError): void;
 
   get isSubscription(): boolean {
@@ -116,7 +117,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   shareBudget(): string {
     const { budget, frame, host } = this;
     const root = typeof frame.rootRequestId === "string" ? frame.rootRequestId : frame.requestId;
-    // A handler that continues after its call has ended shares nothing, because nothing would remove it again.
+    // Do not share a budget after the call has ended, because it would never be removed.
     if (this.isOpen && (budget === undefined || !isShared(budget))) this.budget = host.budgets.share(root, budget);
     return root;
   }
@@ -138,7 +139,7 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
     sendError(this.reply, this.frame, mapError(error));
   }
 
-  /** Ends the request: after this only its last reply is sent. Returns false when it had ended before. */
+  /** Ends the request. Afterwards only its last reply is sent. Returns false if it had already ended. */
   protected leave(): boolean {
     if (!this.isOpen) return false;
     const { host, budget } = this;
@@ -151,8 +152,8 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   }
 
   /**
-   * Whom the request comes from, where the transport has not authenticated the caller. What a frame claims is not
-   * trustworthy by itself.
+   * Identifies the caller if the transport has not authenticated it. The claims of a frame are not trustworthy by
+   * themselves.
    */
   protected identify(): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined> {
     const { authenticate, trustedBus = false } = this.host;
@@ -186,12 +187,12 @@ function joinBudget(host: IncomingHost, { rootRequestId }: CallRequested): CallB
   return typeof rootRequestId === "string" ? host.budgets.join(rootRequestId) : undefined;
 }
 
-/** What a frame claims can only make limits stricter. */
+/** Reads the depth of a frame. It can only make limits stricter. */
 function toDepth(depth: unknown): number {
   return Number.isSafeInteger(depth) ? Math.min(Math.max(depth as number, 0), maxDepth) : 0;
 }
 
-/** Sends an error: with its details if they can be encoded, else as JSON, else without details. */
+/** Sends an error with its details. If they cannot be encoded, sends them as JSON, or omits them. */
 export async function sendError(
   reply: Reply,
   { requestId, operationId }: CallRequested,
@@ -212,5 +213,5 @@ export async function sendError(
       if (!isCallError(problem) || problem.code === "UNAVAILABLE") break;
     }
   }
-  log.warn("{code} could not be sent to the caller of {operationId}.", { operationId, code });
+  log.warn("The error {code} could not be sent to the caller of {operationId}.", { operationId, code });
 }

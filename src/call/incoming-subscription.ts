@@ -12,11 +12,11 @@ import { subscribeIncoming } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
 
-/** A subscription that runs for a caller elsewhere. It requests values of its handler while there is credit. */
+/** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
 export class IncomingSubscription extends IncomingRequest {
   #values: AsyncIterableIterator<ResponseEnvelope, undefined> | undefined = undefined;
   #credit: number;
-  /** Absent when the caller has not limited the bytes that are sent and not yet consumed. */
+  /** Absent if the caller has not limited the bytes that are sent and not yet consumed. */
   readonly #byteCredit: ByteCredit | undefined;
   #seq = 0;
   #isPumping = false;
@@ -30,7 +30,7 @@ export class IncomingSubscription extends IncomingRequest {
     this.#byteCredit = bytes > 0 ? new ByteCredit(bytes) : undefined;
   }
 
-  /** Begins the subscription. Does not throw. */
+  /** Starts the subscription. Does not throw. */
   async begin(caller: Identity | undefined, deadline: number | undefined): Promise<void> {
     try {
       const identity = caller ?? (await this.identify());
@@ -85,7 +85,8 @@ export class IncomingSubscription extends IncomingRequest {
       this.#leaveValues();
       this.#fail(error);
     }
-    // Cleared in the turn in which the credit was used up: credit that arrives later starts the loop again.
+    // Clear this in the same turn in which the credit was used up, so that credit that arrives later starts the loop
+    // again.
     this.#isPumping = false;
   }
 
@@ -110,7 +111,7 @@ export class IncomingSubscription extends IncomingRequest {
     if (this.leave()) this.sendFailure(error);
   }
 
-  /** Fires the handler's signal and lets the handler clean up; the registry logs what it throws. */
+  /** Fires the handler's signal and lets the handler clean up. The registry logs its errors. */
   #leaveValues(): void {
     this.#values?.return?.().catch(() => {});
   }
@@ -121,8 +122,8 @@ function toCount(count: unknown): number {
 }
 
 /**
- * How many bytes of values may be sent and not yet consumed. Values are released in the order in which they were sent, so
- * that only the server measures them.
+ * Limits the bytes of values that are sent and not yet consumed. Values are released in the order in which they were
+ * sent, so only the server has to measure them.
  */
 class ByteCredit {
   readonly #allowed: number;
@@ -132,7 +133,7 @@ class ByteCredit {
   #used = 0;
   #sinceDue = 0;
 
-  /** @param allowed bytes; one value may go beyond it */
+  /** @param allowed - Maximum number of bytes. A single value may exceed it. */
   constructor(allowed: number) {
     this.#allowed = allowed;
   }
@@ -142,8 +143,8 @@ class ByteCredit {
   }
 
   /**
-   * Counts a value that is sent. Returns true when the caller has to report that it has consumed it: after half of the
-   * bytes, and before a pause.
+   * Counts a value that is sent. Returns true if the caller has to confirm its consumption: after half of the bytes,
+   * and before a pause.
    */
   spend(value: unknown): boolean {
     const size = roughSize(value, this.#allowed);
@@ -155,7 +156,7 @@ class ByteCredit {
     return true;
   }
 
-  /** Counts values that the caller has consumed. */
+  /** Releases the bytes of values that the caller has consumed. */
   release(count: number): void {
     const end = Math.min(this.#first + count, this.#sizes.length);
     for (; this.#first < end; this.#first++) this.#used -= this.#sizes[this.#first]!;

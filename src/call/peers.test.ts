@@ -229,7 +229,7 @@ describe("peers that a test plays", () => {
       {
         where: "test.shared",
         reason:
-          'The peer "evil\\n2030-01-01 all is well" announces "test.shared" with a different spec than the first peer. It is not merged.',
+          'The peer "evil\\n2030-01-01 all is well" announces "test.shared" with a different spec than the first peer. Its spec is ignored.',
       },
     ]);
   });

@@ -27,25 +27,30 @@ import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-requ
 
 const log = logger("call");
 
-/** How many problems of one announcement are reported one by one. */
+/** Maximum number of problems of one announcement that are reported individually. */
 const maxReportedProblems = 20;
 
 /** Options of {@link peerSource}. */
 export interface PeerSourceOptions {
-  /** Sent with every call; `authenticate` of the peer maps it to an identity. */
+  /** Token that is sent with every call. `authenticate` of the peer maps it to an identity. */
   token?: string | ((context: OperationContext) => string | undefined);
-  /** Receives what was skipped: specs that differ from those of another peer, and those that are invalid. @default the log */
+  /**
+   * Receives a report of skipped specs: invalid specs, and specs that differ from those of another peer. @default they
+   * are logged
+   */
   onReport?: (report: SourceReport) => void;
-  /** `operations` is the maximum that one peer may announce. */
+  /** `operations` is the maximum number of operations that one peer may announce. */
   limits?: Pick<Limits, "operations">;
 }
 
 /**
- * The operations that the peers of a transport announce, for `registry.follow()`: each is an ordinary operation whose handler
- * calls one of the peers that serve it. Updated as peers join and leave. Where peers announce different specs for an
- * operation, the first one is used, and the others are reported. Closing the source closes the transport.
+ * Creates a source with the operations that the peers of a transport announce, for `registry.follow()`. Each is an
+ * ordinary operation whose handler calls one of the peers that serve it. The source is updated as peers join and leave.
+ * If peers announce different specs for an operation, the first one is used and the others are reported. Closing the
+ * source closes the transport.
  *
- * On a broker, `follow` waits a moment for the peers to announce themselves; `registry.waitFor(id)` waits for one operation.
+ * On a broker, `follow` waits briefly for the peers to announce themselves. `registry.waitFor(id)` waits for one
+ * operation.
  *
  * @example
  * await registry.follow(peerSource(await createNATSTransport({ servers: "nats://127.0.0.1:4222" })));
@@ -54,7 +59,7 @@ export function peerSource(
   transport: Transport,
   options?: PeerSourceOptions & PendingRequestMapOptions,
 ): OperationSource & AsyncDisposable;
-/** The same for a map that has other uses. Closing the map is left to you. */
+/** Creates the source from a map that you also use for other purposes. You have to close the map yourself. */
 export function peerSource(callMap: PendingRequestMap, options?: PeerSourceOptions): OperationSource & AsyncDisposable;
 export function peerSource(
   peers: PendingRequestMap | Transport,
@@ -65,10 +70,10 @@ export function peerSource(
   return new PeerSource(callMap, options, () => callMap.close());
 }
 
-/** What one peer announces about an operation. */
+/** One peer's announcement of an operation. */
 interface Offer {
   readonly spec: OperationSpec;
-  /** The spec as JSON, to compare two of them. */
+  /** The spec as JSON, for comparisons. */
   readonly json: string;
 }
 
@@ -79,7 +84,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
   #onReport: ((report: SourceReport) => void) | undefined;
   readonly #maxOperations: number;
   readonly #onClose: (() => Promise<void>) | undefined;
-  /** By operation, then by peer in the order of announcing. */
+  /** Offers by operation, then by peer in the order of their announcements. */
   readonly #offers = new Map<string, Map<string, Offer>>();
   readonly #definitions = new Map<string, { definition: IOperationDefinition; json: string }>();
   /** Ids that each peer announces, in its order. */
@@ -87,7 +92,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
   /** The last report about each peer. */
   readonly #reports = new Map<string, ReportBuilder>();
   readonly #changes = new Emitter<SourceChange>((error) =>
-    log.error("A listener of peer changes threw: {error}", { error }),
+    log.error("A listener for peer changes failed: {error}", { error }),
   );
   #stop: Unsubscribe | undefined = undefined;
   /** Whether changes are emitted: what is announced before the first load has ended is part of its result. */
@@ -102,7 +107,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     this.#onClose = onClose;
   }
 
-  /** Resolves with what the peers that are there announce. Later announcements are reported as changes. */
+  /** Resolves with the operations that the current peers announce. Later announcements are reported as changes. */
   async load({ onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     const { transport } = this.#callMap;
     this.#onReport ??= onReport;
@@ -135,8 +140,8 @@ class PeerSource implements OperationSource, AsyncDisposable {
   }
 
   /**
-   * The operations of each peer in the order of its announcement. Peers reply in any order, so they are ordered by what they
-   * announce: the result is the same in every run.
+   * Returns the operations of each peer in the order of its announcement. Peers reply in any order, so they are sorted
+   * by their announcements. The result is the same in every run.
    */
   #inOrder(): IOperationDefinition[] {
     const lists = Array.from(this.#announced.values(), (ids) => ({ ids, key: ids.join("\n") }));
@@ -163,7 +168,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
       if (offers.values().next().value?.json === offer.json) continue;
       report.warn(
         id,
-        `The peer ${quote(peerId)} announces ${quote(id)} with a different spec than the first peer. It is not merged.`,
+        `The peer ${quote(peerId)} announces ${quote(id)} with a different spec than the first peer. Its spec is ignored.`,
       );
     }
     this.#note(peerId, event.type === "peer.left" ? undefined : [...announced.keys()], report);
@@ -182,7 +187,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     if (report.isClean) return;
     notify(
       () => report.deliver({ source: this.name, onReport: this.#onReport, log, previous }),
-      (error) => log.error("onReport of {name} threw: {error}", { name: this.name, error }),
+      (error) => log.error("onReport of {name} failed: {error}", { name: this.name, error }),
     );
   }
 
@@ -216,7 +221,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     return offers;
   }
 
-  /** Returns the known offer if it is the same: comparing takes much less time than checking, and memory. */
+  /** Returns the known offer if it is the same, because comparing needs much less time and memory than checking. */
   #toOffer(peerId: string, announced: OperationSpec): Offer {
     const spec = toPublicSpec(announced);
     const json = JSON.stringify(spec);
@@ -250,7 +255,8 @@ class PeerSource implements OperationSource, AsyncDisposable {
       spec.type === "subscription"
         ? (input: unknown, context: OperationContext) => callMap.subscribe(id, input, this.#toOptions(context))
         : (input: unknown, context: OperationContext) => callMap.call(id, input, this.#toOptions(context));
-    // A peer that identifies callers by the connection checks its own rules; the identity of this call does not reach it.
+    // A peer that identifies callers by their connection checks its own rules. It does not receive the identity of this
+    // call.
     const checkedRule = callMap.transport.capabilities?.carriesIdentity === true ? spec.accessControl : undefined;
     const returnsEnvelopes = callMap.transport.capabilities?.sharesObjects !== true;
     markAsForwarding(handler, { checkedRule, returnsEnvelopes, through: callMap });

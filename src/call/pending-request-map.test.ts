@@ -258,9 +258,9 @@ test("a subscription that is answered by who listens to the events gets all its 
 test("a map says what it takes when it is given something else", () => {
   const make = (transport: unknown) => () => new PendingRequestMap(transport as Transport);
 
-  expect(make(Promise.resolve(createInProcessTransport()))).toThrow("await the transport first");
-  expect(make({})).toThrow("takes a transport or an EventTarget");
-  expect(make(null)).toThrow("takes a transport or an EventTarget");
+  expect(make(Promise.resolve(createInProcessTransport()))).toThrow("Await the transport first");
+  expect(make({})).toThrow("requires a transport or an EventTarget");
+  expect(make(null)).toThrow("requires a transport or an EventTarget");
 });
 
 test.each([

@@ -22,21 +22,21 @@ import { isListed, ServedHandler, ServedUnlistedHandler } from "./serving.ts";
 export interface PendingRequestMapOptions extends TransportCallerOptions {}
 
 /**
- * Stops serving: receives no further request, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
- * calls have finished or their time is up. Calling it twice is fine; the first call decides.
+ * Stops serving: rejects further requests, ends subscriptions with `UNAVAILABLE` immediately, and resolves when running
+ * calls have finished or their time is up. May be called more than once; the options of the first call apply.
  */
 export interface StopHandling {
   (options?: StopOptions): Promise<void>;
   /**
-   * Resolves when the handler's operations are served. While a broker is unavailable it stays pending, and serving is tried
-   * again. Rejects when the transport refuses to serve them, or serving is stopped before.
+   * Resolves when the handler's operations are served. While a broker is unavailable, it stays pending and serving is
+   * retried. Rejects if the transport refuses to serve them, or if serving is stopped first.
    */
   readonly ready: Promise<void>;
 }
 
 /**
- * One end of the call protocol: calls the operations of other peers and serves its own, over any transport. Every call
- * settles exactly once, with the envelope or the `CallError` of a direct call.
+ * One end of the call protocol. It calls the operations of other peers and serves its own operations, over any
+ * transport. Every call settles exactly once, with the envelope or the `CallError` of a direct call.
  */
 export class PendingRequestMap extends TransportCaller {
   /** Requests whose handler replies with `respond()`, `emitError()` or `complete()`. */
@@ -52,8 +52,8 @@ export class PendingRequestMap extends TransportCaller {
   }
 
   /**
-   * Serves the operations of a handler, and follows its changes. The returned function stops serving and resolves when running
-   * calls have finished, after ten seconds by default.
+   * Serves the operations of a handler, and follows its changes. The returned function stops serving and resolves when
+   * running calls have finished, after ten seconds by default.
    */
   handle(handler: CallHandler): StopHandling {
     const built = runningRequestsOf(handler);
@@ -74,7 +74,7 @@ export class PendingRequestMap extends TransportCaller {
   /** Sends the response of a call, or the next value of a subscription. Accepts envelopes only. */
   respond(requestId: string, output: ResponseEnvelope): void {
     if (!isResponseEnvelope(output)) {
-      const message = "respond() takes an envelope. Create one with localEnvelope(data, operationId).";
+      const message = "respond() requires an envelope. Create one with localEnvelope(data, operationId).";
       throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: true });
     }
     const isRecorded = this.#recorded.get(requestId) !== undefined;
@@ -92,7 +92,7 @@ export class PendingRequestMap extends TransportCaller {
     this.#reply(requestId, { type: "call.completed", requestId });
   }
 
-  /** Aborts a call of this map, or one that it serves. It fails with `ABORTED`. */
+  /** Aborts a call that this map makes or serves. The call fails with `ABORTED`. */
   abort(requestId: string, reason?: unknown): void {
     for (const request of this.host.open) {
       if (request.requestId === requestId) return request.abandon(aborted(request.operationId, reason, request.isSent));
@@ -102,14 +102,14 @@ export class PendingRequestMap extends TransportCaller {
   }
 
   /**
-   * Claims a request that you received otherwise than by `handle()`, such as by an event listener of your own. False when
-   * another server at the same event target has claimed it: do not run it then.
+   * Claims a request that you did not receive through `handle()`, but with your own event listener. Returns false if
+   * another server at the same event target has claimed it. Do not run the request in that case.
    */
   claim({ requestId }: CallRequested): boolean {
     return this.transport.broadcast?.claim(requestId) ?? true;
   }
 
-  /** The function that sends replies to a request that you received otherwise than by `handle()`. */
+  /** Returns the function that sends replies to a request that you did not receive through `handle()`. */
   replyTo({ requestId }: CallRequested): Reply {
     return (frame) => this.#reply(requestId, frame);
   }
@@ -130,10 +130,10 @@ export class PendingRequestMap extends TransportCaller {
   }
 }
 
-/** Checked here, because a missing `await` would otherwise fail the first call with an unrelated error. */
+/** Checks the transport, because a missing `await` would otherwise fail the first call with an unrelated error. */
 function toTransport(given: Transport | EventTargetLike): Transport {
   if (typeof (given as Partial<Transport> | null)?.request === "function") return given as Transport;
   if (isEventTargetLike(given)) return createEventTargetTransport(given);
-  const hint = (given as unknown) instanceof Promise ? " It was given a promise: await the transport first." : "";
-  throw new TypeError(`A PendingRequestMap takes a transport or an EventTarget.${hint}`);
+  const hint = (given as unknown) instanceof Promise ? " You passed a promise. Await the transport first." : "";
+  throw new TypeError(`A PendingRequestMap requires a transport or an EventTarget.${hint}`);
 }

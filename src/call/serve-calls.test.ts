@@ -147,5 +147,7 @@ test.each([{ defaultTimeout: -1 }, { limits: { pendingCalls: 0 } }])("%j is refu
 
 test("something that is not a registry or not a transport is refused", async () => {
   await expect(serveCalls({} as never, new EventTarget())).rejects.toThrow("This is not a registry.");
-  await expect(serveCalls(new OperationRegistry(), {} as never)).rejects.toThrow("takes a transport or an EventTarget");
+  await expect(serveCalls(new OperationRegistry(), {} as never)).rejects.toThrow(
+    "requires a transport or an EventTarget",
+  );
 });

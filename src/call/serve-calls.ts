@@ -11,20 +11,17 @@ export interface ServeCallsOptions extends Omit<CallHandlerOptions, "registry" |
 /** A registry that is served over a transport. */
 export interface ServedCalls extends AsyncDisposable {
   /**
-   * Stops serving: receives no further request, ends subscriptions with `UNAVAILABLE` immediately, and lets running calls
-   * finish, for ten seconds by default. Then closes the transport that was passed to `serveCalls`; a `PendingRequestMap` that
-   * was passed stays open. Calling it twice is fine; the first call decides.
+   * Stops serving: rejects further requests, ends subscriptions with `UNAVAILABLE` immediately, and lets running calls
+   * finish, for ten seconds by default. Then closes the transport that was passed to `serveCalls`. A
+   * `PendingRequestMap` that was passed stays open. May be called more than once; the options of the first call apply.
    */
   close(options?: StopOptions): Promise<void>;
 }
 
 /**
- * Serves the operations of a registry to callers at the other end of a transport, and follows the registry's changes. Each
- * call is checked against the identity of its caller: the one that the transport has authenticated, or the one that
- * `authenticate` returns. Operations that came from peers of the same transport are left out.
+ * Serves the operations of a registry to callers over a transport, and follows the registry's changes. Each call is checked against the identity of its caller, which the transport or `authenticate` determines. Operations that were imported from peers of the same transport are excluded.
  *
- * Resolves when the operations are served. While a broker is unavailable the promise stays pending, and serving is tried
- * again. Rejects when the transport refuses to serve them; the transport is closed then.
+ * Resolves when the operations are served. While a broker is unavailable, the promise stays pending and serving is retried. If the transport refuses to serve them, the promise rejects and the transport is closed.
  * @param transport an event target carries each frame as a `CustomEvent`. Pass a `PendingRequestMap` to make calls over the
  * same transport, and close the map yourself.
  * @example

@@ -7,7 +7,7 @@ import type { CallHandler, HandlerChange } from "./call-handler.ts";
 
 const log = logger("call");
 
-/** Delays, in ms, before serving is tried again after the transport was not available. */
+/** Delays before serving is retried after the transport was not available, in ms. */
 const retryDelays = { first: 250, max: 2_000 };
 
 /** A handler that lists its operations. */
@@ -18,20 +18,22 @@ export function isListed(handler: CallHandler): handler is ListedHandler {
   return handler.operations !== undefined;
 }
 
-/** Serves a handler that does not list its operations. Throws a `TypeError` if the transport cannot do that. */
+/** Serves a handler that does not list its operations. Throws a `TypeError` if the transport does not support it. */
 export class ServedUnlistedHandler {
   readonly #serving: Promise<StopServing>;
-  /** Resolves when the handler is served, and rejects when the transport refuses. */
+  /** Resolves when the handler is served. Rejects if the transport refuses it. */
   readonly ready: Promise<void>;
 
   constructor(transport: Transport, onRequest: OnRequest) {
     if (transport.serveUnlisted === undefined) {
-      const message = `The ${transport.name} transport serves operations by name. Give the handler an operations() method that lists them.`;
+      const message = `The ${transport.name} transport serves operations by name. Add an operations() method to the handler that lists them.`;
       throw new TypeError(message);
     }
     this.#serving = transport.serveUnlisted(onRequest);
     this.ready = this.#serving.then(() => {});
-    this.ready.catch((error) => log.error("{transport} cannot serve: {error}", { transport: transport.name, error }));
+    this.ready.catch((error) =>
+      log.error("The {transport} transport cannot serve the operations: {error}", { transport: transport.name, error }),
+    );
   }
 
   async stop(): Promise<void> {
@@ -45,11 +47,11 @@ export class ServedHandler {
   readonly #transport: Transport;
   readonly #handler: ListedHandler;
   readonly #onRequest: OnRequest;
-  /** Whether the transport may be used: one that was closed stays closed. */
+  /** Whether the transport is open. A closed transport stays closed. */
   readonly #isOpen: () => boolean;
   /** The functions that stop serving each operation. Several operations may share one. */
   readonly #stops = new Map<string, Promise<StopServing>>();
-  /** Operations that are being withdrawn, each with the end of that. */
+  /** Operations that are being withdrawn, each with a promise for the end of its withdrawal. */
   readonly #withdrawals = new Map<string, Promise<void>>();
   readonly #stopListening: () => void;
   readonly #backOff = new BackOff(retryDelays);
@@ -57,8 +59,8 @@ export class ServedHandler {
   #isStopped = false;
   #retry: Timer | undefined = undefined;
   /**
-   * Resolves when the operations of the handler are served and announced. While the transport is unavailable it stays pending,
-   * and serving is tried again. Rejects when the transport refuses, or when serving is stopped before.
+   * Resolves when the operations of the handler are served and announced. While the transport is unavailable, it stays
+   * pending and serving is retried. Rejects if the transport refuses, or if serving is stopped first.
    */
   readonly ready: Promise<void>;
   #settleReady: { resolve(): void; reject(error: unknown): void } | undefined = undefined;
@@ -72,14 +74,14 @@ export class ServedHandler {
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
-    this.ready.catch(() => {}); // logged by #onFailed
+    this.ready.catch(() => {}); // #onFailed logs the error.
     this.#begin(handler.operations().map(toId)).then(
       () => this.#onServed(),
       (error) => this.#onFailed(error),
     );
   }
 
-  /** Receives no further request. Does not wait for running calls. */
+  /** Rejects further requests. Does not wait for running calls. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#settleReady?.reject(servingStopped());
@@ -87,11 +89,14 @@ export class ServedHandler {
     this.#stopListening();
     const stops = new Set(this.#stops.values());
     this.#stops.clear();
-    await this.#announcing?.catch(() => {}); // logged by #onFailed
+    await this.#announcing?.catch(() => {}); // #onFailed logs the error.
     await this.#transport.announce([]).catch((error) => {
-      log.warn("{transport} cannot withdraw its operations: {error}", { transport: this.#transport.name, error });
+      log.warn("The {transport} transport cannot withdraw the operations: {error}", {
+        transport: this.#transport.name,
+        error,
+      });
     });
-    // An operation that could not be served needs no end.
+    // An operation that could not be served does not have to be stopped.
     const ends = Array.from(stops, (stop) => stop.catch(() => undefined).then((end) => end?.()));
     await Promise.all(ends);
   }
@@ -130,7 +135,7 @@ export class ServedHandler {
     this.#settleReady = undefined;
   }
 
-  /** Tries again, unless the transport refused the operations before they were served once. */
+  /** Retries, unless the transport refused the operations before they were served for the first time. */
   #onFailed(error: unknown): void {
     this.#report(error);
     const wasReady = this.#settleReady === undefined;
@@ -159,7 +164,7 @@ export class ServedHandler {
     this.#withdrawals.set(id, withdrawal);
   }
 
-  /** One announcement for all changes of the same time, because each announcement lists all operations. */
+  /** Sends one announcement for all changes of the same turn, because each announcement lists all operations. */
   #announceSoon(): Promise<void> {
     this.#announcing ??= (async () => {
       await Promise.allSettled(this.#stops.values());
@@ -177,7 +182,11 @@ export class ServedHandler {
   }
 
   #report(error: unknown): void {
-    if (!this.#isStopped) log.error("{transport} cannot serve: {error}", { transport: this.#transport.name, error });
+    if (!this.#isStopped)
+      log.error("The {transport} transport cannot serve the operations: {error}", {
+        transport: this.#transport.name,
+        error,
+      });
   }
 }
 

@@ -4,7 +4,7 @@ import { type CallRequested, isLastReply, type ReplyFrame, type Transport } from
 
 export { deferred, sleep, until } from "../internal/testing.ts";
 
-/** A query `test.<name>` that accepts any input and returns any output. */
+/** Creates a query `test.<name>` that accepts any input and returns any output. */
 export function operation(name: string, handler: IOperationDefinition["handler"]): IOperationDefinition {
   return {
     namespace: "test",
@@ -19,7 +19,7 @@ export function operation(name: string, handler: IOperationDefinition["handler"]
   };
 }
 
-/** A subscription `test.<name>` that accepts any input and emits any values. */
+/** Creates a subscription `test.<name>` that accepts any input and emits any values. */
 export function subscription(name: string, handler: IOperationDefinition["handler"]): IOperationDefinition {
   return { ...operation(name, handler), type: "subscription" };
 }
@@ -29,7 +29,7 @@ export function describeSpec({ handler: _handler, ...spec }: IOperationDefinitio
   return spec;
 }
 
-/** A request as a caller sends it. */
+/** Creates a request frame. */
 export function requested(
   operationId: string,
   input: unknown,
@@ -38,7 +38,7 @@ export function requested(
   return { type: "call.requested", requestId, operationId, input };
 }
 
-/** The response to a request. */
+/** Creates the response to a request. */
 export function responded({ requestId, operationId }: CallRequested, data: unknown): ReplyFrame {
   return { type: "call.responded", requestId, output: localEnvelope(data, operationId) };
 }
@@ -55,8 +55,8 @@ export async function exchange(transport: Transport, frame: CallRequested, recei
 }
 
 /**
- * Repeats a call with more and more time, until its handler started before the time was up: on a busy machine that may
- * take any time. Returns the outcome of the last call.
+ * Repeats a call with increasing timeouts until its handler started before the time was up, because a busy machine may
+ * be slow. Returns the outcome of the last call.
  */
 export async function withEnoughTime<T>(hasBegun: () => boolean, call: (time: number) => Promise<T>): Promise<T> {
   for (let time = 100; ; time *= 2) {

@@ -313,7 +313,7 @@ test.each([
   [{} as never, "connect() takes a URL or a transport."],
   [
     Promise.resolve() as never,
-    "connect() takes a URL or a transport. It was given a promise: await the transport first.",
+    "connect() takes a URL or a transport. You passed a promise. Await the transport first.",
   ],
 ])("%s is refused", (to, message) => {
   expect(() => connect(to)).toThrow(new TypeError(message));

@@ -2,29 +2,32 @@ import { type Logger, warnVisibly } from "../internal/log.ts";
 import { truncate } from "../internal/text.ts";
 import type { SourceReport } from "./source.ts";
 
-/** One foreign document can contain a long invalid value in every place. In characters. */
+/** Maximum length of a reason, in characters. A document can contain long invalid values in many places. */
 const maxReasonLength = 500;
 
-/** Who receives a report. */
+/** The receiver of a report. */
 export interface ReportReceiver {
   /** Label of the source in log messages, such as its namespace. */
   source: string;
   /** Receives the report instead of the log. */
   onReport?: ((report: SourceReport) => void) | undefined;
-  /** Where skipped items and warnings go without `onReport`. */
+  /** Logger for skipped items and warnings, if `onReport` is not set. */
   log: Logger;
-  /** A report whose items were logged already. They are not logged again. */
+  /** A report whose items were already logged. They are not logged again. */
   previous?: SourceReport | undefined;
 }
 
-/** Collects what a source imported, skipped and warned about. Each warning is kept once per place and reason. */
+/**
+ * Collects the imported operations, skipped items and warnings of a source. Each warning is kept once per place and
+ * reason.
+ */
 export class ReportBuilder {
   readonly report: SourceReport;
   readonly #known: Set<string>;
-  /** Items that the configuration excludes: they are reported, but are not worth a warning in the log. */
+  /** Items that the configuration excludes. They are reported, but not logged. */
   readonly #requested: Set<object>;
 
-  /** @param earlier - Its skipped items and warnings are copied. */
+  /** @param earlier - A report whose skipped items and warnings are copied. */
   constructor(earlier?: ReportBuilder) {
     const { skipped = [], warnings = [] } = earlier?.report ?? {};
     this.report = { imported: [], skipped: [...skipped], warnings: [...warnings] };
@@ -37,14 +40,14 @@ export class ReportBuilder {
     this.report.imported.push(id);
   }
 
-  /** Adds an item that was not imported. `requested`: the configuration excludes it. */
+  /** Adds an item that was not imported. Set `requested` if the configuration excludes it. */
   skipped(where: string, reason: string, options: { requested?: boolean } = {}): void {
     const item = { where, reason: truncate(reason, maxReasonLength) };
     this.report.skipped.push(item);
     if (options.requested) this.#requested.add(item);
   }
 
-  /** Adds a problem that was repaired or ignored. Bound, so that it can be passed on as a function. */
+  /** Adds a problem that was repaired or ignored. Bound, so that it can be passed as a callback. */
   readonly warn = (where: string, reason: string): void => {
     const key = keyOf({ where, reason });
     if (this.#known.has(key)) return;
@@ -52,7 +55,7 @@ export class ReportBuilder {
     this.report.warnings.push({ where, reason: truncate(reason, maxReasonLength) });
   };
 
-  /** Adds what another report skipped and warned about. */
+  /** Adds the skipped items and warnings of another report. */
   include({ skipped, warnings }: SourceReport): void {
     this.report.skipped.push(...skipped);
     this.report.warnings.push(...warnings);

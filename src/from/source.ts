@@ -1,68 +1,68 @@
 import type { IOperationDefinition } from "../operation/index.ts";
 
-/** Ends a subscription to changes. Calling it twice is fine. */
+/** Ends a subscription to changes. May be called more than once. */
 export type Unsubscribe = () => void;
 
 /** A secret, or a function that returns it for every request, so that tokens can rotate. */
 export type Secret = string | (() => string | Promise<string>);
 
-/** What became of a source's operations since it was last read. */
+/** Changes of a source's operations since the last read. */
 export interface SourceChange {
-  /** Operations that are new. */
+  /** New operations. */
   added: IOperationDefinition[];
   /** Operations that replace those with the same id. */
   changed: IOperationDefinition[];
-  /** Ids, `namespace.name`. */
+  /** Ids of removed operations, `namespace.name`. */
   removed: string[];
 }
 
-/** What a source took in, left out and why. */
+/** A report of the operations that a source imported and skipped, and why. */
 export interface SourceReport {
   /** Ids of the imported operations. */
   imported: string[];
-  /** `where` points into the document or names the item. */
+  /** Items that were not imported. `where` is a location in the document or the name of the item. */
   skipped: Array<{ where: string; reason: string }>;
-  /** What was imported with a loss, and why. */
+  /** Items that were imported with a loss, and why. */
   warnings: Array<{ where: string; reason: string }>;
 }
 
 /** Options of {@link OperationSource.load}. */
 export interface SourceLoadOptions {
-  /** Ends loading when it fires. */
+  /** Cancels loading. */
   signal?: AbortSignal;
-  /** Receives what each reading skipped, now and after later changes. @default the source logs it */
+  /** Receives a report of each read, now and after later changes. @default the source logs it */
   onReport?: (report: SourceReport) => void;
 }
 
-/** A place operations come from, such as an OpenAPI document or an MCP server. Never sees the registry. */
+/** A source of operations, such as an OpenAPI document or an MCP server. It never accesses the registry. */
 export interface OperationSource {
   /** Label for logs and errors, such as `openapi:petstore`. */
   readonly name: string;
   /**
-   * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because only the
-   * importing program has made them. Otherwise it is added to them. @default false
+   * Whether `accessControl` of `registry.follow()` replaces the access rules of the operations, because the importing
+   * program has defined them. Otherwise it is added to them. @default false
    */
   readonly replacesAccess?: boolean;
-  /** Reads the description and returns operations ready to register, in an order that is the same in every run. */
+  /** Reads the source and returns operations that are ready to be registered, in the same order in every run. */
   load(options?: SourceLoadOptions): Promise<IOperationDefinition[]>;
-  /** Reports what was added, changed or removed later. Absent when the source cannot change. */
+  /** Calls `listener` with later changes. Absent if the source cannot change. */
   onChange?(listener: (change: SourceChange) => void): Unsubscribe;
   /**
-   * Whether an operation that this source does not have may appear in a moment, because what it reads from is known to be
-   * incomplete. A call of such an operation fails with `UNAVAILABLE` instead of `OPERATION_NOT_FOUND`. @default never
+   * Whether an operation that this source does not have may appear soon, because the source is known to be incomplete.
+   * A call of such an operation fails with `UNAVAILABLE` instead of `OPERATION_NOT_FOUND`. @default never
    */
   isIncomplete?(operationId: string): boolean;
-  /** Releases what `load` opened. Calling it twice is fine. */
+  /** Releases the resources that `load` opened. May be called more than once. */
   close(): Promise<void>;
 }
 
-/** How {@link compareOperations} treats the items of a source. */
+/** Functions with which {@link compareOperations} compares the items of a source. */
 export interface Comparison<T> {
   isSame(before: T, after: T): boolean;
   toDefinition(item: T, id: string): IOperationDefinition;
 }
 
-/** Compares what a source had with what it has now, each by operation id. */
+/** Compares the previous and the current items of a source, by operation id. */
 export function compareOperations<T>(
   before: ReadonlyMap<string, T>,
   after: ReadonlyMap<string, T>,

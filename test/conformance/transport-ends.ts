@@ -30,7 +30,7 @@ export function checkEnds({ check, ask, serve, rawCaller, rawServer, network }: 
     });
   });
 
-  check("aborts what it serves when the caller is gone", async () => {
+  check("aborts running calls when the caller disconnects", async () => {
     const fired = deferred<void>();
     const started = deferred<void>();
     await serve([

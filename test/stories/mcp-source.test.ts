@@ -102,7 +102,7 @@ test("a server that cannot be started fails the line, leaves nothing, and can be
   for (const _attempt of [1, 2]) {
     await expect(registry.follow(source)).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringMatching(/^MCP server "gone": it cannot be reached at http:\/\/127\.0\.0\.1:1(?!\/)/),
+      message: expect.stringMatching(/^The MCP server "gone" cannot be reached at http:\/\/127\.0\.0\.1:1(?!\/)/),
     });
   }
   expect(registry.list()).toEqual([]);

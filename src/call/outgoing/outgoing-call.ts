@@ -42,7 +42,7 @@ import {
 
 const log = clientLogger("call");
 
-/** What the requests of one caller share. */
+/** The state that the requests of one caller share. */
 export interface RequestHost {
   readonly transport: Transport;
   /** Requests that have not ended. */
@@ -50,19 +50,19 @@ export interface RequestHost {
   /** Number of members of `open`. */
   size: number;
   readonly maxPending: number;
-  /** For calls without a deadline, in ms. */
+  /** Time limit of calls without a deadline, in ms. */
   readonly defaultTimeout: number;
-  /** Whether requests carry the default timeout too, so that the server stops even if the abort is lost. */
+  /** Whether requests also carry the default timeout, so that the server stops even if the abort is lost. */
   readonly sendsDefaultTimeout: boolean;
   /** Whether only the server of a request can reply to it, so that ids need not be random. */
   readonly authenticatesReplies: boolean;
-  /** Whether frames are handed over by reference: requests need no copy, and replies no check. */
+  /** Whether frames are passed by reference, so that requests need no copy and replies no check. */
   readonly sharesObjects: boolean;
   /** Whether requests carry the identity of their call. */
   readonly claimsIdentity: boolean;
   /** Creates the tokens of calls that have an identity and no token. */
   readonly sign: SignIdentity | undefined;
-  /** Whether the warning was logged that identities are not sent. */
+  /** Whether the warning that identities are not sent was logged. */
   hasWarned: boolean;
   /** Number of replies that arrived for requests that had ended. */
   ignored: number;
@@ -90,11 +90,12 @@ class EndTrigger extends Linked implements Expiring, AbortListener {
 }
 
 /**
- * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or with its caller. Where frames are
- * handed over by reference, it is also the frame, so that a call needs one object.
+ * A request that has not ended. It ends exactly once: by a reply, by its deadline or signal, or when its caller is
+ * closed. If frames are passed by reference, the request is also the frame, so that a call needs one object.
  */
 export abstract class OutgoingRequest extends OpenCall implements CallRequested {
-  // Assigned in the constructor: with class fields an object of this hierarchy takes twice as long to create (decision 009).
+  // Assigned in the constructor: with class fields, objects of this hierarchy take twice as long to create (decision
+  // 009).
   declare readonly type: "call.requested";
   declare readonly operationId: string;
   declare input: unknown;
@@ -137,7 +138,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     host.open.add(this);
   }
 
-  /** Generated when it is first read: most calls in process end without that. */
+  /** Generated when it is first read, because most calls in process never need it. */
   get requestId(): string {
     this.id ??= nextRequestId();
     return this.id;
@@ -187,7 +188,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     if (listener !== undefined) notify(() => listener(frame.progress), reportProgressListener);
   }
 
-  /** Ends the request. True for the first call. */
+  /** Ends the request. Returns true only for the first call. */
   protected end(): boolean {
     if (!this.isOpen) return false;
     this.isOpen = false;
@@ -198,19 +199,19 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
     return true;
   }
 
-  /** Ends the request with an error that the server knows of. */
+  /** Ends the request with an error. The server is not notified, because it has already ended the request. */
   close(error: CallError): void {
     if (this.end()) this.fail(error);
   }
 
-  /** Ends the request with an error that the server does not know of, and notifies the server. */
+  /** Ends the request with an error and notifies the server. */
   abandon(error: CallError): void {
     if (!this.end()) return;
     this.sendAbort(error.code);
     this.fail(error);
   }
 
-  /** Notifies the server that the caller reads no further reply. */
+  /** Notifies the server that the caller does not read further replies. */
   protected sendAbort(reason: string): void {
     this.toServer?.({ type: "call.aborted", requestId: this.requestId, reason });
   }
@@ -253,7 +254,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   #onSent(toServer: SendFollowUp): void {
     this.toServer = toServer;
     if (this.isOpen) this.onReady?.();
-    // Abandoned before the transport was ready. After a last reply the server ignores it.
+    // The request was abandoned before the transport was ready. After a last reply, the server ignores the abort.
     else this.sendAbort("abandoned");
   }
 
@@ -283,7 +284,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   }
 }
 
-/** A call of a query or mutation: waits for its only response. */
+/** A call of a query or mutation. It waits for a single response. */
 export class OutgoingCall extends OutgoingRequest {
   declare private readonly resolve: (envelope: ResponseEnvelope) => void;
   declare private readonly reject: (error: CallError) => void;
@@ -331,16 +332,16 @@ function invalidReply(operationId: string, reason: string): CallError {
   return new CallError("BAD_RESPONSE", `Invalid reply to "${operationId}": ${reason}.`, { operationId });
 }
 
-/** Logged once per caller: without it, a missing identity would be searched for at the server. */
+/** Warns once per caller that identities are not sent. Otherwise the problem would only show at the server. */
 function warnOfIdentity(host: RequestHost): void {
   if (host.hasWarned) return;
   host.hasWarned = true;
   log.warn(
-    "The identity of calls over {transport} is not sent, so the server sees no caller. Pass `sign` to the PendingRequestMap to prove it, or `trustedBus: true` at both ends where every peer on the bus may claim any identity.",
+    "The identity of calls over {transport} is not sent, so the server cannot identify the caller. Pass `sign` to the PendingRequestMap to prove it, or set `trustedBus: true` at both ends if every peer on the bus may claim any identity.",
     { transport: host.transport.name },
   );
 }
 
 function reportProgressListener(error: unknown): void {
-  log.error("A progress listener threw: {error}", { error });
+  log.error("A progress listener failed: {error}", { error });
 }

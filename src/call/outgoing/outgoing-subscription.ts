@@ -19,15 +19,18 @@ type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
 const defaultCredit = 64;
-/** How many values are held for a consumer, whatever credit it requests. */
+/** Maximum number of values that are held for a consumer, even if it requests more credit. */
 const maxCredit = 1_000;
 const defaultCreditBytes = 1024 * 1024;
-/** The producer may measure values differently: it is cut off when it has sent this many times its credit in bytes. */
+/**
+ * The producer may measure values differently, so the subscription ends only when it has sent this many times its
+ * credit in bytes.
+ */
 const byteTolerance = 4;
 
 /**
- * The consumer's iterator of a subscription over a transport. The request is sent with the first `next()`. The producer may
- * be ahead by as many values as it has credit for; those are held here, so memory is bounded.
+ * The consumer's iterator of a subscription over a transport. The request is sent with the first `next()`. The producer
+ * may be ahead by as many values as it has credit for. These values are held here, so memory is bounded.
  */
 export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
   readonly #host: RequestHost;
@@ -40,7 +43,7 @@ export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvel
   constructor(host: RequestHost, operationId: string, input: unknown, options: SubscribeRequestOptions | undefined) {
     this.#host = host;
     this.#operationId = operationId;
-    // The time of a subscription starts here; its request is sent with the first `next()`.
+    // The timeout of a subscription starts here. Its request is sent with the first `next()`.
     this.#options = options?.timeout === undefined ? options : withDeadline(options);
     this.#input = input;
   }
@@ -76,7 +79,7 @@ export class OutgoingSubscription implements AsyncIterableIterator<ResponseEnvel
   }
 }
 
-/** Calls a function once its time is up, unless it is unlinked before. */
+/** Calls a function when its time is up, unless it was unlinked before. */
 class StreamTimer extends Linked implements Expiring {
   readonly expire: () => void;
 
@@ -86,7 +89,7 @@ class StreamTimer extends Linked implements Expiring {
   }
 }
 
-/** A value that waits for its consumer. */
+/** A value that is held for its consumer. */
 interface Held {
   readonly envelope: ResponseEnvelope;
   readonly bytes: number;
@@ -103,12 +106,12 @@ class StreamRequest extends OutgoingRequest {
   #values: Held[] = [];
   #heldBytes = 0;
   #waiters: Waiter[] = [];
-  /** An error that no `next()` was waiting for; it is reported after the values that came before it. */
+  /** An error that arrived while no `next()` was waiting. It is reported after the values that arrived before it. */
   #failure: CallError | undefined = undefined;
   #nextSeq = 0;
   /** Number of values that were taken and not yet reported as credit. */
   #taken = 0;
-  /** Whether the producer waits for credit. */
+  /** Whether the producer is waiting for credit. */
   #isCreditDue = false;
 
   constructor(host: RequestHost, operationId: string, options: SubscribeRequestOptions | undefined) {
@@ -132,7 +135,10 @@ class StreamRequest extends OutgoingRequest {
     this.#awaitClaim();
   }
 
-  /** Where every peer receives every frame, a subscription that no server claims would wait forever. */
+  /**
+   * Fails a subscription that no server claims in time. If every peer receives every frame, it would otherwise wait
+   * forever.
+   */
   #awaitClaim(): void {
     const { transport, defaultTimeout } = this.host;
     const { broadcast } = transport;
@@ -163,12 +169,12 @@ class StreamRequest extends OutgoingRequest {
     });
   }
 
-  /** Ends the subscription for its consumer: a waiting `next()` resolves with done, and held values are dropped. */
+  /** Ends the subscription for its consumer. A waiting `next()` resolves as done, and held values are dropped. */
   leave(): void {
     this.#values = [];
     this.#failure = undefined;
     if (!this.end()) return;
-    this.sendAbort("the consumer left");
+    this.sendAbort("the consumer ended the subscription");
     this.#finish();
   }
 
@@ -199,11 +205,11 @@ class StreamRequest extends OutgoingRequest {
       if (this.#waiters.length > 0) this.#awaitValue();
     } else if (!this.#hold(output, creditDue === true)) return;
     if (seq !== undefined) return;
-    this.end(); // a response without a number is the only one
+    this.end(); // A response without a sequence number is the only one.
     this.#finish();
   }
 
-  /** Holds a value for the consumer. Ends the subscription when it exceeds the credit. */
+  /** Holds a value for the consumer. Ends the subscription if the value exceeds the credit. */
   #hold(envelope: ResponseEnvelope, isDue: boolean): boolean {
     const { count, bytes: allowed } = this.#credit;
     const maxBytes = byteTolerance * allowed;
@@ -243,7 +249,10 @@ class StreamRequest extends OutgoingRequest {
     if (timer !== undefined && timer.owner === undefined) expireAt(timer, monotonicNow() + this.#idleTimeout);
   }
 
-  /** Reports credit when half of it is used, so that one frame covers many values, or when the producer waits for it. */
+  /**
+   * Reports credit when half of it is used, so that one frame covers many values, or when the producer is waiting for
+   * it.
+   */
   #repay(isDue: boolean): void {
     this.#taken += 1;
     if (isDue) this.#isCreditDue = true;
@@ -260,16 +269,16 @@ class StreamRequest extends OutgoingRequest {
 }
 
 function notClaimed(operationId: string, milliseconds: number): CallError {
-  const message = `No server took the subscription to "${operationId}" within ${milliseconds} ms.`;
+  const message = `No server accepted the subscription to "${operationId}" within ${milliseconds} ms.`;
   return new CallError("TIMEOUT", message, { operationId }, { retryable: true, mayHaveRun: false });
 }
 
 function streamGap(operationId: string, expected: number, received: number): CallError {
-  const message = `Values of "${operationId}" were lost: number ${received} arrived instead of ${expected}.`;
+  const message = `Values of "${operationId}" were lost: value ${received} arrived instead of value ${expected}.`;
   return new CallError("STREAM_GAP", message, { operationId, expected, received }, { retryable: true });
 }
 
 function overflow(operationId: string, { count, bytes }: Credit): CallError {
-  const message = `"${operationId}" sent more than the ${count} values or ${bytes} bytes that it had credit for.`;
+  const message = `"${operationId}" exceeded its credit of ${count} values or ${bytes} bytes.`;
   return new CallError("OVERFLOW", message, { operationId, credit: count, creditBytes: bytes });
 }

@@ -5,24 +5,27 @@ import type { CallRequested } from "../../transport/transport.ts";
 
 /** Options of a call over a transport. */
 export interface CallRequestOptions {
-  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The frame carries the time left. */
+  /** When the call fails with `TIMEOUT`, in milliseconds since the epoch. The frame carries the remaining time. */
   deadline?: number | undefined;
-  /** After how many milliseconds the call fails with `TIMEOUT`; the earlier of this and `deadline` counts. `Infinity` for no limit. */
+  /**
+   * Time in ms after which the call fails with `TIMEOUT`. The earlier of this and `deadline` applies. `Infinity` for no
+   * limit.
+   */
   timeout?: number | undefined;
   /** Passed to `authenticate` of the server. */
   token?: string | undefined;
   /**
-   * On whose behalf the call is made. Trusted in process; elsewhere it is turned into a token by the map's `sign`, or sent as
-   * a claim where both ends set `trustedBus`, or not sent.
+   * Identity on whose behalf the call is made. It is trusted in process. Over a transport, the map's `sign` converts it
+   * into a token, or it is sent as a claim if both ends set `trustedBus`. Otherwise it is not sent.
    */
   identity?: Identity | undefined;
   /** Passed to the handler as `context.metadata`. */
   metadata?: Readonly<Record<string, unknown>> | undefined;
-  /** Aborts the call, which then fails with `ABORTED`; the server is notified. */
+  /** Aborts the call, which then fails with `ABORTED`, and notifies the server. */
   signal?: AbortSignal | undefined;
-  /** The call whose handler makes this one. */
+  /** Id of the call whose handler makes this call. */
   parentRequestId?: string | undefined;
-  /** Receives what the handler reports with `context.progress()`. */
+  /** Receives the progress that the handler reports with `context.progress()`. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -37,32 +40,35 @@ export interface ForwardedOptions extends CallRequestOptions {
 
 /** Options of a subscription over a transport. */
 export interface SubscribeRequestOptions extends CallRequestOptions {
-  /** Maximum wait for a value, in ms, before the subscription fails with `TIMEOUT`; `Infinity` for no limit. @default no limit */
+  /**
+   * Maximum wait for a value, in ms, before the subscription fails with `TIMEOUT`; `Infinity` for no limit. @default no
+   * limit
+   */
   idleTimeout?: number | undefined;
-  /** How many values the producer may be ahead of the consumer, at least 1; at most 1,000 are held. @default 64 */
+  /** Number of values that the producer may be ahead of the consumer, 1 to 1,000. @default 64 */
   credit?: number | undefined;
   /**
-   * How many bytes of values, roughly, the producer may be ahead of the consumer, at least 1; `Infinity` for no limit. One
-   * value may exceed it, so that large ones pass one at a time. @default 1 MiB
+   * Approximate number of bytes that the producer may be ahead of the consumer, at least 1; `Infinity` for no limit. A
+   * single value may exceed it, so that large values are sent one at a time. @default 1 MiB
    */
   creditBytes?: number | undefined;
 }
 
-/** How far the producer of a subscription may be ahead of its consumer. */
+/** Limits how far the producer of a subscription may be ahead of its consumer. */
 export interface Credit {
-  /** In values. */
+  /** Number of values. */
   readonly count: number;
-  /** In bytes; `Infinity` for no limit. */
+  /** Number of bytes; `Infinity` for no limit. */
   readonly bytes: number;
 }
 
 /**
- * Returns the token that proves to the server on whose behalf a call is made. Receives the request as it will be sent, so
- * that the token can be limited to this one call. Throwing, or rejecting, fails the call before it is sent.
+ * Returns the token that proves the identity of a caller to the server. Receives the request that will be sent, so that
+ * the token can be limited to this call. If it throws or rejects, the call fails before it is sent.
  */
 export type SignIdentity = (identity: Identity, request: Readonly<CallRequested>) => string | Promise<string>;
 
-/** Writes the options of a call into its request. `identity` is the one that the request carries. */
+/** Writes the options of a call into its request. `identity` is the identity that the request carries. */
 export function describeCall(frame: CallRequested, options: ForwardedOptions, identity: Identity | undefined): void {
   const { parentRequestId, rootRequestId, depth, token, metadata } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
@@ -74,8 +80,8 @@ export function describeCall(frame: CallRequested, options: ForwardedOptions, id
 }
 
 /**
- * Writes the token of an identity into a request, and subtracts the time that this took from the time left. Throws or rejects
- * with a `CallError` when `sign` fails or the time is up.
+ * Writes the token of an identity into a request, and subtracts the elapsed time from its timeout. Throws or rejects
+ * with a `CallError` if `sign` fails or the time is up.
  */
 export function signRequest(sign: SignIdentity, identity: Identity, frame: CallRequested): void | Promise<void> {
   let token: string | Promise<string>;
@@ -103,7 +109,7 @@ async function writeToken(frame: CallRequested, signing: unknown): Promise<void>
   if (frame.timeout <= 0) throw timedOut(frame.operationId, false);
 }
 
-/** The error of `sign` with the operation in its message. The request was not sent. */
+/** Converts an error of `sign` into a `CallError` about the operation. The request was not sent. */
 function notSigned({ operationId }: CallRequested, error: unknown): CallError {
   const { code, message, details, retryable } = mapError(error);
   return new CallError(

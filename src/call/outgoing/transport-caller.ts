@@ -11,11 +11,11 @@ import { OutgoingCall, type OutgoingRequest, type RequestHost } from "./outgoing
 import { OutgoingSubscription } from "./outgoing-subscription.ts";
 import type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./request-frame.ts";
 
-/** How calls over a transport are made. */
+/** Options of a {@link TransportCaller}. */
 export interface TransportCallerOptions {
   /**
-   * For calls without a deadline, in ms, or `Infinity` for no limit: a peer may disappear without notice. Calls in process
-   * have none. @default 30,000
+   * Time limit of calls without a deadline, in ms, or `Infinity` for no limit. It is needed because a peer may
+   * disappear without notice. Calls in process have no default limit. @default 30,000
    */
   defaultTimeout?: number;
   /**
@@ -24,7 +24,7 @@ export interface TransportCallerOptions {
    */
   sign?: SignIdentity;
   /**
-   * Sends the identity of calls as a claim, for servers that set `trustedBus` too. Without it, an identity is not sent.
+   * Sends the identity of calls as a claim, for servers that also set `trustedBus`. Otherwise, identities are not sent.
    * @default only in process and over an `EventTarget`
    */
   trustedBus?: boolean;
@@ -32,13 +32,15 @@ export interface TransportCallerOptions {
   limits?: Pick<Limits, "pendingCalls">;
 }
 
-/** Makes calls over a transport: the calling half of the call protocol, which needs neither a registry nor schemas. */
+/**
+ * Makes calls over a transport. It is the calling half of the call protocol, and needs neither a registry nor schemas.
+ */
 export class TransportCaller implements AsyncDisposable {
-  /** Carries the calls. Closed with this object. */
+  /** The transport that carries the calls. It is closed together with this object. */
   readonly transport: Transport;
   /** Whether calls stay in this process. */
   readonly isInProcess: boolean;
-  /** What the requests share. @internal */
+  /** The state that the requests share. @internal */
   protected readonly host: RequestHost;
   #closed: Promise<void> | undefined = undefined;
 
@@ -75,8 +77,8 @@ export class TransportCaller implements AsyncDisposable {
   }
 
   /**
-   * Subscribes to an operation of one of the peers that serve it. The request is sent with the first `next()`; leaving the
-   * loop ends the handler.
+   * Subscribes to an operation of one of the peers that serve it. The request is sent with the first `next()`. Leaving
+   * the loop ends the handler.
    */
   subscribe<T = unknown>(
     operationId: string,
@@ -97,8 +99,8 @@ export class TransportCaller implements AsyncDisposable {
   }
 
   /**
-   * Ends everything: pending calls fail with `UNAVAILABLE`, those that are served are aborted, and the transport is closed. To
-   * let served calls finish, call and await the function that `handle()` returned before. Calling it twice is fine.
+   * Fails pending calls with `UNAVAILABLE`, aborts served calls, and closes the transport. To let served calls finish,
+   * first call and await the function that `handle()` returned. May be called more than once.
    */
   close(): Promise<void> {
     this.#closed ??= this.end();
@@ -109,13 +111,13 @@ export class TransportCaller implements AsyncDisposable {
     await this.close();
   }
 
-  /** What closing does. Called once. @internal */
+  /** Performs the closing. Called once. @internal */
   protected async end(): Promise<void> {
     this.failPending();
     await this.transport.close();
   }
 
-  /** Fails what is pending, and every later call. @internal */
+  /** Fails pending calls and every later call. @internal */
   protected failPending(): void {
     const { host } = this;
     host.isClosed = true;

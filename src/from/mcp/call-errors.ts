@@ -4,7 +4,7 @@ import { isObject } from "../../internal/objects.ts";
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError, mapError } from "../../operation/index.ts";
 
-/** Codes of JSON-RPC and MCP with a meaning of their own. Those between -32000 and -32019 have none. */
+/** Error codes of JSON-RPC and MCP with a defined meaning. Codes from -32000 to -32019 are defined by each server. */
 const invalidParams = -32602;
 const methodNotFound = -32601;
 const missingCapability = -32021;
@@ -16,8 +16,8 @@ const maxMessageLength = 1_000;
 const maxDataLength = 4_000;
 
 /**
- * Converts the failure of a request to a server into a `CallError`. Errors of the connection are one already; the others
- * are errors that the server responded with, or responses that the protocol does not allow.
+ * Converts the failure of a request to a server into a `CallError`. Connection errors are already a `CallError`. All
+ * others are errors that the server returned, or responses that violate the protocol.
  */
 export function toCallError(error: unknown, operationId: string): CallError {
   if (isCallError(error)) return error;
@@ -27,33 +27,33 @@ export function toCallError(error: unknown, operationId: string): CallError {
     : fromSDKError(error, operationId);
 }
 
-/** Whether the server refused the request itself: it does not know the tool, or the arguments are invalid. */
+/** Whether the server rejected the request itself, because the tool is unknown or the arguments are invalid. */
 export function isInvalidParams(error: unknown): boolean {
   return isFailure(error) && error.code === invalidParams;
 }
 
-/** `OPERATION_NOT_FOUND`: the server does not have the tool any more. */
+/** `OPERATION_NOT_FOUND`: the server no longer has the tool. */
 export function toolNotFound(operationId: string, cause: unknown): CallError {
-  const message = `The server of ${quote(operationId)} does not have this tool any more.`;
+  const message = `The server of ${quote(operationId)} no longer has this tool.`;
   return new CallError("OPERATION_NOT_FOUND", message, { operationId }, { ...notRun, cause });
 }
 
 /** `VALIDATION_ERROR`: the arguments contain an object whose content JSON would silently drop. */
 export function notJSON(operationId: string, object: object): CallError {
-  const message = `${quote(operationId)} cannot be called: its arguments contain a ${classNameOf(object)}, which JSON cannot represent.`;
+  const message = `${quote(operationId)} cannot be called: its arguments contain a ${classNameOf(object)}, which JSON cannot represent. Pass JSON values only.`;
   return new CallError("VALIDATION_ERROR", message, { operationId }, notRun);
 }
 
 const inputProblems = {
-  /** The server requests input of its user. */
-  unanswered: "requests input of its user. Set onElicit in the server's configuration to provide it.",
-  /** The server requests sampling, roots or the like. */
-  notOffered: "requests a capability that this client does not offer.",
-  /** The server received input and requests more. */
-  endless: "requests input again and again.",
+  /** The server requests input from the user. */
+  unanswered: "requests input from the user. Set onElicit in the server's configuration to provide it.",
+  /** The server requests another client capability, such as sampling or roots. */
+  notOffered: "requests a capability that this client does not support.",
+  /** The server keeps requesting input after it received some. */
+  endless: "keeps requesting input, so the call was ended.",
 };
 
-/** `INPUT_REQUIRED`: the server needs input to complete a call and does not receive it. */
+/** `INPUT_REQUIRED`: the server needs input to complete a call, and this client cannot provide it. */
 export function inputRequired(
   operationId: string,
   problem: keyof typeof inputProblems = "unanswered",
@@ -64,7 +64,7 @@ export function inputRequired(
   return new CallError("INPUT_REQUIRED", message, { operationId, ...details }, options);
 }
 
-/** The data of a server's error as JSON, unless it is too large. */
+/** Returns the data of a server's error as JSON, or an empty object if it is too large. */
 export function boundedData({ data }: { data?: unknown }): { data?: unknown } {
   if (data === undefined) return {};
   const safe = toJSONSafe(data);

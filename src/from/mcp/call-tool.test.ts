@@ -61,7 +61,8 @@ describe("a call", () => {
 
     await expect(call({ files: [new Blob(["x"])] })).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
-      message: '"fake.echo" cannot be called: its arguments contain a Blob, which JSON cannot represent.',
+      message:
+        '"fake.echo" cannot be called: its arguments contain a Blob, which JSON cannot represent. Pass JSON values only.',
       mayHaveRun: false,
     });
     expect(calls).toBe(0);
@@ -167,14 +168,18 @@ describe("a failure", () => {
     [
       -32021,
       { requiredCapabilities: { sampling: {} } },
-      { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not offer/) },
+      { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not support/) },
     ],
-    ["CAPABILITY_NOT_SUPPORTED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not offer/) }],
+    ["CAPABILITY_NOT_SUPPORTED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/does not support/) }],
     [-32042, { elicitations: [] }, { code: "INPUT_REQUIRED", retryable: false }],
     ["INVALID_RESULT", {}, { code: "BAD_RESPONSE", retryable: false, mayHaveRun: true }],
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "task" }, { code: "BAD_RESPONSE" }],
     ["UNSUPPORTED_RESULT_TYPE", { resultType: "input_required" }, { code: "INPUT_REQUIRED" }],
-    ["INPUT_REQUIRED_ROUNDS_EXCEEDED", {}, { code: "INPUT_REQUIRED", message: expect.stringMatching(/again/) }],
+    [
+      "INPUT_REQUIRED_ROUNDS_EXCEEDED",
+      {},
+      { code: "INPUT_REQUIRED", message: expect.stringMatching(/keeps requesting input/) },
+    ],
     ["SOMETHING_ELSE", {}, { code: "EXECUTION_ERROR", message: "no" }],
   ])("with the server's code %j and data %j", async (code, data, expected) => {
     const { connection, call } = await setUp();

@@ -9,7 +9,10 @@ import type { ToolHost } from "./tool-operation.ts";
 
 const log = logger("from", "mcp");
 
-/** Creates the handler of one tool. Results, also those with `isError`, become envelopes; failures throw a `CallError`. */
+/**
+ * Creates the handler of one tool. Results become envelopes, including those with `isError`. Failures throw a
+ * `CallError`.
+ */
 export function createToolHandler(
   tool: MCPTool,
   host: ToolHost,
@@ -21,7 +24,7 @@ export function createToolHandler(
   const rules: ResultRules = { operationId, ...output };
 
   const explain = async (error: unknown): Promise<never> => {
-    // One code means both an unknown tool and invalid arguments; the list distinguishes them.
+    // The same code means an unknown tool or invalid arguments. The list of tools shows which one it is.
     if (isInvalidParams(error) && !(await host.hasTool(name))) throw toolNotFound(operationId, error);
     throw toCallError(error, operationId);
   };
@@ -39,7 +42,7 @@ export function createToolHandler(
 /** Passes the limits of a call to the server, and the server's progress to the caller. */
 export function toRequestOptions(context: OperationContext, operationId: string): MCPRequestOptions {
   return {
-    // A signal that cannot fire is not read: creating and observing one costs time.
+    // Skip a signal that cannot fire: creating and observing one costs time.
     signal: context.abortable === false ? undefined : context.signal,
     timeout: context.deadline === undefined ? undefined : Math.max(context.deadline - Date.now(), 1),
     onprogress: (progress) => {

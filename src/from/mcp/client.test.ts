@@ -169,7 +169,7 @@ describe("a pinned server", () => {
       expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false, retryable: false }),
     );
     expect(wrapper.held).toEqual([{ tool: "echo", before: hash, after: wrapper.hashes["echo"] }]);
-    expect(wrapper.report.skipped).toEqual([{ where: 'tool "echo"', reason: "it is not what was approved." }]);
+    expect(wrapper.report.skipped).toEqual([{ where: 'tool "echo"', reason: "it differs from the approved version." }]);
 
     const approved = nextChange(wrapper);
     wrapper.approve("echo");

@@ -30,19 +30,19 @@ export function toNamespace(server: string): string {
   return allowed.length === 0 ? "mcp" : allowed.slice(0, maxNamespaceLength).join("");
 }
 
-/** A tool of a pinned server that waits for approval. */
+/** A tool of a pinned server that is waiting for approval. */
 export interface MCPHeldTool {
   /** Name of the tool. */
   tool: string;
   /** Hash that was approved; absent for a new tool. */
   before?: string;
-  /** Hash of the tool as it is now. */
+  /** Current hash of the tool. */
   after: string;
 }
 
 /**
- * Connects to a server and reads its tools. Rejects with a `CallError`, also when the signal fires before that is done;
- * then no connection or process is left.
+ * Connects to a server and reads its tools. Rejects with a `CallError` on failure, or when the signal fires first. No
+ * connection or process is left open after a rejection.
  */
 export async function createMCPClient(
   name: string,
@@ -70,7 +70,9 @@ export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   await wrapper.close();
 }
 
-/** Minimum time between two reads of the list of tools, except by {@link MCPClientWrapper.refresh}, in ms. */
+/**
+ * Minimum time between two automatic reads of the list of tools, in ms. {@link MCPClientWrapper.refresh} ignores it.
+ */
 const minReadIntervalMs = 1_000;
 
 /** A connected server and its operations. A source for `registry.follow(wrapper)`. */
@@ -85,20 +87,22 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
 
   /** Name of the server in the configuration. */
   readonly name: string;
-  /** Namespace of the operations: the name, without the characters that a namespace must not have. */
+  /** Namespace of the operations: the name, with characters that a namespace must not contain replaced. */
   readonly namespace: string;
-  /** The access rules of tools are those of the configuration. */
+  /** Tools have the access rules of the configuration. */
   readonly replacesAccess = true;
-  /** The connection to the server, to make other requests and to restart it. */
+  /** The connection to the server. Use it to send other requests and to restart the server. */
   readonly connection: MCPConnection;
   readonly #host: ToolHost;
   readonly #pins: Pins<MCPOperation>;
   readonly #serverOperations: readonly MCPOperation[];
-  readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener failed: {error}", { error }));
+  readonly #changes = new Emitter<SourceChange>((error) =>
+    log.error("A listener for tool changes failed: {error}", { error }),
+  );
   readonly #stopListening: Unsubscribe;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   #offered: ReadonlyMap<string, MCPOperation> = new Map();
-  /** Skipped tools and warnings of the last read, before pins apply. */
+  /** Skipped tools and warnings of the last read, before pins are applied. */
   #reading = new ReportBuilder();
   #report = this.#reading;
   #onReport: MCPClientConfig["onReport"];
@@ -106,7 +110,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   #isLoaded = false;
   #refreshing: Promise<void> | undefined;
   #isStale = false;
-  /** The next read of the list, which waits for {@link minReadIntervalMs} to pass. */
+  /** The next read of the list. It starts when {@link minReadIntervalMs} has passed. */
   #waiting: { read: Promise<void>; start: () => void; timer: ReturnType<typeof setTimeout> } | undefined;
   #nextReadAt = Number.NEGATIVE_INFINITY;
 
@@ -121,7 +125,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     this.#stopListening = connection.onToolsChanged(() => this.#refreshQuietly());
   }
 
-  /** The current operations of the server, to register them. */
+  /** The current operations of the server, ready to be registered. */
   get tools(): MCPOperation[] {
     return [...this.#offered.values()];
   }
@@ -136,7 +140,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return this.#report.report;
   }
 
-  /** Tools of a pinned server that wait for approval. */
+  /** Tools of a pinned server that are waiting for approval. */
   get held(): MCPHeldTool[] {
     return this.#pins.held(this.#listed).map(({ key, ...hashes }) => ({ tool: key, ...hashes }));
   }
@@ -159,7 +163,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return this.#changes.on(listener);
   }
 
-  /** Reads the list of tools again and emits the changes. Rejects without changes if it cannot be read. */
+  /** Reads the list of tools again and emits the changes. If the list cannot be read, rejects and changes nothing. */
   refresh(): Promise<void> {
     this.#isStale = true;
     this.#refreshing ??= this.#refreshUntilFresh().finally(() => {
@@ -168,7 +172,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return this.#refreshing;
   }
 
-  /** Approves tools of a pinned server as they are now, by name or all. */
+  /** Approves the current version of the named tools of a pinned server. Without names, approves all tools. */
   approve(...tools: string[]): void {
     for (const tool of tools.length > 0 ? tools : this.#listed.keys()) {
       const listed = this.#listed.get(tool);
@@ -181,14 +185,14 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   async close(): Promise<void> {
     this.#stopListening();
     await this.connection.close();
-    this.#waiting?.start(); // fails immediately, so that its callers do not wait
+    this.#waiting?.start(); // It fails immediately, so its callers do not wait.
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  /** Reads the list again if it changed while it was read. */
+  /** Reads the list, and reads it again if it changed in the meantime. */
   async #refreshUntilFresh(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
@@ -235,17 +239,17 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   #refreshQuietly(): void {
     this.#refreshSoon().catch((error: unknown) => {
       if (this.state.status === "closed") return;
-      log.warn("{server}: its tools could not be read again: {error}", { server: this.name, error });
+      log.warn("The tools of the MCP server {server} could not be read again: {error}", { server: this.name, error });
     });
   }
 
-  /** Offers the listed tools that are approved. Returns whether that changed the operations. */
+  /** Replaces the operations with the listed tools that are approved. Returns whether the operations changed. */
   #offer(): boolean {
     const report = new ReportBuilder(this.#reading);
     const offered = new Map<string, MCPOperation>();
     for (const [name, listed] of this.#listed) {
       const operation = this.#pins.offer(name, listed);
-      if (operation !== listed.operation) report.skipped(`tool "${name}"`, "it is not what was approved.");
+      if (operation !== listed.operation) report.skipped(`tool "${name}"`, "it differs from the approved version.");
       if (operation !== undefined) offered.set(formatOperationId(this.namespace, name), operation);
     }
     for (const operation of this.#serverOperations) {
@@ -267,7 +271,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
       await this.#refreshSoon();
       return this.#listed.has(name);
     } catch {
-      return true; // unknown
+      return true; // The list could not be read.
     }
   }
 }

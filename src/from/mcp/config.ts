@@ -2,12 +2,12 @@ import type { AuthProvider, OAuthClientProvider, Transport } from "@modelcontext
 import type { AccessControl, Limits, OutputPolicy } from "../../operation/index.ts";
 import type { Secret, SourceReport } from "../source.ts";
 
-/** Generation of the protocol: `legacy` is 2024-10-07 to 2025-11-25, with a handshake. */
+/** Generation of the protocol. `legacy` covers the versions 2024-10-07 to 2025-11-25, which start with a handshake. */
 export type MCPProtocol = "auto" | "legacy" | "2026-07-28";
 
 /**
- * Authorisation at an HTTP server: a bearer token, client credentials of a machine, or one of the SDK's providers for
- * everything else, such as a login in a browser.
+ * Authorization at an HTTP server: a bearer token, OAuth client credentials, or a provider of the SDK for anything
+ * else, such as a login in a browser.
  */
 export type MCPAuth =
   | {
@@ -19,11 +19,14 @@ export type MCPAuth =
       type: "clientCredentials";
       /** Id of this client at the authorization server. */
       clientId: string;
-      /** Secret that belongs to the id. */
+      /** Secret of this client. */
       clientSecret: string;
-      /** Scopes to request, separated by spaces. @default those that the server names */
+      /** Scopes to request, separated by spaces. @default the scopes that the server requests */
       scope?: string;
-      /** Issuer URL of the only authorization server that receives the secret. @default one of the origin of `url` */
+      /**
+       * Issuer URL of the only authorization server that receives the secret. @default an issuer with the same origin
+       * as `url`
+       */
       expectedIssuer?: string;
     }
   | {
@@ -31,7 +34,7 @@ export type MCPAuth =
       /** Provider of the MCP SDK. */
       provider: OAuthClientProvider | AuthProvider;
       /**
-       * Issuer URL of the only authorization server that is used. @default any over https that the MCP server names, but
+       * Issuer URL of the only authorization server that is used. @default any https server that the MCP server names;
        * client secrets, assertions and refresh tokens without an issuer are only sent to the origin of `url`
        */
       expectedIssuer?: string;
@@ -39,41 +42,41 @@ export type MCPAuth =
 
 /** Time limits of a server, in ms. Each is above 0 and finite. */
 export interface MCPTimeouts {
-  /** From start to ready. @default 60,000 */
+  /** Time for the server to become ready. @default 60,000 */
   connect?: number;
-  /** One request, if its caller sets no deadline. Progress does not extend it. @default 60,000 */
+  /** Time for one request whose caller sets no deadline. Progress does not extend it. @default 60,000 */
   request?: number;
-  /** From closing a program's input to SIGTERM. @default 2,000 */
+  /** Time between closing a program's input and sending SIGTERM. @default 2,000 */
   stop?: number;
-  /** From SIGTERM to SIGKILL. @default 3,000 */
+  /** Time between SIGTERM and SIGKILL. @default 3,000 */
   kill?: number;
 }
 
-/** How a server is restarted after its connection was lost. */
+/** Controls how a server is restarted after its connection was lost. */
 export interface MCPRestart {
   /**
-   * Maximum number of restarts within `window`, 0 or more; `Infinity` for no maximum. Above it the server has failed, and a
-   * call after the window restarts it. @default 5
+   * Maximum number of restarts within `window`, 0 or more; `Infinity` for no maximum. When it is reached, the server
+   * has failed. The first call after the window restarts it. @default 5
    */
   limit?: number;
-  /** In ms, above 0. @default 60,000 */
+  /** Length of the window for `limit`, in ms, above 0. @default 60,000 */
   window?: number;
   /**
-   * Maximum wait before the second restart in a row, in ms, above 0; it doubles with each. The first restart is immediate;
-   * each wait is reduced by up to half at random. @default 250
+   * Wait before the second restart in a row, in ms, above 0. It doubles with each restart. The first restart is
+   * immediate. Each wait is reduced by up to half at random. @default 250
    */
   delay?: number;
   /** Maximum wait, in ms, above 0. @default 10,000 */
   maxDelay?: number;
 }
 
-/** Input that a server requests of its user. Do not trust it: it is as the server sent it. */
+/** A server's request for input from the user. Do not trust its content: it is passed on unchanged. */
 export interface MCPElicitRequest {
   /** Name of the server in the configuration. */
   server: string;
   /** Prompt for the user. */
   message: string;
-  /** `form` requests values by `requestedSchema`, `url` requests to open `url`. */
+  /** `form` requests values that match `requestedSchema`. `url` requests that the user opens `url`. */
   mode: "form" | "url";
   /** JSON Schema of the values in mode `form`. */
   requestedSchema?: unknown;
@@ -83,9 +86,9 @@ export interface MCPElicitRequest {
   params: Record<string, unknown>;
 }
 
-/** Response of the user to an {@link MCPElicitRequest}. */
+/** The user's response to an {@link MCPElicitRequest}. */
 export interface MCPElicitResult {
-  /** `decline` refuses the request, `cancel` dismisses it. */
+  /** `accept` provides the input, `decline` refuses the request, and `cancel` dismisses it. */
   action: "accept" | "decline" | "cancel";
   /** The values in mode `form`. */
   content?: Record<string, string | number | boolean | string[]>;
@@ -107,42 +110,47 @@ export interface MCPToolFilter {
   exclude?: string[];
 }
 
-/** How one MCP server is started or reached. Set either `command` or `url`. */
+/** Configuration of one MCP server. Set either `command` or `url`. */
 export interface MCPClientConfig {
-  /** Program of a stdio server. Started without a shell. */
+  /** Program of a stdio server. It is started without a shell. */
   command?: string;
-  /** Arguments of the program, passed byte for byte. */
+  /** Arguments of the program, passed unchanged. */
   args?: string[];
   /** Environment of the program, in addition to `inheritEnv`. */
   env?: Record<string, string>;
-  /** Variables of this process that the program inherits. @default `HOME`, `PATH` and the like, never secrets */
+  /**
+   * Variables of this process that the program inherits. @default common variables such as `HOME` and `PATH`, never
+   * secrets
+   */
   inheritEnv?: string[];
-  /** Working directory of the program. @default that of this process */
+  /** Working directory of the program. @default the working directory of this process */
   cwd?: string;
 
   /** Address of an HTTP server. */
   url?: string;
-  /** Headers of every HTTP request to the origin of `url`. A function is called for every request. */
+  /** Headers that are added to every HTTP request to the origin of `url`. A function is called for every request. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
-  /** Credentials. They are sent to the origin of `url` only, and never appear in errors or logs. */
+  /** Credentials. They are only sent to the origin of `url`, and never appear in errors or logs. */
   auth?: MCPAuth;
   /** Sends HTTP requests. @default the global `fetch` */
   fetch?: typeof fetch;
   /**
-   * `http` is Streamable HTTP, `sse` is HTTP+SSE of 2024-11-05; a function creates another transport for every session.
-   * @default `http`, and `sse` if the server responds to that with 400, 404 or 405
+   * `http` is Streamable HTTP, `sse` is HTTP+SSE of 2024-11-05. A function creates a custom transport for every
+   * session. @default `http`, or `sse` if the server responds to `http` with 400, 404 or 405
    */
   transport?: "http" | "sse" | (() => Transport | Promise<Transport>);
 
-  /** Protocol generation. @default `auto` over HTTP; over stdio `legacy`, and 2026-07-28 if the server refuses it */
+  /**
+   * Protocol generation. @default `auto` over HTTP; over stdio `legacy`, or 2026-07-28 if the server refuses `legacy`
+   */
   protocol?: MCPProtocol;
   /** Time limits of the server. */
   timeouts?: MCPTimeouts;
-  /** With `false` a program that ended is only started again by `reconnect()`. @default true */
+  /** Controls restarts. With `false`, only `reconnect()` starts a program again after it has ended. @default true */
   restart?: boolean | MCPRestart;
   /** Limits of the server. */
   limits?: MCPLimits;
-  /** Responds to requests for input of the user. @default such requests are refused */
+  /** Responds to requests for input from the user. @default these requests are refused */
   onElicit?: (
     request: MCPElicitRequest,
     options: { signal?: AbortSignal },
@@ -153,20 +161,27 @@ export interface MCPClientConfig {
   /** Tools to import. @default all */
   tools?: MCPToolFilter;
   /**
-   * Holds back tools that differ from what was approved: with `true` from the first load, otherwise from the hashes by tool
-   * name. Changed tools fail with `UNAVAILABLE`, and new ones are not imported, until they are approved. @default false
+   * Blocks tools that differ from their approved version. `true` approves the tools of the first load; a record
+   * contains the approved hash of each tool by name. Until they are approved, changed tools fail with `UNAVAILABLE` and
+   * new tools are not imported. @default false
    */
   pinned?: boolean | Record<string, string>;
-  /** Removes the `{ result }` that servers wrap around other values than objects for older clients. @default true */
+  /**
+   * Unwraps the `{ result }` object that servers put around values that are not objects, for older clients. @default
+   * true
+   */
   unwrapResults?: boolean;
   /** Also imports the server's resources as operations. @default false */
   resources?: boolean;
   /** Also imports the server's prompts as operations. @default false */
   prompts?: boolean;
-  /** How results that do not match the output schema are handled. @default the policy of the registry */
+  /** Policy for results that do not match the output schema. @default the policy of the registry */
   outputPolicy?: OutputPolicy;
   /** Access rule of all operations. @default `{ requiredScopes: [] }`, which allows every caller */
   accessControl?: AccessControl;
-  /** Receives what was imported and skipped. @default one warning each in the log, and on the console until LogTape is configured */
+  /**
+   * Receives a report of imported and skipped tools. @default each skipped tool is logged as a warning, on the console
+   * until LogTape is configured
+   */
   onReport?: (report: SourceReport) => void;
 }

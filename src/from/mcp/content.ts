@@ -3,8 +3,8 @@ import { isObject, type JSONObject } from "../../internal/objects.ts";
 import type { MCPAnnotations, MCPContentBlock, MCPResourceContent } from "../../operation/index.ts";
 
 /**
- * Converts the content blocks of an MCP result, field by field. A block of an unknown type, or without a field that its
- * type requires, becomes a text block with its JSON, so that nothing is lost. Never throws.
+ * Converts the content blocks of an MCP result, field by field. A block with an unknown type or without a required
+ * field becomes a text block with its JSON, so that no content is lost. Never throws.
  */
 export function mapMCPContentBlocks(blocks: unknown): MCPContentBlock[] {
   return Array.isArray(blocks) ? blocks.map(mapBlock) : [];
@@ -14,7 +14,7 @@ function mapBlock(block: unknown): MCPContentBlock {
   try {
     return readBlock(block) ?? toTextBlock(block);
   } catch {
-    return toTextBlock(block); // a getter or a proxy trap that throws
+    return toTextBlock(block); // A getter or a proxy trap failed.
   }
 }
 
@@ -76,7 +76,7 @@ function withAnnotations(block: Annotated, { annotations: given }: JSONObject): 
   return block;
 }
 
-/** The block as text. `JSON.stringify` fails for cycles, and for a value that is nested too deeply. */
+/** Converts a block to text. `JSON.stringify` fails for cycles and for deeply nested values. */
 function toTextBlock(block: unknown): MCPContentBlock {
   return { type: "text", text: tryStringify(block) ?? JSON.stringify(toJSONSafe(block)) ?? "null" };
 }

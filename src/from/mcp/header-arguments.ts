@@ -5,8 +5,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const allowedTypes = new Set<unknown>(["string", "integer", "boolean"]);
 
 /**
- * Returns why the `x-mcp-header` keywords of an input schema are invalid, or `undefined` if they are valid. A client over
- * HTTP must not offer a tool with invalid ones (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
+ * Returns why the `x-mcp-header` keywords of an input schema are invalid, or `undefined` if they are valid. An HTTP
+ * client must not offer a tool with invalid keywords (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
  */
 export function headerProblem(inputSchema: unknown): string | undefined {
   if (!JSON.stringify(inputSchema ?? null).includes(`"${keyword}"`)) return undefined;

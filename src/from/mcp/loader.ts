@@ -26,17 +26,18 @@ export class MCPClientLoader implements AsyncDisposable {
 
   readonly #wrappers = new Map<string, MCPClientWrapper>();
   readonly #failures = new Map<string, CallError>();
-  /** Server name by namespace, also for servers that are still being connected. */
+  /** Server name by namespace, including servers that are still connecting. */
   readonly #namespaces = new Map<string, string>();
   readonly #registries = new Set<SourceFollower>();
-  /** Attempts to connect that are running. */
+  /** Running connection attempts. */
   readonly #opening = new Set<Promise<unknown>>();
-  /** Aborts them. */
+  /** Aborts the running connection attempts. */
   #closing = new AbortController();
 
   /**
-   * Connects to all servers at the same time. Returns those that succeeded, in the order of the configuration; the others
-   * are in {@link getStates} and in the log. Registries that were passed to {@link registerAll} follow the new servers too.
+   * Connects to all servers at the same time. Returns the connected servers, in the order of the configuration. {@link
+   * getStates} and the log report the failures. Registries that were passed to {@link registerAll} follow the new
+   * servers too.
    */
   async load(config: Record<string, MCPClientConfig>): Promise<MCPClientWrapper[]> {
     const opening = Object.entries(config).map(([name, one]) => this.#open(name, one));
@@ -60,7 +61,7 @@ export class MCPClientLoader implements AsyncDisposable {
     return this.getAllWrappers().flatMap(({ tools }) => tools);
   }
 
-  /** Returns the state of each server by name, also of those that could not be connected. */
+  /** Returns the state of each server by name, including servers that could not be connected. */
   getStates(): Record<string, MCPServerState> {
     const connected = this.getAllWrappers().map(({ name, state }) => [name, state] as const);
     const failed = Array.from(this.#failures, ([name, error]) => [name, toFailedState(error)] as const);
@@ -68,22 +69,22 @@ export class MCPClientLoader implements AsyncDisposable {
   }
 
   /**
-   * Registers the operations of all servers, also of those that are loaded later, and applies their changes. Closing the
-   * registry closes the servers.
+   * Registers the operations of all servers, including servers that are loaded later, and applies their changes.
+   * Closing the registry closes the servers.
    */
   async registerAll(registry: SourceFollower): Promise<void> {
     this.#registries.add(registry);
     await Promise.all(this.getAllWrappers().map((wrapper) => registry.follow(wrapper)));
   }
 
-  /** Approves tools of a pinned server as they are now, by name or all. */
+  /** Approves the current version of the named tools of a pinned server. Without names, approves all tools. */
   approve(name: string, ...tools: string[]): void {
     const wrapper = this.#wrappers.get(name);
     if (wrapper === undefined) throw invalid(`There is no MCP server "${name}".`);
     wrapper.approve(...tools);
   }
 
-  /** Closes all servers, also those that are being connected. Resolves when no process is left. */
+  /** Closes all servers, including servers that are still connecting. Resolves when no process is left. */
   async closeAll(): Promise<void> {
     this.#closing.abort();
     this.#closing = new AbortController();
@@ -106,7 +107,7 @@ export class MCPClientLoader implements AsyncDisposable {
     return this.closeAll();
   }
 
-  /** A registry that was closed in the meantime must not fail the load. */
+  /** Registers new servers. A registry that was closed in the meantime must not fail the load. */
   async #followLater(registry: SourceFollower, wrappers: readonly MCPClientWrapper[]): Promise<void> {
     try {
       await Promise.all(wrappers.map((wrapper) => registry.follow(wrapper)));
@@ -127,7 +128,9 @@ export class MCPClientLoader implements AsyncDisposable {
     const namespace = toNamespace(name);
     const user = this.#userOf(namespace);
     if (user !== undefined) {
-      const error = invalid(`The namespace "${namespace}" of the MCP server "${name}" is used by "${user}".`);
+      const error = invalid(
+        `The namespace "${namespace}" of the MCP server "${name}" is already used by "${user}". Rename one of them.`,
+      );
       return this.#fail(name, error, signal);
     }
     this.#namespaces.set(namespace, name);
@@ -146,7 +149,7 @@ export class MCPClientLoader implements AsyncDisposable {
     }
   }
 
-  /** Returns the server that uses a namespace. A closed server does not. */
+  /** Returns the server that uses a namespace. Closed servers are ignored. */
   #userOf(namespace: string): string | undefined {
     const name = this.#namespaces.get(namespace);
     if (name === undefined || this.#wrappers.get(name)?.state.status !== "closed") return name;
@@ -157,7 +160,7 @@ export class MCPClientLoader implements AsyncDisposable {
 
   #fail(name: string, error: CallError, signal: AbortSignal): undefined {
     if (signal.aborted) return undefined;
-    log.error("{server}: it could not be connected: {error}", { server: name, error });
+    log.error("The MCP server {server} could not be connected: {error}", { server: name, error });
     if (!this.#wrappers.has(name)) this.#failures.set(name, error);
     return undefined;
   }

@@ -7,19 +7,19 @@ import { inputRequired } from "./call-errors.ts";
 import type { MCPToolResult } from "./connection/index.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 
-/** How results of one tool become envelopes. */
+/** Rules that convert the results of one tool into envelopes. */
 export interface ResultRules {
   /** The full id, for messages. */
   readonly operationId: string;
-  /** Schema of the data; absent if the tool declares none. */
+  /** Schema of the data. Absent if the tool does not declare one. */
   readonly outputSchema?: TSchema;
   /** Whether the server wraps structured content as `{ result }`. */
   readonly isWrapped: boolean;
 }
 
 /**
- * Converts a result of a tool into an envelope; a result with `isError` too. Without structured content, `data` is the
- * same array as `meta.content`, by which the registry knows not to normalise it.
+ * Converts a tool result into an envelope, including a result with `isError`. Without structured content, `data` is the
+ * same array as `meta.content`. The registry does not normalize such data.
  */
 export function toMCPEnvelope(result: MCPToolResult, rules: ResultRules): ResponseEnvelope {
   assertIsResult(result, rules.operationId);
@@ -51,7 +51,7 @@ function chooseData(
   return parsed === undefined ? content : parsed.value;
 }
 
-/** Any integer beyond 2^53 may have lost digits; the JSON of the message is not available any more. */
+/** Marks integers beyond 2^53, which may have lost digits. The JSON of the message is no longer available. */
 function noteLostDigits(envelope: ResponseEnvelope): void {
   const { data } = envelope;
   if (typeof data === "number" && isUnsafe(data)) noteInexact(envelope, "data", undefined);
@@ -59,7 +59,7 @@ function noteLostDigits(envelope: ResponseEnvelope): void {
 }
 
 function assertIsResult(result: unknown, id: string): asserts result is MCPToolResult {
-  if (!isObject(result)) throw new CallError("BAD_RESPONSE", `"${id}" returned no result.`);
+  if (!isObject(result)) throw new CallError("BAD_RESPONSE", `"${id}" returned a response without a result.`);
   if (result["resultType"] === "input_required") throw inputRequired(id);
 }
 
@@ -67,7 +67,7 @@ function unwrapped(structured: unknown): unknown {
   return isObject(structured) && Object.hasOwn(structured, "result") ? structured["result"] : structured;
 }
 
-/** Older servers return JSON in a text block. It is used only if it passes the schema. */
+/** Parses the JSON that older servers return in a text block. It is used only if it matches the schema. */
 function parseOnlyText(
   content: readonly MCPContentBlock[],
   schema: TSchema,

@@ -12,7 +12,7 @@ import { toRequestOptions } from "./call-tool.ts";
 import { mapMCPContentBlocks } from "./content.ts";
 import { type MCPOperation, type ToolHost, versionOf } from "./tool-operation.ts";
 
-/** A request of the protocol, other than calling a tool, that is offered as an operation. */
+/** A protocol request, other than a tool call, that is offered as an operation. */
 interface ServerRequest {
   readonly name: string;
   readonly method: string;
@@ -23,9 +23,9 @@ interface ServerRequest {
   readonly list: string;
   /** Schema of its items. */
   readonly item: TSchema;
-  /** Further properties of the result that are part of the data. */
+  /** Additional properties of the result that are part of the data. */
   readonly further?: Record<string, TSchema>;
-  /** The items as content blocks. @default none */
+  /** Converts the items into content blocks. @default no content blocks */
   readonly toContent?: (items: readonly unknown[]) => MCPContentBlock[];
 }
 
@@ -96,7 +96,7 @@ const promptRequests: ServerRequest[] = [
   },
 ];
 
-/** Returns the operations for resources and prompts that the configuration requests and the server supports. */
+/** Returns the operations for resources and prompts that the configuration enables and the server supports. */
 export function toServerOperations(host: ToolHost): MCPOperation[] {
   const { config, connection } = host;
   const { capabilities = {} } = connection.state;

@@ -8,15 +8,18 @@ import type { MCPClientConfig } from "./config.ts";
 
 const log = logger("from", "mcp");
 
-/** Configuration of {@link mcpSource}: how one server is started or reached, and what it is called. */
+/** Configuration of {@link mcpSource}: the name of a server, and how to start it or connect to it. */
 export interface MCPSourceConfig extends MCPClientConfig {
-  /** Name of the server, and namespace of its operations. Characters that a namespace must not have become `_`. */
+  /**
+   * Name of the server, and namespace of its operations. Characters that a namespace must not contain are replaced by
+   * `_`.
+   */
   name: string;
 }
 
 /**
- * The tools of one MCP server, for `registry.follow()`: a program, or a server over HTTP. `follow` connects to it, and closing
- * what `follow` returned ends it.
+ * Creates a source with the tools of one MCP server, for `registry.follow()`. The server is a program or an HTTP
+ * server. `follow` connects to it; closing the result of `follow` disconnects it.
  * @example
  * await registry.follow(mcpSource({ name: "fs", command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] }));
  * await registry.follow(mcpSource({ name: "docs", url: "https://docs.example.com/mcp" }));
@@ -29,10 +32,12 @@ export function mcpSource(config: MCPSourceConfig): MCPSource {
 export class MCPSource implements OperationSource, AsyncDisposable {
   /** `mcp:` and the name of the server. */
   readonly name: string;
-  /** The access rules of tools are those of the configuration. */
+  /** Tools have the access rules of the configuration. */
   readonly replacesAccess = true;
   readonly #config: MCPSourceConfig;
-  readonly #changes = new Emitter<SourceChange>((error) => log.error("A listener failed: {error}", { error }));
+  readonly #changes = new Emitter<SourceChange>((error) =>
+    log.error("A listener for tool changes failed: {error}", { error }),
+  );
   #client: MCPClientWrapper | undefined;
   #loading: Promise<MCPClientWrapper> | undefined;
   /** Aborts loading. */
@@ -43,12 +48,12 @@ export class MCPSource implements OperationSource, AsyncDisposable {
     this.#config = config;
   }
 
-  /** The connected server, with its state and what its tools wait for. `undefined` before it was loaded. */
+  /** The connected server, with its state and the tools that wait for approval. `undefined` before it was loaded. */
   get client(): MCPClientWrapper | undefined {
     return this.#client;
   }
 
-  /** Connects to the server and returns its operations. Rejects when that fails; then it can be tried again. */
+  /** Connects to the server and returns its operations. Can be called again after a rejection. */
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     if (this.#client !== undefined) return this.#client.load({ onReport });
     const stop = onAbort(signal, () => this.#closing.abort());

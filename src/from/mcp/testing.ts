@@ -3,7 +3,7 @@ import { MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
 import type { MCPConnection, MCPRequestOptions, MCPServerState, MCPTool, MCPToolResult } from "./connection/index.ts";
 
-/** A tool with overrides. */
+/** Creates a tool with overrides. */
 export function mcpTool(tool: Record<string, unknown> = {}): MCPTool {
   return { name: "echo", description: "Repeats it", inputSchema: { type: "object" }, ...tool };
 }
@@ -13,7 +13,7 @@ type Call = (
   options: MCPRequestOptions & { tool: MCPTool },
 ) => MCPToolResult | Promise<MCPToolResult>;
 
-/** A connection without a server. Tests replace its parts at any time. */
+/** A connection without a server. Tests can replace its parts at any time. */
 export class FakeConnection implements MCPConnection {
   readonly name: string;
   state: MCPServerState = {
@@ -75,19 +75,19 @@ export class FakeConnection implements MCPConnection {
   }
 }
 
-/** A wrapper around a fake connection, after its first load. */
+/** Creates a wrapper around a fake connection, after its first load. */
 export async function wrap(connection: FakeConnection, config: MCPClientConfig = {}): Promise<MCPClientWrapper> {
   const wrapper = new MCPClientWrapper(connection, { onReport: () => {}, ...config });
   await wrapper.refresh();
   return wrapper;
 }
 
-/** An error as the SDK throws it. */
+/** Creates an error like those of the SDK. */
 export function sdkError(code: number | string, message: string, data?: unknown): Error {
   return Object.assign(new Error(message), { code, data });
 }
 
-/** A context of a call that nothing can abort. */
+/** Creates a call context that cannot be aborted. */
 export function context(overrides: Partial<OperationContext> = {}): OperationContext {
   return {
     requestId: "1",

@@ -13,7 +13,7 @@ export interface ListedTool {
   readonly operation: MCPOperation;
   /** See {@link hashTool}. */
   readonly hash: string;
-  /** JSON of everything that the operation depends on. */
+  /** JSON of all values that the operation depends on. */
   readonly text: string;
   readonly warnings: readonly string[];
 }
@@ -22,8 +22,8 @@ export interface ListedTool {
 const maxToolLength = 1024 * 1024;
 
 /**
- * Converts a server's tools into operations, by name. A tool that cannot be used is skipped and reported. Tools of `before`
- * that have not changed keep their operation.
+ * Converts a server's tools into operations, by name. A tool that cannot be used is skipped and reported. Unchanged
+ * tools of `before` keep their operation.
  */
 export async function readTools(
   tools: readonly MCPTool[],
@@ -80,7 +80,7 @@ async function readTool(tool: MCPTool, host: ToolHost, before: ListedTool | unde
   const text = tryCanonical({ tool, server, protocol });
   if (text === undefined) throw new Error("it is nested too deeply, or has a cycle.");
   if (text === before?.text) return before;
-  if (text.length > maxToolLength) throw new Error(`its description is longer than ${maxToolLength} characters.`);
+  if (text.length > maxToolLength) throw new Error(`its JSON is longer than ${maxToolLength} characters.`);
   const { execution } = tool;
   if (isObject(execution) && execution["taskSupport"] === "required") {
     throw new Error("it can only be called as a task, which is not supported.");
@@ -93,8 +93,8 @@ async function readTool(tool: MCPTool, host: ToolHost, before: ListedTool | unde
 }
 
 /**
- * The SHA-256 of everything about a tool that a caller or reviewer relies on: descriptions, hints and schemas, but not
- * icons, `_meta` or the server's version.
+ * Returns the SHA-256 of the parts of a tool that callers and reviewers rely on: descriptions, hints and schemas, but
+ * not icons, `_meta` or the server's version.
  */
 function hashTool({ title, description, inputSchema, outputSchema, annotations }: MCPTool): Promise<string> {
   return hashJSON({ title, description, inputSchema, outputSchema, annotations });

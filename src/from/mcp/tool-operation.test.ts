@@ -136,7 +136,7 @@ describe("a tool that cannot be used is skipped, and the others are imported", (
     [
       "too long a description",
       mcpTool({ inputSchema: { type: "object", description: "x".repeat(10_000_000) } }),
-      "its description is longer than 1048576 characters.",
+      "its JSON is longer than 1048576 characters.",
     ],
     [
       "a reference into the network",

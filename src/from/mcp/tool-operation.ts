@@ -19,7 +19,7 @@ export type MCPOperation = OperationSpec &
     handler: OperationHandler;
   };
 
-/** What all operations of one server need. */
+/** The objects that all operations of one server share. */
 export interface ToolHost {
   readonly namespace: string;
   readonly connection: MCPConnection;
@@ -29,8 +29,8 @@ export interface ToolHost {
 }
 
 /**
- * Converts a tool into an operation. Throws if its name or input schema cannot be used. `warn` receives the reason why an
- * output schema cannot be used, which leaves the output unknown, and is called for an input schema without a type.
+ * Converts a tool into an operation. Throws if its name or input schema cannot be used. `warn` receives problems that
+ * do not prevent the import: an output schema that cannot be used, or an input schema without a type.
  */
 export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
   const { config, connection, namespace } = host;
@@ -60,7 +60,7 @@ export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: st
   return operation;
 }
 
-/** The version that a server reports. */
+/** Returns the version that a server reports. */
 export function versionOf({ server }: MCPServerState): string {
   return asString(server?.version) || "0.0.0";
 }
@@ -70,13 +70,13 @@ function readInput(schema: unknown, { limits }: MCPClientConfig, warn: (reason: 
   const { type } = schema;
   if (type !== undefined && type !== "object") throw new Error("its input is not an object.");
   if (type !== undefined) return FromSchema(schema, { limits });
-  // Arguments are always an object, also where the schema does not say so.
+  // Arguments are always an object, even if the schema does not declare a type.
   warn('its input schema has no type, which MCP requires; "object" was added.');
   return FromSchema({ type: "object", ...schema }, { limits });
 }
 
 interface Output {
-  /** Absent if the tool declares none that can be used. */
+  /** Absent if the tool does not declare a schema, or declares one that cannot be used. */
   schema?: TSchema;
   isWrapped: boolean;
 }
@@ -93,7 +93,7 @@ function readOutput(schema: unknown, { config, connection }: ToolHost, warn: (re
   }
 }
 
-/** The properties of the tool that are not part of the spec. */
+/** Returns the properties of the tool that are not part of the spec. */
 function toMeta(tool: MCPTool, { name, state }: MCPConnection): JSONObject {
   const { title, annotations, icons, execution, _meta } = tool;
   const server = omitUndefined({ name, info: state.server, protocol: state.protocol?.version });
@@ -108,14 +108,14 @@ function omitUndefined(object: JSONObject): JSONObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
 
-/** Keywords of a schema that a server wrapped around another one, because older clients support objects only. */
+/** Keywords of a wrapper schema, which servers add because older clients support only objects. */
 const wrapperKeywords = new Set(["$schema", "type", "properties", "required"]);
-/** Marks schemas that FastMCP wrapped; these also have a title and definitions. */
+/** Marks schemas that FastMCP wrapped. These also have a title and definitions. */
 const fastMCPMark = "x-fastmcp-wrap-result";
 
 /**
- * Returns the schema inside of `{ result }` if a server wrapped it for clients that support objects only, and `undefined`
- * for any other schema. Servers never wrap objects, so a schema with an object inside was written like that.
+ * Returns the schema inside `{ result }` if a server wrapped it for clients that support only objects, and `undefined`
+ * for any other schema. Servers never wrap objects, so an object inside `{ result }` is the author's own schema.
  */
 export function unwrapSchema(schema: unknown): JSONObject | undefined {
   if (!isObject(schema) || schema["type"] !== "object") return undefined;
@@ -128,7 +128,7 @@ export function unwrapSchema(schema: unknown): JSONObject | undefined {
   if (!isWrapper || !isObject(inner) || inner["type"] === "object") return undefined;
   const dialect = Object.hasOwn(schema, "$schema") ? { $schema: schema["$schema"] } : {};
   if (!/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(inner))) return { ...dialect, ...inner };
-  // References of the inner schema start at the wrapper, which therefore becomes a document within the schema.
+  // References of the inner schema start at the wrapper, so the wrapper becomes an embedded document with its own id.
   const $id = "urn:mcp:wrapped-output";
   return { ...dialect, $ref: `${$id}#/properties/result`, $defs: { wrapped: { ...schema, $id } } };
 }

@@ -11,9 +11,9 @@ export interface ScannerEntry {
 
 /** The file system that `scanOperations` reads. `@alkdev/operations/node` exports `nodeFileSystem`. */
 export interface ScannerFS {
-  /** Lists a directory. An entry that is neither a file nor a directory, such as a symbolic link, is ignored. */
+  /** Lists a directory. Entries that are neither files nor directories, such as symbolic links, are ignored. */
   readdir(path: string): AsyncIterable<ScannerEntry>;
-  /** The directory that relative paths start from. */
+  /** Returns the directory that relative paths are resolved against. */
   cwd(): string;
   /** Loads a module by its `file:` URL and returns its exports. @default the runtime's own `import()` */
   import?(url: string): Promise<unknown>;
@@ -26,13 +26,13 @@ export interface ModuleFile {
   url: string;
 }
 
-// A file system that follows symbolic links can be infinitely deep and large.
+// Limits for file systems that follow symbolic links, which can be infinitely deep and large.
 const maxDepth = 32;
 const maxDirectories = 10_000;
 
 /**
- * Lists the modules below a directory in the order of their names. Ignores declarations, tests, `node_modules` and names
- * that begin with a dot. `skip` receives directories that cannot be read.
+ * Lists the modules below a directory in the order of their names. Ignores declarations, tests, `node_modules` and
+ * names that begin with a dot. `skip` receives the directories that cannot be read, and the reason.
  */
 export async function findModules(
   directory: string,
@@ -51,7 +51,7 @@ export async function findModules(
     }
     for (const { name, isFile, isDirectory } of await list(path, below)) {
       const where = below === "" ? name : `${below}/${name}`;
-      if (!isEntryName(name)) skip(where, "its name is not the name of an entry of its directory.");
+      if (!isEntryName(name)) skip(where, "its name is not a valid file name.");
       else if (isDirectory && isSourceDirectory(name)) await walk(`${path}/${name}`, where, depth + 1);
       else if (isFile && isModule(name)) found.push({ path: where, url: root + encodePath(where) });
     }
@@ -67,7 +67,7 @@ export async function findModules(
         throw new CallError("EXECUTION_ERROR", `Cannot scan ${quote(path)}: ${message}`, undefined, { cause });
       skip(below, `it cannot be read: ${message}`);
     }
-    // By code units, so that every machine loads modules in the same order.
+    // Sort by code units, so that every machine loads modules in the same order.
     return entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
 
@@ -87,7 +87,7 @@ function encodePath(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
-/** Whether a name cannot lead out of its directory, and can be part of a URL: a lone surrogate cannot. */
+/** Whether a name stays inside its directory and can be part of a URL. Lone surrogates cannot. */
 function isEntryName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[\\/\p{Cs}]/u.test(name);
 }

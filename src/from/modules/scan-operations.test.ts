@@ -116,9 +116,7 @@ describe("which modules", () => {
       const operations = await scanOperations("ops", fs, { onReport: (report) => reports.push(report) });
 
       expect(operations).toEqual([]);
-      expect(reports[0]?.skipped).toEqual([
-        { where: name, reason: "its name is not the name of an entry of its directory." },
-      ]);
+      expect(reports[0]?.skipped).toEqual([{ where: name, reason: "its name is not a valid file name." }]);
     },
   );
 

@@ -21,7 +21,7 @@ export interface OperationManifest
 /** Options of {@link scanOperations}. */
 export interface ScanOptions {
   /**
-   * Receives the imported ids and the skipped items. @default each skipped item is a warning in the log, and on the console
+   * Receives the imported ids and the skipped items. @default each skipped item is logged as a warning, on the console
    * until LogTape is configured
    */
   onReport?: (report: SourceReport) => void;
@@ -30,9 +30,10 @@ export interface ScanOptions {
 }
 
 /**
- * Loads the modules below a directory and returns the operations that they export as default: one, or an array of
- * them, each with or without a handler. Loads `.ts`, `.mts`, `.js` and `.mjs` in the order of their paths, and never a
- * module outside the directory. An invalid module or operation is skipped and reported.
+ * Loads the modules below a directory and returns the operations in their default exports. A default export is one
+ * operation or an array of operations, each with or without a handler. Loads `.ts`, `.mts`, `.js` and `.mjs` files in
+ * the order of their paths, and never a module outside the directory. An invalid module or operation is skipped and
+ * reported.
  */
 export async function scanOperations(
   directory: string,
@@ -103,7 +104,7 @@ class ModuleScan {
     }
   }
 
-  /** A module without a default export is a helper, unless it exports operations by name, which is likely a mistake. */
+  /** Reports a module that exports operations only by name, which is likely a mistake. Other modules are helpers. */
   #reportNamedExports(path: string, exports: object): void {
     const names = Object.entries(exports).flatMap(([name, value]) => (looksLikeOperation(value) ? [name] : []));
     if (names.length === 0) return;
@@ -113,7 +114,7 @@ class ModuleScan {
   }
 }
 
-/** Unwraps a compiled CommonJS module: loaded as an ES module, it has its default inside the default. */
+/** Unwraps a compiled CommonJS module, whose default export is nested when it is loaded as an ES module. */
 function unwrapDefault(exported: unknown): unknown {
   const module = exported as { __esModule?: unknown; default?: unknown } | null | undefined;
   return typeof module === "object" && module?.__esModule === true && "default" in module ? module.default : exported;

@@ -7,36 +7,39 @@ import { documentLimitExceeded, unreadableDocument } from "./errors.ts";
 import { type Located, References } from "./references.ts";
 import { ownObject } from "./values.ts";
 
-/** Versions that can be read, from `swagger` or `openapi` of the document. */
+/** Supported versions, from `swagger` or `openapi` of the document. */
 export type OpenAPIVersion = "2.0" | "3.0" | "3.1" | "3.2";
 
-/** An OpenAPI document that is ready to be read: its version is known, its size is bounded. */
+/** An OpenAPI document whose version and size have been checked. */
 export interface OpenAPIDocument {
   root: JSONObject;
   version: OpenAPIVersion;
   limits: Readonly<Required<Limits>>;
   references: References;
-  /** Before 3.1 everything beside a `$ref` counts for nothing. */
+  /** Whether keywords beside a `$ref` are ignored, as in versions before 3.1. */
   ignoresSiblings: boolean;
-  /** Every named schema. */
+  /** Returns all named schemas. */
   schemaComponents(): Located[];
-  /** Filled by the first schema that needs it. */
+  /** Subtypes by base schema. Filled by the first schema that needs it. */
   subtypes?: Map<unknown, Located[]>;
-  /** Names that a schema hides on each side of a call, itself or by what it extends; filled as schemas are copied. */
+  /**
+   * Property names that a schema, or a schema that it extends, hides on each side of a call. Filled while schemas are
+   * copied.
+   */
   hidden: Record<"input" | "output", Map<unknown, ReadonlySet<string>>>;
-  /** Schemas of errors by the response they describe and its status: an API declares few and uses them everywhere. */
+  /** Error schemas by response and status. An API usually declares few and uses them everywhere. */
   errorSchemas: Map<object, Map<string, () => TSchema>>;
 }
 
-/** What a document is opened with. */
+/** Options of {@link openDocument}. */
 export interface OpenDocumentOptions {
   limits?: Limits;
   documentUrl?: string;
-  /** Documents that references may lead to, by absolute URL. */
+  /** Documents that references may point to, by absolute URL. */
   externals?: ReadonlyMap<string, unknown>;
 }
 
-/** Makes a document ready to be read. @throws CallError `VALIDATION_ERROR` or `LIMIT_EXCEEDED` */
+/** Checks a document and prepares it for reading. @throws CallError `VALIDATION_ERROR` or `LIMIT_EXCEEDED` */
 export function openDocument(spec: unknown, options: OpenDocumentOptions = {}): OpenAPIDocument {
   if (!isObject(spec)) throw unreadableDocument("it is not an object");
   const limits = resolveLimits(options.limits);
@@ -74,14 +77,15 @@ function versionOf(spec: JSONObject): OpenAPIVersion {
   if (typeof text !== "string") throw unreadableDocument('it has neither "openapi" nor "swagger"');
   const version = /^3\.[012](?=\.|$)/.exec(text)?.[0];
   if (version !== undefined) return version as OpenAPIVersion;
-  // A later 3.x changes nothing that is already there.
+  // Later 3.x versions are backward compatible.
   if (/^3\.\d+/.test(text)) return "3.2";
-  throw unreadableDocument(`version ${quote(text)} is not known; 2.0 and 3.0 to 3.2 are`);
+  throw unreadableDocument(`version ${quote(text)} is not supported. Supported versions are 2.0 and 3.0 to 3.2.`);
 }
 
 /** @throws CallError `LIMIT_EXCEEDED` when a value is nested deeper than `limit`. Shared parts count once. */
 export function assertDepth(root: object, limit: number): void {
-  // Nearly every document is a tree, which needs no memory of what was seen; what is not looks deep or endless at first.
+  // Nearly every document is a tree, which can be checked without remembering visited values. A graph appears deep or
+  // endless here, and is checked below.
   if (limit <= maxRecursion && isShallowTree(root, limit, { left: maxTreeSize })) return;
   assertDepthOfGraph(root, limit);
 }
@@ -100,12 +104,12 @@ function isShallowTree(node: object, levels: number, budget: { left: number }): 
   return true;
 }
 
-/** Level by level: a value that is too deep must not overflow the stack, and one that holds itself must end. */
+/** Checks level by level, so that a deep value does not overflow the stack and a cyclic value ends. */
 function assertDepthOfGraph(root: object, limit: number): void {
   const seen = new Set<object>([root]);
   let level: object[] = [root];
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > limit) throw documentLimitExceeded("jsonDepth", `nested over ${limit} deep`);
+    if (depth > limit) throw documentLimitExceeded("jsonDepth", `it is nested more than ${limit} levels deep`);
     const below: object[] = [];
     for (const node of level) {
       for (const key in node) {
@@ -119,34 +123,34 @@ function assertDepthOfGraph(root: object, limit: number): void {
   }
 }
 
-/** A parameter as a document has it. */
+/** A parameter of a document, unchanged. */
 export interface OpenAPIParameter {
   /** Name of the parameter. */
   name?: string;
   /** `path`, `query`, `querystring`, `header` or `cookie`; in Swagger 2 also `body` and `formData`. */
   in?: string;
-  /** Whether it must be sent. */
+  /** Whether the parameter is required. */
   required?: boolean;
-  /** Text for people. */
+  /** Description for people. */
   description?: string;
-  /** Shape of its values. */
+  /** Schema of its values. */
   schema?: unknown;
   /** Reference to a parameter elsewhere in the document. */
   $ref?: string;
   [key: string]: unknown;
 }
 
-/** A method of a path as a document has it. */
+/** A method of a path in a document, unchanged. */
 export interface OpenAPIOperation {
   /** Becomes the name of the operation. */
   operationId?: string;
   /** Becomes the title of the operation. */
   summary?: string;
-  /** Text for people. */
+  /** Description for people. */
   description?: string;
   /** Labels of the operation. */
   tags?: string[];
-  /** Whether it should not be used any more. */
+  /** Whether it should no longer be used. */
   deprecated?: boolean;
   /** Parameters in path, query, headers and cookies. */
   parameters?: OpenAPIParameter[];
@@ -154,26 +158,26 @@ export interface OpenAPIOperation {
   requestBody?: unknown;
   /** Responses by status. */
   responses?: Record<string, unknown>;
-  /** Alternatives of credentials. */
+  /** Alternative security requirements. */
   security?: Array<Record<string, string[]>>;
-  /** Servers that take the requests. */
+  /** Servers that receive the requests. */
   servers?: unknown[];
   [key: string]: unknown;
 }
 
 /** An OpenAPI document, as parsed from JSON or YAML. Everything in it is checked when it is read. */
 export interface OpenAPISpec {
-  /** Of OpenAPI 3, such as `3.1.0`. */
+  /** Version of an OpenAPI 3 document, such as `3.1.0`. */
   openapi?: string;
-  /** Of Swagger 2: `2.0`. */
+  /** Version of a Swagger 2 document: `2.0`. */
   swagger?: string;
   /** Name and version of the API. */
   info?: { title?: string; version?: string; [key: string]: unknown };
   /** Operations by path and method. */
   paths?: Record<string, unknown>;
-  /** What references lead to. */
+  /** Reusable parts that references point to. */
   components?: Record<string, unknown>;
-  /** Servers that take the requests. */
+  /** Servers that receive the requests. */
   servers?: unknown[];
   [key: string]: unknown;
 }

@@ -3,29 +3,29 @@ import type { JSONObject } from "../../internal/objects.ts";
 import type { OutputChoice } from "./output-schema.ts";
 import type { Located } from "./references.ts";
 
-/** Reports a problem of the document that can be worked around. */
+/** Reports a problem in the document that does not prevent the import. */
 export type Warn = (where: string, reason: string) => void;
 
-/** One method of one path, found but not read. */
+/** One method of one path, before its details are read. */
 export interface MethodEntry {
-  /** Upper case, such as `GET`. */
+  /** HTTP method in upper case, such as `GET`. */
   method: string;
   /** The path template as declared, such as `/users/{id}`. */
   path: string;
   pathItem: Located<JSONObject>;
   operation: Located<JSONObject>;
-  /** Where it is in `paths`, also when its path item is a reference. */
+  /** Its location in `paths`, even if its path item is a reference. */
   pointer: string;
 }
 
-/** Everything that the document declares about one method, the same for every version of OpenAPI. Schemas are not converted. */
+/** The declarations of one method, in the same form for every version of OpenAPI. Schemas are not converted. */
 export interface Endpoint extends MethodEntry {
-  /** Those that callers can pass. */
+  /** Parameters that callers can pass. */
   parameters: EndpointParameter[];
   body?: EndpointBody;
   responses: EndpointResponse[];
   output: OutputChoice;
-  /** `servers`, the most specific that are declared. */
+  /** The most specific declared `servers`. */
   servers: unknown[];
 }
 
@@ -46,7 +46,7 @@ export interface EndpointBody {
 
 /** One media type of a body or a response. */
 export interface EndpointMedia extends BodyMediaPlan<Located> {
-  /** Of 3.2: the schema of each item of a stream. */
+  /** The schema of each item of a stream (OpenAPI 3.2). */
   itemSchema?: Located;
 }
 
@@ -56,65 +56,73 @@ export interface EndpointResponse {
   status: string;
   description: string;
   media: EndpointMedia[];
-  /** The object in the document; many endpoints share one. */
+  /** The response object in the document. Endpoints may share it. */
   source: object;
 }
 
-/** Everything that the handler of one operation needs to send requests and read responses. */
+/** The data that the handler of one operation uses to send requests and read responses. */
 export interface EndpointPlan {
   operationId: string;
-  /** Upper case, such as `GET`. */
+  /** HTTP method in upper case, such as `GET`. */
   method: string;
   /** The path template as declared, such as `/users/{id}`. */
   path: string;
-  /** Where requests go, without a trailing slash, variables filled in. Only its origin receives credentials. */
+  /**
+   * Base URL of requests, without a trailing slash and with variables filled in. Only its origin receives credentials.
+   */
   baseUrl: string;
   parameters: ParameterPlan[];
   body?: BodyPlan;
-  /** Whether a response is declared as JSON, so that one without a content type is read as JSON. */
+  /** Whether a response is declared as JSON. A response without a content type is then read as JSON. */
   declaresJSON: boolean;
   /** Media types for `Accept`, preferred first. */
   accept: string[];
-  /** Set when the operation is the streaming one of its endpoint. */
+  /** Format of the stream. Set if this is the streaming operation of its endpoint. */
   stream?: "sse" | "ndjson" | "json-seq";
   /**
-   * Properties that an object body gets where the caller omitted them: `{ stream: true }` for the streaming operation
-   * of an endpoint that also has a single response and whose body declares a boolean `stream`.
+   * Default properties of an object body. They are `{ stream: true }` for the streaming operation of an endpoint that
+   * also has a single response and whose body declares a boolean `stream`.
    */
   bodyDefaults?: Readonly<Record<string, unknown>>;
-  /** Empty when the document does not mention security; one empty alternative when it declares that nothing is needed. */
+  /**
+   * Alternative security requirements. Empty if the document does not declare security. Contains one empty alternative
+   * if it declares that no credential is required.
+   */
   security: SecurityAlternative[];
   securitySchemes: ReadonlyMap<string, SecuritySchemePlan>;
   /** Codes of declared errors by status: `404` → `HTTP_404`, `4XX` → `HTTP_4XX`. */
   errorCodes: ReadonlyMap<string, string>;
   idempotent: boolean;
-  /** The operation's output schema, read only when needed. */
+  /** The operation's output schema, created on first access. */
   readonly outputSchema: TSchema;
 }
 
-/** Where a parameter is in a request. `querystring` (3.2) is the whole query. */
+/** Location of a parameter in a request. `querystring` (3.2) is the whole query. */
 export type ParameterLocation = "path" | "query" | "querystring" | "header" | "cookie";
 
-/** How one parameter is read from the input and written to the request. */
+/** Describes how one parameter is read from the input and written to the request. */
 export interface ParameterPlan<Schema = unknown> {
   /** The name in the request. */
   name: string;
-  /** The property of the input that has its value; differs from `name` where a name is declared twice. */
+  /** The input property with its value. Differs from `name` if a name is declared twice. */
   argument: string;
   location: ParameterLocation;
   required: boolean;
-  /** `simple`, `label`, `matrix`, `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, or `tabDelimited` and `multi` of Swagger 2. */
+  /**
+   * `simple`, `label`, `matrix`, `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, or `tabDelimited` and `multi`
+   * of Swagger 2.
+   */
   style: string;
   explode: boolean;
   allowReserved: boolean;
   allowEmptyValue: boolean;
-  /** Media type of a parameter with `content`; style and explode do not apply then. */
+  /** Media type of a parameter with `content`. Style and explode do not apply to it. */
   contentType?: string;
-  /** The schema in the document; distinguishes numbers from strings when a page link is read back. */
+  /** The schema in the document. Distinguishes numbers from strings when a page link is read. */
   schema?: Schema;
 }
 
-/** How one property of a form or multipart body is written. */
+/** Describes how one property of a form or multipart body is written. */
 export interface EncodingPlan {
   contentType?: string;
   style?: string;
@@ -125,33 +133,33 @@ export interface EncodingPlan {
 
 /** One media type that a request body may have. */
 export interface BodyMediaPlan<Schema = unknown> {
-  /** As declared, such as `application/json`. */
+  /** Declared media type, such as `application/json`. */
   mediaType: string;
   encoding: Record<string, EncodingPlan>;
-  /** The schema in the document, to distinguish files from fields; absent when none is declared. */
+  /** The schema in the document, to distinguish files from fields. Absent if none is declared. */
   schema?: Schema;
 }
 
 /** The request body. */
 export interface BodyPlan {
-  /** The property of the input that has it. */
+  /** The input property with the body. */
   argument: string;
   required: boolean;
-  /** In the document's order; the first that can be written is used unless the value or the caller decides. */
+  /** Media types in the document's order. The first usable one is the default. */
   media: BodyMediaPlan[];
 }
 
-/** One alternative of `security`: every named scheme is needed. An empty one needs no credential. */
+/** One alternative of `security`. All named schemes are required. An empty alternative requires no credential. */
 export type SecurityAlternative = Array<{ scheme: string; scopes: string[] }>;
 
 /** A security scheme of the document, in OpenAPI 3 form. */
 export interface SecuritySchemePlan {
   type: string;
-  /** Of `http`: `bearer`, `basic`, … in lower case. */
+  /** Scheme of type `http` in lower case, such as `bearer` or `basic`. */
   scheme?: string;
-  /** Of `apiKey`. */
+  /** Name of the header, query parameter or cookie of type `apiKey`. */
   name?: string;
   in?: "header" | "query" | "cookie";
-  /** Of `oauth2` with client credentials; used only when the operator configured it. */
+  /** Token URL of type `oauth2` with client credentials. Used only if the operator configured it. */
   tokenUrl?: string;
 }

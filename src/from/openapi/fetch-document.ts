@@ -20,17 +20,17 @@ import { assertNumbers } from "./service-state.ts";
 const defaultTimeout = 30_000;
 
 /**
- * Fetches and parses a document as any imported call would be made: credentials go only to their own origin, redirects
- * stay on theirs, size and time are limited, errors are typed. @throws CallError
+ * Fetches and parses a document under the same rules as an imported call: credentials are only sent to their own
+ * origin, redirects must stay in the same origin, size and time are limited, and errors are typed. @throws CallError
  */
 export async function fetchDocument(url: string, config: HTTPServiceConfig, signal?: AbortSignal): Promise<JSONObject> {
   assertNamespace(config.namespace);
   assertNumbers(config);
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target === undefined || !/^https?:$/.test(target.protocol))
-    throw badConfig("the document's URL must begin with http: or https:");
+    throw badConfig("The document's URL must use http or https.");
   if (target.username !== "" || target.password !== "")
-    throw badConfig("the document's URL must not contain credentials; use auth");
+    throw badConfig("The document's URL must not contain credentials. Use auth.");
   const { handler } = createEndpointHandler(
     {
       operationId: `${config.namespace} (document)`,
@@ -55,7 +55,7 @@ export async function fetchDocument(url: string, config: HTTPServiceConfig, sign
   return parseOpenAPI(text, config.limits);
 }
 
-/** Adds to an error which document could not be fetched. The message omits the query, which may contain a key. */
+/** Adds the URL of the document to an error. The query is omitted, because it may contain a key. */
 async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promise<ResponseEnvelope> {
   try {
     return (await fetchIt()) as ResponseEnvelope;
@@ -66,7 +66,10 @@ async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promi
   }
 }
 
-/** The operator's credentials are for the service; the document may lie elsewhere. */
+/**
+ * Returns the configuration for fetching the document. It has credentials only if the document has the service's
+ * origin.
+ */
 function documentConfig(target: URL, config: HTTPServiceConfig): HTTPServiceConfig {
   const { auth, headers, namespace, fetch, retry, timeout = defaultTimeout } = config;
   const limits = resolveLimits(config.limits);
@@ -93,12 +96,12 @@ function contextFor(signal: AbortSignal = new AbortController().signal): Operati
 
 const log = logger("from", "openapi");
 
-// Documents can refer to further documents without end.
+// Documents can refer to an unlimited number of further documents.
 const maxDocuments = 100;
 
 /**
- * Reads the documents that references lead to, as far as `externalRefs` allows them, without credentials. Without an
- * allowlist nothing is read. One that cannot be read is logged; operations that need it are then skipped.
+ * Reads the external documents that `externalRefs` allows, without credentials. By default no external document is
+ * read. A document that cannot be read is logged, and the operations that need it are skipped.
  */
 export async function loadExternals(
   root: JSONObject,
@@ -118,7 +121,7 @@ export async function loadExternals(
       const read = allowedReader(url, config, readFile);
       if (read === undefined) continue;
       if (externals.size >= maxDocuments) {
-        throw documentLimitExceeded(undefined, `references to over ${maxDocuments} other documents`);
+        throw documentLimitExceeded(undefined, `it references more than ${maxDocuments} other documents`);
       }
       try {
         const document = await read();
@@ -126,14 +129,18 @@ export async function loadExternals(
         externals.set(url, document);
         pending.push([document, url]);
       } catch (error) {
-        log.warn("{namespace}: {url} cannot be read: {error}", { namespace: config.namespace, url, error });
+        log.warn("{namespace}: The external document {url} cannot be read: {error}", {
+          namespace: config.namespace,
+          url,
+          error,
+        });
       }
     }
   }
   return externals;
 }
 
-/** Absolute URLs that a document's references lead to, without fragments. */
+/** Returns the absolute URLs of a document's references, without fragments. */
 function outgoing(document: unknown, base: string | undefined): Set<string> {
   const urls = new Set<string>();
   const seen = new Set<unknown>();

@@ -5,25 +5,25 @@ import type { Warn } from "./endpoint.ts";
 import { badConfig } from "./errors.ts";
 import { pathName } from "./names.ts";
 
-/** What a filter matches. */
+/** The properties of an operation that a filter matches. */
 export interface FilterSubject {
   namespace: string;
   name: string;
-  /** As the document has it, which a rename may have changed. */
+  /** The id in the document, before a rename. */
   operationId?: string;
   tags: readonly string[];
   method: string;
   path: string;
 }
 
-/** Decides by `include` and `exclude`; `exclude` wins. */
+/** Creates a filter from `include` and `exclude`. `exclude` takes precedence. */
 export function createFilter(config: HTTPServiceConfig): (subject: FilterSubject) => boolean {
   const included = config.include === undefined ? () => true : createMatcher(readFilter(config, "include"));
   const excluded = config.exclude === undefined ? () => false : createMatcher(readFilter(config, "exclude"));
   return (subject) => included(subject) && !excluded(subject);
 }
 
-/** Patterns of `include` and `exclude` that match nothing at all. */
+/** Finds the patterns of `include` and `exclude` that do not match any operation. */
 export function findUnmatched(
   config: HTTPServiceConfig,
   subjects: readonly FilterSubject[],
@@ -48,14 +48,14 @@ export function findUnmatched(
 
 type Setting = "include" | "exclude";
 
-/** One list is used for ids, tags and paths. */
+/** Reads a filter setting. A single list applies to ids, tags and paths. */
 function readFilter(config: HTTPServiceConfig, setting: Setting): Required<OperationFilter> {
   const given = config[setting] ?? [];
   const { ids = [], tags = [], paths = [] } = Array.isArray(given) ? { ids: given, tags: given, paths: given } : given;
   const isUsable =
     typeof given === "object" &&
     [ids, tags, paths].every((list) => Array.isArray(list) && list.every((text) => typeof text === "string"));
-  if (!isUsable) throw badConfig(`${setting} must be an array of strings, or { ids, tags, paths } with such arrays`);
+  if (!isUsable) throw badConfig(`${setting} must be an array of strings, or { ids, tags, paths } with such arrays.`);
   return { ids, tags, paths };
 }
 
@@ -74,7 +74,7 @@ function createMatcher({ ids, tags, paths }: Required<OperationFilter>): (subjec
 
 type Test = (text: string) => boolean;
 
-/** Warns of settings that name something the document does not have: most are mistakes that would show only much later. */
+/** Warns about settings that refer to a missing part of the document. Most of them are mistakes. */
 export function warnOfUnused(
   config: HTTPServiceConfig,
   subjects: readonly FilterSubject[],
@@ -83,7 +83,7 @@ export function warnOfUnused(
 ): void {
   const { auth, pagination, rename } = config;
   for (const { setting, pattern } of findUnmatched(config, subjects)) {
-    warn(`config.${setting}`, `${quote(pattern)} matches nothing in the document`);
+    warn(`config.${setting}`, `${quote(pattern)} does not match any operation of the document`);
   }
   if (typeof rename === "object") {
     const originals = subjects.map(({ operationId, method, path }) => operationId ?? pathName(method, path));

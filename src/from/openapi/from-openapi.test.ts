@@ -133,7 +133,7 @@ test("without Node, a file needs a file system, and the message explains it", as
 
   await expect(failure).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
-    message: "There is no file system here. Pass one as the third argument, `fs`.",
+    message: "No file system is available in this environment. Pass one as the third argument, `fs`.",
   });
   await expect(given).resolves.toHaveLength(1);
   lookup.mockRestore();
@@ -144,7 +144,7 @@ test("a file that cannot be read is a typed error that names it", async () => {
 
   await expect(FromOpenAPIFile(missing, quiet)).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `The OpenAPI document cannot be read: ENOENT: no such file or directory, stat '${missing}'`,
+    message: `The OpenAPI document cannot be read: ENOENT: no such file or directory, stat '${missing}'.`,
     mayHaveRun: false,
   });
 });
@@ -220,7 +220,7 @@ test.each([{ hosts: "schemas.example.test" }, { files: "/srv/pet.json" }, { file
 
     await expect(FromOpenAPIFile("/srv/openapi.json", config, fs)).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
-      message: expect.stringMatching(/^externalRefs\.(hosts|files) must be an array of strings$/),
+      message: expect.stringMatching(/^externalRefs\.(hosts|files) must be an array of strings\.$/),
     });
   },
 );
@@ -245,7 +245,7 @@ test("a document is not fetched for a namespace that is missing or invalid", asy
     const importing = FromOpenAPIUrl("https://api.example.com/openapi.json", { namespace: namespace as string, fetch });
     await expect(importing).rejects.toMatchObject({
       code: "VALIDATION_ERROR",
-      message: "namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate",
+      message: "namespace must have 1 to 64 characters, no dot, no control character and no lone surrogate.",
       mayHaveRun: false,
     });
   }

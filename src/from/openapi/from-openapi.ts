@@ -10,19 +10,20 @@ import { assertNumbers } from "./service-state.ts";
 
 /** Reads files as strings. Pass your own to `FromOpenAPIFile` where Node's file system is not available. */
 export interface OpenAPIFS {
-  /** Returns the text of a file. */
+  /** Returns the content of a file as a string. */
   readFile(path: string): Promise<string>;
 }
 
 /**
- * Creates an operation for every method in an OpenAPI document; each handler sends an HTTP request. What is skipped, and why, goes to
- * `config.onReport` or the log. References that leave the document are refused: use the file or URL form to allow some.
+ * Creates an operation for every method in an OpenAPI document; each handler sends an HTTP request. Skipped methods and
+ * their reasons are reported to `config.onReport` or the log. External references are refused; use `FromOpenAPIFile` or
+ * `FromOpenAPIUrl` to allow some of them.
  */
 export function FromOpenAPI(spec: OpenAPISpec, config: HTTPServiceConfig): ImportedOperation[] {
   return importDocument(spec, config).operations;
 }
 
-/** Reads a document, JSON or YAML, from a file. @param fs - @default Node's file system */
+/** Reads a document in JSON or YAML from a file. @param fs - @default Node's file system */
 export async function FromOpenAPIFile(
   path: string,
   config: HTTPServiceConfig,
@@ -32,8 +33,8 @@ export async function FromOpenAPIFile(
 }
 
 /**
- * Fetches a document, JSON or YAML. Redirects are followed only inside its origin; `timeout` (30 s by
- * default) and `limits.documentBytes` apply. Credentials are sent with it only where they would be with a call.
+ * Fetches a document in JSON or YAML. Redirects are followed only within the same origin; `timeout` (30 s by default)
+ * and `limits.documentBytes` apply. Credentials are sent only to origins that would also receive them with a call.
  */
 export async function FromOpenAPIUrl(
   url: string,
@@ -43,7 +44,7 @@ export async function FromOpenAPIUrl(
   return (await importURL(url, locate(config, { url }), options)).operations;
 }
 
-/** Imports a file. `config` has been located. */
+/** Imports a file. `config` is the result of {@link locate}. */
 export async function importFile(
   path: string,
   config: HTTPServiceConfig,
@@ -56,7 +57,7 @@ export async function importFile(
   return importDocument(spec, config, { ...options, externals });
 }
 
-/** Imports what a URL returns. `config` has been located. */
+/** Imports a document from a URL. `config` is the result of {@link locate}. */
 export async function importURL(
   url: string,
   config: HTTPServiceConfig,
@@ -66,17 +67,21 @@ export async function importURL(
   return importDocument(spec, config, { ...options, externals: await loadExternals(spec, config) });
 }
 
-/** Adds where the document is to a configuration. One that has it already is returned unchanged: its limits belong to it. */
+/**
+ * Adds the location of the document to a configuration. A configuration that has one is returned unchanged, because
+ * shared limits belong to its identity.
+ */
 export function locate(config: HTTPServiceConfig, { url, file }: { url?: string; file?: string }): HTTPServiceConfig {
   if (config.documentUrl !== undefined) return config;
   if (url !== undefined) return URL.canParse(url) ? { ...config, documentUrl: new URL(url).href } : config;
   return file === undefined ? config : { ...config, documentUrl: fileUrl(file) };
 }
 
-/** Loaded at run time: an import would reach the bundles of browsers. */
+/** Loads Node's file system at run time, because an import would end up in browser bundles. */
 function nodeFiles(limit: number): OpenAPIFS {
   const files = globalThis.process?.getBuiltinModule?.("node:fs/promises");
-  if (files === undefined) throw badConfig("There is no file system here. Pass one as the third argument, `fs`.");
+  if (files === undefined)
+    throw badConfig("No file system is available in this environment. Pass one as the third argument, `fs`.");
   const { readFile, stat } = files;
   return {
     async readFile(path) {
@@ -95,7 +100,7 @@ async function readText(files: OpenAPIFS, path: string): Promise<string> {
   }
 }
 
-/** Only compared, never opened; a relative path is resolved against the root. */
+/** Returns a `file:` URL that is compared but never opened. A relative path is resolved against the root. */
 function fileUrl(path: string): string {
   return new URL(encodeURI(path.replaceAll("\\", "/")).replaceAll("#", "%23").replaceAll("?", "%3F"), "file:///").href;
 }

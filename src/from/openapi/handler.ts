@@ -12,16 +12,16 @@ import { compilePages, findPagination, type PaginationPlan } from "./wire/pagina
 import { CallScope } from "./wire/scope.ts";
 import { openStream } from "./wire/stream.ts";
 
-/** The code of one imported operation. */
+/** The handler of one imported operation, and its pagination. */
 export interface EndpointHandler {
   handler: OperationHandler | SubscriptionHandler;
-  /** Present when the operation returns pages. */
+  /** Returns the input of the next page. Present if the operation is paginated. */
   nextPage?: IOperationDefinition["nextPage"];
-  /** How the pages are found, and whether that was configured or inferred. */
+  /** How pages are found, and whether the rule was configured or inferred. */
   pagination?: PaginationPlan;
 }
 
-/** Creates the handler of one endpoint. Cheap: nothing is compiled before the first call. */
+/** Creates the handler of one endpoint. It is compiled on the first call. */
 export function createEndpointHandler(plan: EndpointPlan, config: HTTPServiceConfig): EndpointHandler {
   let made: Exchange | undefined;
   const exchange = () => (made ??= new Exchange(plan, config));
@@ -43,7 +43,7 @@ function call(
   input: unknown,
   context: OperationContext,
 ): Promise<ResponseEnvelope> {
-  // A signal costs a request some percent, so one that cannot fire is not passed on.
+  // A signal makes a request a few percent slower, so a signal that cannot fire is not passed on.
   const signal = context.abortable === false ? undefined : context.signal;
   const scope = new CallScope(plan.operationId, signal, config.timeout);
   const result = exchange.run(input, context, scope, exchange.reader.read);

@@ -27,20 +27,20 @@ export interface OpenAPIImport {
   report: SourceReport;
 }
 
-/** What an import needs besides document and configuration. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** The documents that external references lead to. */
+  /** The documents that external references point to. */
   externals?: ReadonlyMap<string, unknown>;
   /** Receives the report instead of the log. @default `onReport` of the configuration */
   onReport?: HTTPServiceConfig["onReport"];
-  /** The report of an earlier import: what it contains is not logged again. */
+  /** The report of an earlier import. Its items are not logged again. */
   previous?: SourceReport | undefined;
 }
 
 /**
- * Creates an operation for every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and reports what was
- * skipped and why. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
- * @throws CallError when the document as a whole cannot be used
+ * Creates an operation for every method in an OpenAPI document (Swagger 2.0, OpenAPI 3.0 to 3.2) and reports the
+ * skipped ones. Nothing is fetched and no schema is converted. The document is kept and must not be changed afterwards.
+ * @throws CallError if the whole document cannot be used
  */
 export function importDocument(
   spec: unknown,
@@ -92,7 +92,7 @@ class Importer {
     return operations;
   }
 
-  /** Every entry gets its name before any is excluded, so that a filter does not change names. */
+  /** Names all entries before some are excluded, so that a filter does not change names. */
   #name(entries: MethodEntry[]): NamedEntry[] {
     return entries.map((entry) => {
       const { method, path, pointer } = entry;
@@ -102,9 +102,12 @@ class Importer {
       const owner = this.#names.ownerOf(fitName(wanted));
       const name = this.#names.take(pointer, wanted, `${wanted}_${fallback}`);
       if (owner !== undefined) {
-        this.report.warn(pointer, `the name ${quote(wanted)} is used by ${owner}; it is called ${quote(name)}`);
+        this.report.warn(
+          pointer,
+          `the name ${quote(wanted)} is already used by ${owner}; the operation is named ${quote(name)}`,
+        );
       } else if (name !== wanted) {
-        this.report.warn(pointer, `the name ${quote(wanted)} is not a valid name; it is called ${quote(name)}`);
+        this.report.warn(pointer, `the name ${quote(wanted)} is invalid; the operation is named ${quote(name)}`);
       }
       return { ...entry, name };
     });
@@ -174,7 +177,7 @@ class Importer {
     return [];
   }
 
-  /** Most entries share their servers. */
+  /** Returns the base URL of an endpoint. Cached, because most endpoints share their servers. */
   #baseUrl({ servers, pointer }: Endpoint): BaseUrl {
     const known = this.#baseUrls.get(servers[0]);
     if (known !== undefined) return known;
@@ -183,7 +186,7 @@ class Importer {
     return found;
   }
 
-  /** Which responses cannot be described; a reason when the endpoint cannot be imported at all. */
+  /** Returns the responses whose schemas cannot be used, or a reason why the endpoint cannot be imported. */
   #findUnreadable({ output, responses, pointer }: Endpoint): ReadonlySet<string> | string {
     const schemas = [false, true].flatMap((streaming) => outputSchemasOf(this.#document, output, streaming));
     const errors = errorResponses(responses);
@@ -203,7 +206,7 @@ class Importer {
     return unreadable;
   }
 
-  /** Why schemas cannot be used, if so. What was repaired becomes a warning. */
+  /** Returns the reason why schemas cannot be used, if there is one. Repaired problems become warnings. */
   #firstProblem(schemas: Located[], scope: "any" | "external"): string | undefined {
     const problems = this.#inspector.problemsOf(schemas);
     for (const { kind, pointer, reason } of problems) if (kind === "repaired") this.report.warn(pointer, reason);
@@ -211,7 +214,7 @@ class Importer {
     return blocking && `${blocking.reason} (at ${blocking.pointer})`;
   }
 
-  /** Requests that a service makes to others are not its operations; they are reported. */
+  /** Reports webhooks and callbacks as skipped: the service sends these requests itself. */
   #reportIncoming(entries: MethodEntry[]): void {
     const webhooks = Object.keys(ownObject(this.#document.root, "webhooks") ?? {});
     const callbacks = entries.flatMap(({ operation, pointer }) =>
@@ -220,7 +223,7 @@ class Importer {
       ),
     );
     for (const where of [...webhooks.map((name) => extendPointer("#/webhooks", name)), ...callbacks]) {
-      this.report.skipped(where, "called by the service, not by its clients", { requested: true });
+      this.report.skipped(where, "the service sends this request, its clients cannot", { requested: true });
     }
   }
 }

@@ -6,20 +6,20 @@ import { ownList, ownObject, ownString } from "./values.ts";
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** Whether a property does not exist on this side of a call, as it or its reference declares. */
+/** Whether a property, or its reference, declares that it does not exist on this side of a call. */
 export function isHidden(document: OpenAPIDocument, property: unknown, base: string, direction: Direction): boolean {
   const keyword = direction === "input" ? "readOnly" : "writeOnly";
   if (getOwn(property, keyword) === true) return true;
   if (typeof getOwn(property, "$ref") === "string")
     return getOwn(document.references.tryDeref({ value: property, pointer: "", base })?.value, keyword) === true;
-  // `allOf` around a single reference is how 3.0 puts a description beside one.
+  // OpenAPI 3.0 uses `allOf` with a single reference to put a description beside it.
   const branches = ownList(property, "allOf");
   return branches.length === 1 && isHidden(document, branches[0], base, direction);
 }
 
 /**
- * Names of properties that are hidden in a schema or in any branch of its `allOf`. They cannot be required either,
- * whichever branch requires them.
+ * Returns the names of properties that are hidden in a schema or in any branch of its `allOf`. They cannot be required
+ * either, even if another branch requires them.
  */
 export function hiddenNames(
   document: OpenAPIDocument,
@@ -36,8 +36,8 @@ export function hiddenNames(
 }
 
 /**
- * Each schema is read once, however many others extend it, and without recursion: they may extend each other
- * further than the stack goes.
+ * Reads each schema once, even if many others extend it. It does not use recursion, because a chain of extensions may
+ * be longer than the stack allows.
  */
 function namesIn(document: OpenAPIDocument, schema: JSONObject, base: string, direction: Direction): Names {
   const known = document.hidden[direction];
@@ -62,7 +62,7 @@ function namesIn(document: OpenAPIDocument, schema: JSONObject, base: string, di
 
 type Names = ReadonlySet<string>;
 
-/** What a schema has to be as well: its reference and the branches of its `allOf`. */
+/** Returns the schemas that a schema extends: its reference and the branches of its `allOf`. */
 function branchesOf(document: OpenAPIDocument, schema: unknown, base: string): Array<{ value: unknown; base: string }> {
   const branches = ownList(schema, "allOf").map((value) => ({ value, base }));
   if (typeof getOwn(schema, "$ref") !== "string") return branches;
@@ -76,15 +76,17 @@ function ownNames(document: OpenAPIDocument, schema: unknown, base: string, dire
   return hidden.length === 0 ? nothing : new Set(hidden.map(([name]) => name));
 }
 
-/** Joins names. Where only one set has any, as in a long chain of extensions, that set is shared instead of copied. */
+/**
+ * Joins sets of names. If only one set has members, as in a long chain of extensions, it is shared instead of copied.
+ */
 function join(names: Names, branches: Array<{ value: unknown }>, known: ReadonlyMap<unknown, Names>): Names {
   const sets = [names, ...branches.map(({ value }) => known.get(value) ?? nothing)].filter(({ size }) => size > 0);
   return sets.length > 1 ? new Set(sets.flatMap((set) => [...set])) : (sets[0] ?? nothing);
 }
 
 /**
- * Schemas that extend `base` with `allOf`, when `base` has a `discriminator` of its own: a value that is declared as the
- * base type may be any of them.
+ * Returns the schemas that extend `base` with `allOf`, if `base` has its own `discriminator`. A value of the base type
+ * may match any of them.
  */
 export function subtypesOf(document: OpenAPIDocument, base: Located): Located[] {
   if (!isObject(getOwn(base.value, "discriminator")) && ownString(base.value, "discriminator") === undefined) return [];
@@ -93,7 +95,7 @@ export function subtypesOf(document: OpenAPIDocument, base: Located): Located[] 
   return document.subtypes.get(base.value) ?? [];
 }
 
-/** Every schema component by the ones that its `allOf` references, directly or through others. */
+/** Returns the schema components by the schemas that their `allOf` references, directly or indirectly. */
 function readSubtypes(document: OpenAPIDocument): Map<unknown, Located[]> {
   const subtypes = new Map<unknown, Located[]>();
   for (const component of document.schemaComponents()) {
@@ -149,7 +151,7 @@ function mappedValues(discriminator: JSONObject, document: OpenAPIDocument, base
   const values = new Map<unknown, string[]>();
   for (const [value, reference] of Object.entries(ownObject(discriminator, "mapping") ?? {})) {
     if (typeof reference !== "string") continue;
-    // A bare name means a component; everything else is a reference.
+    // A bare name is the name of a component. Any other string is a reference.
     const isName = /^[A-Za-z0-9._-]+$/.test(reference);
     const found =
       (isName &&
@@ -164,7 +166,7 @@ function mappedValues(discriminator: JSONObject, document: OpenAPIDocument, base
   return values;
 }
 
-/** Whether a branch itself declares which values its discriminating property may have. */
+/** Whether a branch itself declares the allowed values of its discriminating property. */
 function fixes(branch: unknown, property: string): boolean {
   const declared = ownObject(ownObject(branch, "properties"), property);
   return declared !== undefined && (Object.hasOwn(declared, "const") || Object.hasOwn(declared, "enum"));

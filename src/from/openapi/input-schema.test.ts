@@ -106,7 +106,7 @@ test.each([
   expect(report.warnings).toEqual([
     {
       where: "#/paths/~1things/post/parameters/0",
-      reason: `the header "${name}" is not for callers to set; the parameter is ignored`,
+      reason: `callers must not set the header "${name}"; the parameter is ignored`,
     },
   ]);
 });

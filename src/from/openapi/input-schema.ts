@@ -8,13 +8,13 @@ import { ownList, ownObject } from "./values.ts";
 import { isCallerHeader } from "./wire/headers.ts";
 import { mediaKind } from "./wire/media-type.ts";
 
-/** Schemas that an input is made of; `[]` for an entry without parameters and body. */
+/** Returns the schemas of all parameters and the body. */
 export function inputSchemasOf({ parameters, body }: Endpoint): Located[] {
   const schemas = parameters.map(({ schema }) => schema);
   return [...schemas, ...describing(body).map(({ schema }) => schema)].filter((schema) => schema !== undefined);
 }
 
-/** One object for everything that a caller passes: parameters by name, the body under `body`. */
+/** Returns the schema of the input object: parameters by name, and the body as `body`. */
 export function toInputSchema(document: OpenAPIDocument, { parameters, body }: Endpoint): JSONObject {
   const copy = new SchemaCopy(document, "input");
   const properties: JSONObject = {};
@@ -45,7 +45,10 @@ export function toInputSchema(document: OpenAPIDocument, { parameters, body }: E
   };
 }
 
-/** Media types whose schema describes what callers pass. XML is passed as a string, so it counts only when it is the only one. */
+/**
+ * Returns the media types whose schemas describe the input. XML is passed as a string, so it counts only if it is the
+ * only one.
+ */
 function describing(body: EndpointBody | undefined): EndpointMedia[] {
   const media = body?.media ?? [];
   const others = media.filter(({ mediaType }) => mediaKind(mediaType) !== "xml");
@@ -74,8 +77,8 @@ function mayHoldBinary({ mediaType }: EndpointMedia): boolean {
 
 function toMediaSchema(copy: SchemaCopy, { mediaType, schema }: EndpointMedia, binary: boolean): unknown {
   const kind = mediaKind(mediaType);
-  if (kind === "xml") return { type: "string", description: "XML, as text" };
-  // Bytes have no JSON type, and neither has a stream of lines.
+  if (kind === "xml") return { type: "string", description: "XML, as a string" };
+  // Neither bytes nor streams of lines have a JSON type.
   if (kind === "binary" && (schema === undefined || isBinary(schema.value) || isStringSchema(schema.value))) return {};
   if (schema === undefined) return kind === "text" ? { type: "string" } : {};
   return copy.copy(schema, { binary });
@@ -91,12 +94,15 @@ function describe(schema: unknown, annotations: JSONObject): unknown {
   return { ...schema, ...annotations };
 }
 
-/** An endpoint as it is declared: not every parameter can be passed, and names may be declared twice. */
+/** The declared endpoint. It may contain parameters that cannot be passed, and duplicate names. */
 export type ReadEntry = Omit<Endpoint, "output">;
 
 const order: readonly ParameterLocation[] = ["path", "query", "querystring", "header", "cookie"];
 
-/** Returns the parameters that callers can pass, with their arguments: a name that is declared twice is qualified for the later ones. */
+/**
+ * Returns the parameters that callers can pass, with their argument names. Later parameters with a duplicate name get a
+ * qualified name.
+ */
 export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter[] {
   const places = templateNames(entry.path);
   const usable = [
@@ -116,7 +122,7 @@ export function assignArguments(entry: ReadEntry, warn: Warn): EndpointParameter
 
 function isUsable({ name, location, pointer }: EndpointParameter, places: Set<string>, warn: Warn): boolean {
   if (location === "header" && (!isCallerHeader(name) || name.toLowerCase() === "accept")) {
-    warn(pointer, `the header ${quote(name)} is not for callers to set; the parameter is ignored`);
+    warn(pointer, `callers must not set the header ${quote(name)}; the parameter is ignored`);
     return false;
   }
   if (location === "path" && !places.has(name)) {
@@ -126,7 +132,7 @@ function isUsable({ name, location, pointer }: EndpointParameter, places: Set<st
   return true;
 }
 
-/** Placeholders in the path that no parameter is declared for. */
+/** Returns parameters for the placeholders in the path that are not declared. */
 function undeclared(entry: ReadEntry, places: Set<string>, warn: Warn): EndpointParameter[] {
   const declared = new Set(entry.parameters.filter(({ location }) => location === "path").map(({ name }) => name));
   const missing = [...places].filter((name) => !declared.has(name));
@@ -148,14 +154,14 @@ function undeclared(entry: ReadEntry, places: Set<string>, warn: Warn): Endpoint
   });
 }
 
-/** Names in braces; a fragment after the path is never sent. */
+/** Returns the names in braces. A fragment after the path is never sent. */
 function templateNames(path: string): Set<string> {
   return new Set(Array.from(path.replace(/#.*$/s, "").matchAll(/\{([^{}]+)\}/g), ([, name]) => name!));
 }
 
 /**
- * Whether the body of an endpoint declares a boolean `stream`: many services that have both kinds of response choose the
- * stream by the body, not by `Accept`.
+ * Whether the body of an endpoint declares a boolean `stream`. Many services with both response types select the stream
+ * by the body, not by `Accept`.
  */
 export function hasStreamSwitch(document: OpenAPIDocument, { body }: Endpoint): boolean {
   return (body?.media ?? []).some(({ schema }) => schema !== undefined && declares(document, schema, new Set()));

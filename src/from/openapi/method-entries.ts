@@ -44,7 +44,7 @@ export function findMethodEntries(document: OpenAPIDocument): { entries: MethodE
   return { entries, unusable };
 }
 
-/** Follows the path item's own reference; what is declared beside the reference wins. */
+/** Follows the reference of a path item. Properties beside the reference take precedence. */
 function openPathItem(
   document: OpenAPIDocument,
   item: Located,
@@ -87,7 +87,7 @@ function readPathItem(
     if (others.has(key) || key.startsWith("x-")) continue;
     const method = key.toLowerCase();
     if (methods.includes(method)) add(method.toUpperCase(), pathItem.value[key], key);
-    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is not a method` });
+    else unusable.push({ where: extendPointer(pointer, key), reason: `${quote(key)} is not an HTTP method` });
   }
   const additional = getOwn(pathItem.value, "additionalOperations");
   if (!isObject(additional)) return;
@@ -96,12 +96,12 @@ function readPathItem(
       add(method, additional[method], "additionalOperations", method);
     } else {
       const where = extendPointer(pointer, "additionalOperations", method);
-      unusable.push({ where, reason: `${quote(method)} is not a method` });
+      unusable.push({ where, reason: `${quote(method)} is not an HTTP method` });
     }
   }
 }
 
-/** Reads a method of any version of OpenAPI. Cheap enough to be read again, so the result need not be kept. @throws ReferenceProblem */
+/** Reads a method of any version of OpenAPI. Reading is cheap, so the result is not kept. @throws ReferenceProblem */
 export function readEndpoint(document: OpenAPIDocument, found: MethodEntry, warn: Warn): Endpoint {
   const read = document.version === "2.0" ? readSwagger2Entry : readEntry;
   const entry = read(document, found, warn);

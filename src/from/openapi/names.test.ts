@@ -29,7 +29,10 @@ test("the later of two operations with one name is qualified and reported", () =
 
   expect(operations.map(({ name }) => name)).toEqual(["same", "same_get_b"]);
   expect(report.warnings).toEqual([
-    { where: "#/paths/~1b/get", reason: 'the name "same" is used by #/paths/~1a/get; it is called "same_get_b"' },
+    {
+      where: "#/paths/~1b/get",
+      reason: 'the name "same" is already used by #/paths/~1a/get; the operation is named "same_get_b"',
+    },
   ]);
 });
 

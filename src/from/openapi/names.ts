@@ -1,22 +1,25 @@
 /** Maximum length of the name of an operation. */
 const maxNameLength = 256;
 
-/** The name of a method without an `operationId`: `GET /users/{id}` is `get_users_id`. */
+/** Returns the name of a method without an `operationId`: `GET /users/{id}` becomes `get_users_id`. */
 export function pathName(method: string, path: string): string {
   const parts = path.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== "");
   return [method.toLowerCase(), ...parts].join("_");
 }
 
-/** Turns a string into a valid name: no control characters and lone surrogates, not too long. Two long strings that differ stay different. */
+/**
+ * Converts a string into a valid name without control characters and lone surrogates. Long strings are shortened, but
+ * different strings stay different.
+ */
 export function fitName(text: string): string {
   const valid = text.replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, "_");
   if (valid.length <= maxNameLength) return valid;
-  // The cut may go through a surrogate pair.
+  // The cut may split a surrogate pair.
   const start = valid.slice(0, maxNameLength - 9).replace(/\p{Cs}$/u, "");
   return `${start}_${hashText(valid)}`;
 }
 
-/** Eight hex digits that distinguish strings. Not for secrets. */
+/** Returns eight hex digits that distinguish strings. Do not use it for secrets. */
 export function hashText(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
@@ -28,15 +31,15 @@ export function hashText(text: string): string {
 /** Assigns each name once. */
 export class NameAllocator {
   readonly #owners = new Map<string, string>();
-  /** The number to append next to a name; counting from the start would take quadratic time. */
+  /** The next number to append to a name. Counting from the start would take quadratic time. */
   readonly #counts = new Map<string, number>();
 
-  /** The owner of a name that is in use. */
+  /** Returns the owner of a name that is in use. */
   ownerOf(name: string): string | undefined {
     return this.#owners.get(name);
   }
 
-  /** Assigns the first of `wanted` that is free, else the last one with a number appended. */
+  /** Assigns the first name of `wanted` that is free, or the last one with a number appended. */
   take(owner: string, ...wanted: string[]): string {
     const names = wanted.map(fitName);
     let name = names.find((candidate) => !this.#owners.has(candidate));

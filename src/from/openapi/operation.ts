@@ -37,7 +37,7 @@ export type ImportedOperation = OperationSpec &
     handler: OperationHandler | SubscriptionHandler;
   };
 
-/** What all operations of one import share. */
+/** The objects that all operations of one import share. */
 export interface ImportContext {
   document: OpenAPIDocument;
   config: HTTPServiceConfig;
@@ -48,7 +48,7 @@ export interface ImportContext {
 export interface CallableEntry extends MethodEntry {
   /** Name of the operation. */
   name: string;
-  /** Whether the operation is the stream of its endpoint. */
+  /** Whether this is the streaming operation of its endpoint. */
   streaming: boolean;
   baseUrl: string;
   security: SecurityAlternative[];
@@ -60,8 +60,8 @@ const safeMethods = new Set(["GET", "HEAD", "QUERY"]);
 const idempotentMethods = new Set([...safeMethods, "OPTIONS", "PUT", "DELETE"]);
 
 /**
- * Creates an operation. The document is read for it when that is first needed: thousands of operations are imported, and few
- * are called.
+ * Creates an operation. Its part of the document is read on first use, because a document may have thousands of
+ * operations of which few are called.
  */
 export function toOperation(context: ImportContext, entry: CallableEntry): ImportedOperation {
   const { document, config } = context;
@@ -158,7 +158,7 @@ function toPlan(
   };
 }
 
-/** JSON first, then text; otherwise in the document's order. */
+/** Returns the media types for `Accept`: JSON first, then text, then the others in the document's order. */
 function toAccept(media: EndpointMedia[]): string[] {
   const rank = ({ mediaType }: EndpointMedia) => ["json", "any", "text", "xml"].indexOf(mediaKind(mediaType)) >>> 0;
   const sorted = [...media].sort((one, other) => rank(one) - rank(other));
@@ -201,7 +201,7 @@ function errorSchemaOf(
   return schema;
 }
 
-/** What the document declares about the endpoint beyond the spec. JSON. */
+/** Returns the declarations of the endpoint that are not part of the spec, as JSON. */
 function toMeta(
   { streaming, baseUrl }: CallableEntry,
   { method, path, pointer, operation: { value: operation }, parameters, body, output }: Endpoint,
@@ -241,7 +241,7 @@ function describe({ operation, pathItem, method, path }: MethodEntry): string {
 
 const log = logger("from", "openapi");
 
-/** Creates a value on the first call and keeps it. */
+/** Returns a function that creates a value on the first call and keeps it. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {
@@ -251,8 +251,8 @@ export function once<T>(make: () => T): () => T {
 }
 
 /**
- * A schema that is converted when it is first read. If that fails, which an import checks for, `fallback` is used and the
- * reason is logged: a listing must not fail because of one operation.
+ * Creates a schema that is converted when it is first read. If the conversion fails, which the import checks
+ * beforehand, it uses `fallback` and logs the reason. One operation must not make a listing fail.
  */
 export function lazySchema(
   id: string,
@@ -265,7 +265,7 @@ export function lazySchema(
     try {
       return FromSchema(make(), { limits });
     } catch (error) {
-      log.warn("{id}: its {part} cannot be used: {error}", { id, part, error });
+      log.warn("The {part} of {id} cannot be used: {error}", { id, part, error });
       return FromSchema(fallback);
     }
   });

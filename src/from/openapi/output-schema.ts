@@ -6,23 +6,23 @@ import { type Located, within } from "./references.ts";
 import { isBinary, SchemaCopy } from "./schema-copy.ts";
 import { isStream, mediaKind, type StreamKind } from "./wire/media-type.ts";
 
-/** The responses that mean success: every 2xx; `default` only when no 2xx is declared. */
+/** Returns the success responses: every 2xx, or `default` if no 2xx is declared. */
 export function successResponses(responses: EndpointResponse[]): EndpointResponse[] {
   const successes = responses.filter(({ status }) => status.startsWith("2"));
   return successes.length > 0 ? successes : responses.filter(({ status }) => status === "default");
 }
 
-/** What the success responses of an endpoint can be read as. */
+/** The possible forms of an endpoint's success responses. */
 export interface OutputChoice {
-  /** Media types of the single response; empty when it has no body or the endpoint only streams. */
+  /** Media types of the single response. Empty if it has no body or the endpoint only streams. */
   single: EndpointMedia[];
-  /** Media types of the stream that is read, all of one kind. */
+  /** Media types of the stream, all with the same framing. */
   stream: EndpointMedia[];
   streamKind?: StreamKind;
   hasSingle: boolean;
 }
 
-/** Separates single responses from streams. An endpoint has both only where it also declares JSON. */
+/** Separates single responses from streams. An endpoint has both only if it also declares JSON. */
 export function chooseOutput(responses: EndpointResponse[]): OutputChoice {
   const media = successResponses(responses).flatMap((response) => response.media);
   const streams = media.filter(({ mediaType }) => isStream(mediaKind(mediaType)));
@@ -36,25 +36,25 @@ export function chooseOutput(responses: EndpointResponse[]): OutputChoice {
   };
 }
 
-/** JSON, or a range whose schema describes JSON. */
+/** Whether a media type is JSON, or a range whose schema describes JSON. */
 function isJSONLike({ mediaType, schema }: EndpointMedia): boolean {
   const kind = mediaKind(mediaType);
   if (kind === "json") return true;
   return kind === "any" && !isBinary(schema?.value) && getOwn(schema?.value, "type") !== "string";
 }
 
-/** Schemas of the output: of the single response, or of each event of the stream. */
+/** Returns the schemas of the single response, or of each event of the stream. */
 export function outputSchemasOf(document: OpenAPIDocument, choice: OutputChoice, streaming: boolean): Located[] {
   if (streaming) return choice.stream.flatMap((media) => eventSchema(document, media) ?? []);
   return choice.single.filter(isJSONLike).flatMap(({ schema }) => schema ?? []);
 }
 
-/** The schema of `data`. `{}` where nothing is known about it, as for binary responses. */
+/** Returns the schema of `data`, or `{}` if it is unknown, as for binary responses. */
 export function toOutputSchema(document: OpenAPIDocument, choice: OutputChoice, streaming: boolean): unknown {
   const json = choice.single.filter(isJSONLike);
   if (!streaming && json.length === 0) return toTextSchema(choice.single);
   const schemas = outputSchemasOf(document, choice, streaming);
-  // One response of which nothing is known makes the whole unknown.
+  // One response without a schema makes the whole output unknown.
   if (schemas.length < (streaming ? choice.stream : json).length) return {};
   const copy = new SchemaCopy(document, "output");
   const distinct = [...new Map(schemas.map((schema) => [schema.value, schema])).values()];
@@ -65,15 +65,16 @@ export function toOutputSchema(document: OpenAPIDocument, choice: OutputChoice, 
   return typeof whole === "object" && $defs !== undefined ? { ...whole, $defs } : whole;
 }
 
-/** Text and XML become a string; bytes have no schema. */
+/** Returns a string schema for text and XML. Bytes have no schema. */
 function toTextSchema(media: EndpointMedia[]): unknown {
   const isText = media.length > 0 && media.every(({ mediaType }) => ["text", "xml"].includes(mediaKind(mediaType)));
   return isText ? { type: "string" } : {};
 }
 
 /**
- * The schema of one event's data. 3.2 declares it as `itemSchema`, for server-sent events around the fields of the
- * event; before, authors wrote it as the schema of the whole. A string schema does not describe the single event.
+ * Returns the schema of one event's data. OpenAPI 3.2 declares it as `itemSchema`, which for server-sent events
+ * describes the fields of the event. In earlier versions, authors write it as the schema of the whole response. A
+ * string schema does not describe a single event.
  */
 function eventSchema(document: OpenAPIDocument, { mediaType, schema, itemSchema }: EndpointMedia): Located | undefined {
   if (itemSchema !== undefined) return mediaKind(mediaType) === "sse" ? dataSchema(document, itemSchema) : itemSchema;
@@ -91,24 +92,24 @@ function dataSchema(document: OpenAPIDocument, itemSchema: Located): Located | u
   return getOwn(document.references.tryDeref(data)?.value, "type") === "string" ? undefined : data;
 }
 
-/** Declared responses that are thrown: 4xx and 5xx, single ones and ranges. */
+/** Returns the declared error responses: 4xx and 5xx, single statuses and ranges. */
 export function errorResponses(responses: EndpointResponse[]): EndpointResponse[] {
   return responses.filter(({ status }) => status.startsWith("4") || status.startsWith("5"));
 }
 
-/** The code of a declared error: `404` is `HTTP_404`, `4XX` is `HTTP_4XX`. */
+/** Returns the code of a declared error: `404` becomes `HTTP_404`, `4XX` becomes `HTTP_4XX`. */
 export function errorCode(status: string): string {
   return `HTTP_${status}`;
 }
 
-/** Schemas of the JSON bodies of an error. */
+/** Returns the schemas of the JSON bodies of an error. */
 export function errorSchemasOf({ media }: EndpointResponse): Located[] {
   return media
     .filter(({ mediaType }) => ["json", "any"].includes(mediaKind(mediaType)))
     .flatMap(({ schema }) => schema ?? []);
 }
 
-/** The schema of the error's details: status and headers, and the body as it was declared. */
+/** Returns the schema of the error's details: the status, the headers and the declared body. */
 export function toErrorSchema(document: OpenAPIDocument, response: EndpointResponse, readable: boolean): JSONObject {
   const copy = new SchemaCopy(document, "output");
   const schemas = readable ? errorSchemasOf(response) : [];

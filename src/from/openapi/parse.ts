@@ -5,14 +5,14 @@ import { type Limits, resolveLimits } from "../../operation/index.ts";
 import type { OpenAPISpec } from "./document.ts";
 import { documentLimitExceeded, documentTooLarge, unreadableDocument } from "./errors.ts";
 
-// Enough for any document written by people; a bomb multiplies its aliases far beyond.
+// Sufficient for any real document. A YAML bomb has far more aliases.
 const maxAliasCount = 10_000;
-// Deeper YAML brings the `yaml` package to the end of the stack, where V8 may end the process.
+// With deeper YAML, the `yaml` package exhausts the stack, and V8 may end the process.
 const composableDepth = 400;
 
 /**
- * Parses a document, JSON or YAML. @throws CallError `VALIDATION_ERROR`, or `LIMIT_EXCEEDED` when it is too
- * long, or YAML too deep or with aliases that would blow it up
+ * Parses a document in JSON or YAML. @throws CallError `VALIDATION_ERROR`, or `LIMIT_EXCEEDED` if it is too long,
+ * nested too deeply, or has YAML aliases that expand too far
  */
 export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<OpenAPISpec> {
   const { documentBytes, jsonDepth } = resolveLimits(limits);
@@ -23,13 +23,16 @@ export async function parseOpenAPI(text: string, limits: Limits = {}): Promise<O
   return document;
 }
 
-/** UTF-8 takes one to three bytes for each UTF-16 unit, so bytes are counted only where the length does not decide. */
+/**
+ * Whether a string has more than `bytes` bytes. UTF-8 uses one to three bytes per UTF-16 unit, so bytes are counted
+ * only if the length is not conclusive.
+ */
 function isLonger(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }
 
-// YAML can begin with a brace as well, but hardly with a quoted key behind it.
+// YAML can also begin with a brace, but rarely with a quoted key after it.
 const isLikeJSON = /^\s*\{\s*["}]/;
 
 function parseJSON(text: string): unknown {
@@ -40,7 +43,7 @@ function parseJSON(text: string): unknown {
   }
 }
 
-/** Replaces the position in an engine's message by line and column. */
+/** Replaces the position in an engine's message with line and column. */
 function withLine(message: string, text: string): string {
   return message.replace(/at position (\d+).*/, (_, position) => {
     const lines = text.slice(0, Number(position)).split("\n");
@@ -53,12 +56,13 @@ async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
   const { Composer, Lexer, Parser } = yaml;
   const depth = Math.min(jsonDepth, composableDepth);
 
-  /** The parser keeps its own stack, the composer uses ours: what is too deep never reaches the composer. */
+  /** Stops at tokens that are nested too deeply. The parser has its own stack, but the composer uses the call stack. */
   function* tokens() {
     const parser = new Parser();
     for (const lexeme of new Lexer().lex(text)) {
       for (const token of parser.next(lexeme)) yield token;
-      if (parser.stack.length > depth + 2) throw documentLimitExceeded("jsonDepth", `nested over ${depth} deep`);
+      if (parser.stack.length > depth + 2)
+        throw documentLimitExceeded("jsonDepth", `it is nested more than ${depth} levels deep`);
     }
     yield* parser.end();
   }
@@ -83,20 +87,28 @@ async function parseYAML(text: string, jsonDepth: number): Promise<unknown> {
   }
 }
 
-/** For each alias `yaml` searches all anchors and aliases before it. This bounds the steps of all searches, to about 0.1 s. */
+/**
+ * Maximum number of steps of all alias searches, about 0.1 s. For each alias, `yaml` searches all anchors and aliases
+ * before it.
+ */
 const maxAliasSteps = 20_000_000;
-/** How many values merge keys may copy. Each copies its whole source, so that a few lines can multiply a document. */
+/**
+ * Maximum number of values that merge keys may copy. Each copies its whole source, so a few lines can multiply a
+ * document.
+ */
 const maxMergedValues = 100_000;
 
-/** Tags whose values JSON does not have. What has one is read as if it had none: `!!omap` in quadratic time otherwise. */
+/** Tags of values that JSON cannot represent. They are ignored; reading `!!omap` would take quadratic time. */
 const foreignTags = /^tag:yaml\.org,2002:(?:omap|pairs|set|binary|timestamp)$/;
 
-/** Takes the tags of a YAML schema without those that JSON does not have. */
+/** Returns the tags of a YAML schema without those that JSON cannot represent. */
 export function toJSONTags(tags: YAML.Tags): YAML.Tags {
   return tags.filter((tag) => typeof tag !== "object" || !foreignTags.test(tag.tag));
 }
 
-/** Throws a `CallError` when a document would take long to convert, or has an alias or a key that cannot be converted. */
+/**
+ * Throws a `CallError` if a document would take too long to convert, or has an alias or a key that cannot be converted.
+ */
 export function assertConvertible(contents: unknown, yaml: typeof YAML): void {
   new CostMeter(yaml).measure(contents);
 }
@@ -105,7 +117,7 @@ class CostMeter {
   readonly #yaml: typeof YAML;
   /** The last node with each anchor, in the order of the document. */
   readonly #anchors = new Map<string, YAML.Node>();
-  /** How many values a conversion of an anchored node visits. Missing while the node is being measured. */
+  /** Number of values that the conversion of an anchored node visits. Absent while the node is being measured. */
   readonly #costs = new Map<YAML.Node, number>();
   #anchorCount = 0;
   #aliasCount = 0;
@@ -115,7 +127,7 @@ class CostMeter {
     this.#yaml = yaml;
   }
 
-  /** How many values a conversion visits. The parser has bounded the depth. */
+  /** Returns the number of values that the conversion visits. The parser has already limited the depth. */
   measure(node: unknown): number {
     const { isAlias, isCollection, isNode, isPair } = this.#yaml;
     if (isAlias(node)) {
@@ -153,14 +165,14 @@ class CostMeter {
     return (typeof value === "symbol" ? value.description : value) === "<<";
   }
 
-  /** What is written in place was measured there. */
+  /** Measures the source of a merge key. An inline source was already measured. */
   #measureMerge(source: unknown): number {
     if (!this.#yaml.isAlias(source)) return 0;
     const cost = this.#costs.get(this.#find(source));
     if (cost === undefined) throw unreadableDocument(`${quote(source.source)} in it merges itself`);
     this.#merged += cost;
     if (this.#merged > maxMergedValues) {
-      throw documentLimitExceeded(undefined, `its YAML merge keys copy over ${maxMergedValues} values`);
+      throw documentLimitExceeded(undefined, `its YAML merge keys copy more than ${maxMergedValues} values`);
     }
     return cost;
   }

@@ -19,7 +19,7 @@ import { isMediaType } from "./wire/media-type.ts";
 
 const locations = new Set(["path", "query", "querystring", "header", "cookie"]);
 
-/** Reads a method entry of OpenAPI 3. @throws ReferenceProblem when a reference outside of schemas cannot be resolved */
+/** Reads a method entry of OpenAPI 3. @throws ReferenceProblem if a reference outside of schemas cannot be resolved */
 export function readEntry(document: OpenAPIDocument, found: MethodEntry, warn: Warn): ReadEntry {
   const { pathItem, operation } = found;
   const servers = [operation.value, pathItem.value, document.root].map((holder) => ownList(holder, "servers"));
@@ -34,7 +34,9 @@ export function readEntry(document: OpenAPIDocument, found: MethodEntry, warn: W
   };
 }
 
-/** The parameters of a path and of its method, references followed; those of the method win. */
+/**
+ * Returns the parameters of a path and its method, with references resolved. Parameters of the method take precedence.
+ */
 export function collectParameters(
   document: OpenAPIDocument,
   { pathItem, operation }: MethodEntry,
@@ -63,7 +65,7 @@ function readParameters(document: OpenAPIDocument, found: MethodEntry, warn: War
     if (typeof location === "string" && locations.has(location)) {
       parameters.push(readParameter(document, located, location as ParameterLocation, warn));
     } else {
-      warn(located.pointer, `${quote(String(location))} is not a location of a parameter; it is ignored`);
+      warn(located.pointer, `${quote(String(location))} is not a valid parameter location; the parameter is ignored`);
     }
   }
   return parameters;
@@ -89,7 +91,7 @@ function readParameter(
   };
 }
 
-/** What every version of OpenAPI declares about a parameter in the same way. */
+/** Reads the properties of a parameter that are the same in every version of OpenAPI. */
 export function readParameterBasics({ value, pointer }: Located<JSONObject>, location: ParameterLocation) {
   const name = getOwn(value, "name") as string;
   return {
@@ -119,7 +121,7 @@ function readBody(document: OpenAPIDocument, located: Located, warn: Warn): Endp
   };
 }
 
-/** The responses of an operation. `toMedia` returns what each can contain. */
+/** Reads the responses of an operation. `toMedia` returns the media types of each response. */
 export function readResponses(
   document: OpenAPIDocument,
   operation: Located,
@@ -146,7 +148,7 @@ export function readResponses(
   return entries;
 }
 
-/** `200`, `2XX` or `default`, as the document may spell them. */
+/** Converts a key of `responses` into `200`, `2XX` or `default`. */
 function readStatus(key: string): string | undefined {
   if (key === "default") return key;
   return /^[1-5](?:\d\d|xx)$/i.test(key) ? key.toUpperCase() : undefined;

@@ -3,15 +3,15 @@ import { getOwn, type JSONObject } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { documentLimitExceeded } from "./errors.ts";
 
-/** A value and its place. `base` is the URL of the document that contains it, `""` for the imported one. */
+/** A value and its location. `base` is the URL of the document that contains it, or `""` for the imported document. */
 export interface Located<T = unknown> {
   value: T;
-  /** Such as `#/components/schemas/Pet`; of another document with its URL before the `#`. */
+  /** JSON pointer such as `#/components/schemas/Pet`. In another document, its URL precedes the `#`. */
   pointer: string;
   base: string;
 }
 
-/** A property of a located object, located itself. */
+/** Returns a property of a located object, with its own location. */
 export function within(holder: Located, ...keys: string[]): Located {
   return {
     value: keys.reduce<unknown>((value, key) => getOwn(value, key), holder.value),
@@ -20,7 +20,7 @@ export function within(holder: Located, ...keys: string[]): Located {
   };
 }
 
-/** Why a reference cannot be resolved. `external` ones leave the document without permission. */
+/** Thrown if a reference cannot be resolved. An `external` reference points outside the document and is not allowed. */
 export class ReferenceProblem extends Error {
   override readonly name = "ReferenceProblem";
   readonly kind: "external" | "dangling";
@@ -33,17 +33,17 @@ export class ReferenceProblem extends Error {
   }
 }
 
-// Each reference on the path to a target uses some of the stack.
+// Each reference on the path to a target uses stack space.
 const maxReferenceChain = 100;
 
-/** Follows the references of one document and of those that an operator allowed beside it. Never fetches. */
+/** Resolves the references of one document and of the external documents that the operator allowed. Never fetches. */
 export class References {
   readonly #root: JSONObject;
   readonly #documentUrl: string | undefined;
   readonly #externals: ReadonlyMap<string, unknown>;
   readonly #limit: number;
   readonly #found = new Map<string, Located>();
-  /** References that are being followed: one may lead through another. */
+  /** References that are being resolved. A reference may point through another. */
   readonly #walking = new Set<string>();
   #named: Map<string, Located> | undefined;
 
@@ -95,7 +95,10 @@ export class References {
     return current;
   }
 
-  /** Like `deref`, but returns `undefined` for a reference that cannot be resolved, where that was reported before. */
+  /**
+   * Like `deref`, but returns `undefined` for a reference that cannot be resolved. Use it if the problem was already
+   * reported.
+   */
   tryDeref(located: Located): Located | undefined {
     try {
       return this.deref(located);
@@ -113,7 +116,11 @@ export class References {
     if (base === undefined) {
       const named = this.#byName(reference);
       if (named !== undefined) return named;
-      throw new ReferenceProblem("external", from.pointer, `${quote(reference)} leaves the document`);
+      throw new ReferenceProblem(
+        "external",
+        from.pointer,
+        `${quote(reference)} points outside the document; allow it with externalRefs`,
+      );
     }
     const root = base === "" ? this.#root : this.#externals.get(base);
     if (fragment === "" || fragment.startsWith("/")) {
@@ -139,7 +146,7 @@ export class References {
     for (const part of fragment === "" ? [] : fragment.slice(1).split("/")) {
       const key = unescapeToken(part);
       if (!hasElement(value, key)) {
-        // Some documents point through a reference, which is unambiguous.
+        // Some documents point through another reference, which is unambiguous.
         if (typeof getOwn(value, "$ref") !== "string") return undefined;
         const through = this.deref({ value, pointer: root.pointer + fragment.slice(0, walked), base: root.base });
         return this.#follow(through, fragment.slice(walked));
@@ -150,7 +157,7 @@ export class References {
     return { value, pointer: root.pointer + fragment, base: root.base };
   }
 
-  /** `$id` and `$anchor` name schemas anywhere; they are looked for only when a reference needs one. */
+  /** Finds a schema by `$id` or `$anchor`. Names are collected when the first reference needs one. */
   #byName(name: string): Located | undefined {
     if (this.#named === undefined) {
       this.#named = new Map();
@@ -182,7 +189,7 @@ export class References {
   }
 }
 
-/** Resolves a reference's file part; `undefined` where there is nothing to resolve it against. */
+/** Resolves the file part of a reference. Returns `undefined` without a base URL. */
 export function absoluteUrl(file: string, base: string | undefined): string | undefined {
   return URL.canParse(file, base) ? new URL(file, base).href : undefined;
 }

@@ -8,23 +8,23 @@ import { allowNull, holdingOf, isNullable, isWellFormed, knownTypes } from "./sc
 /** Which side of a call a schema describes: `readOnly` properties are not input, `writeOnly` ones not output. */
 export type Direction = "input" | "output";
 
-// References are rewritten, so nothing needs the names of schemas any more; and `$defs` are rebuilt from what is used.
+// References are rewritten, so the names of schemas are no longer needed. `$defs` is rebuilt from the used schemas.
 const dropped = new Set(["$id", "$anchor", "$dynamicAnchor", "$schema", "$vocabulary", "$defs", "definitions", "xml"]);
 const annotations = ["title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly"];
 
 interface Place {
   base: string;
-  /** Whether binary values are allowed here, which no JSON type describes. */
+  /** Whether binary values are allowed here. No JSON type describes them. */
   binary: boolean;
   /** Names that another branch of the same `allOf` hides. */
   hidden?: ReadonlySet<string>;
-  /** Whether the schema is a branch of `allOf`: there a base type means itself, not its subtypes. */
+  /** Whether the schema is a branch of `allOf`, where a base type does not stand for its subtypes. */
   inAllOf?: boolean;
 }
 
 /**
- * Copies schemas of a document into one self-contained JSON Schema (2020-12): references lead into its own `$defs`,
- * which contain only what is reachable, recursion included; OpenAPI's own keywords are expressed in JSON Schema.
+ * Copies schemas of a document into one self-contained JSON Schema (2020-12). References point into its own `$defs`,
+ * which contain only reachable schemas, including recursive ones. Keywords of OpenAPI are expressed in JSON Schema.
  */
 export class SchemaCopy {
   readonly #document: OpenAPIDocument;
@@ -32,7 +32,7 @@ export class SchemaCopy {
   readonly #definitions: JSONObject = {};
   readonly #names = new Map<string, Map<unknown, string>>();
   readonly #taken = new Set<string>();
-  /** The number to append next to a name that is in use. */
+  /** The next number to append to a name that is in use. */
   readonly #counts = new Map<string, number>();
   readonly #pending: Array<() => void> = [];
   readonly #onTheWay = new Set<unknown>();
@@ -48,7 +48,7 @@ export class SchemaCopy {
     return this.#copy(schema.value, { base: schema.base, binary: options.binary === true });
   }
 
-  /** The `$defs` that everything copied so far needs; `undefined` when nothing does. */
+  /** Returns the `$defs` of all schemas copied so far, or `undefined` if they are not needed. */
   definitions(): JSONObject | undefined {
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) next();
     return Object.keys(this.#definitions).length > 0 ? this.#definitions : undefined;
@@ -59,7 +59,8 @@ export class SchemaCopy {
     if (this.#onTheWay.has(schema)) return { $ref: this.#define(schema, "Recursive", place) };
     this.#subschemas += 1;
     const limit = this.#document.limits.subschemas;
-    if (this.#subschemas > limit) throw documentLimitExceeded("subschemas", `a schema of over ${limit} sub-schemas`);
+    if (this.#subschemas > limit)
+      throw documentLimitExceeded("subschemas", `it has a schema with more than ${limit} sub-schemas`);
     this.#onTheWay.add(schema);
     const copy =
       typeof getOwn(schema, "$ref") === "string" ? this.#reference(schema, place) : this.#keywords(schema, place);
@@ -86,7 +87,7 @@ export class SchemaCopy {
     }
   }
 
-  /** Gives a schema its place in `$defs` and returns the reference to it. */
+  /** Adds a schema to `$defs` and returns the reference to it. */
   #define(schema: unknown, name: string, place: Place): string {
     const at = { base: place.base, binary: place.binary };
     return this.#reserve(schema, name, place.binary ? "binary" : "json", (key) => {
@@ -114,13 +115,13 @@ export class SchemaCopy {
       name = this.#freeName(wanted);
       names.set(schema, name);
       const key = name;
-      // Filled later, so that long chains of references do not use the stack.
+      // It is filled later, so that long chains of references do not use the stack.
       this.#pending.push(() => fill(key));
     }
     return `#/$defs/${name}`;
   }
 
-  // Names are kept to characters that need no escape in a pointer or URI fragment.
+  // Names contain only characters that need no escape in a pointer or URI fragment.
   #freeName(wanted: string): string {
     const base = wanted.replaceAll(/%[0-9A-Fa-f]{2}|~[01]|[^A-Za-z0-9._-]/g, "_").slice(0, 120);
     let name = base;
@@ -176,7 +177,7 @@ export class SchemaCopy {
         return;
       }
       case "required": {
-        // Some documents write `required: true` on a property, as parameters have it.
+        // Some documents have `required: true` on a property, as on parameters.
         const names = Array.isArray(value) ? value.filter((name) => typeof name === "string" && !hidden.has(name)) : [];
         if (names.length > 0) copy["required"] = [...new Set(names)];
         return;
@@ -194,7 +195,7 @@ export class SchemaCopy {
         if (typeof value === "number") copy[keyword] = value;
         return;
       case "discriminator":
-        // Its mapping would point into the document that the copy leaves behind.
+        // Drop the mapping, because it points into the original document.
         copy[keyword] = isObject(value) ? pick(value, ["propertyName"]) : value;
         return;
       case "enum":
@@ -207,7 +208,7 @@ export class SchemaCopy {
   }
 }
 
-/** Omitted, because one unchecked pattern loses less than an unchecked schema. */
+/** Whether a pattern is too long. It is omitted, because an unchecked pattern is better than an unchecked schema. */
 function isTooLong(pattern: unknown, limit: number): boolean {
   return typeof pattern === "string" && pattern.length > limit;
 }
@@ -223,7 +224,7 @@ const counts = new Set([
   "maxContains",
 ]);
 
-/** Whether the value of an assertion has the form it needs; annotations may be anything. */
+/** Whether the value of an assertion keyword is well-formed. Annotations may have any value. */
 function hasForm(keyword: string, value: unknown): boolean {
   if (counts.has(keyword)) return Number.isInteger(value) && (value as number) >= 0;
   if (keyword === "multipleOf") return typeof value === "number" && value > 0;

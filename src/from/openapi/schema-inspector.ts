@@ -5,27 +5,24 @@ import type { Limits } from "../../operation/index.ts";
 import { type Located, ReferenceProblem, type References } from "./references.ts";
 import { holdingOf, isWellFormed, knownTypes } from "./schema-keywords.ts";
 
-/** A problem in a schema. `repaired` ones are worked around, the others make it unreadable. */
+/** A problem in a schema. A `repaired` problem is worked around; any other makes the schema unusable. */
 export interface SchemaProblem {
   kind: "external" | "dangling" | "unreadable" | "repaired";
   pointer: string;
   reason: string;
 }
 
-// Levels that an operation's schema adds around what the document declares: the object of arguments, alternatives, `$defs`.
+// Levels that an operation's schema adds around a declared schema: the object of arguments, alternatives, `$defs`.
 const addedDepth = 6;
 
 interface Inspection {
-  /** Schemas in it, itself included, without what it references. */
+  /** Number of schemas in it, including itself but not its references. */
   size: number;
   problems: SchemaProblem[];
   targets: Located[];
 }
 
-/**
- * Finds problems in schemas without converting them: each schema is walked once, however many operations
- * use it.
- */
+/** Finds problems in schemas without converting them. Each schema is inspected once, even if many operations use it. */
 export class SchemaInspector {
   readonly #references: References;
   readonly #limits: Readonly<Required<Limits>>;
@@ -38,7 +35,7 @@ export class SchemaInspector {
     this.#limits = limits;
   }
 
-  /** All problems in these schemas and in what they reference. */
+  /** Returns all problems in these schemas and in the schemas that they reference. */
   problemsOf(schemas: readonly Located[]): SchemaProblem[] {
     const pending = [...schemas];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -62,11 +59,11 @@ export class SchemaInspector {
       if (inspection === undefined) continue;
       size += inspection.size;
       if (size > subschemas) {
-        const reason = `over ${subschemas} sub-schemas are needed, which limits.subschemas forbids`;
+        const reason = `it needs more than ${subschemas} sub-schemas; raise limits.subschemas to allow them`;
         return [{ kind: "unreadable", pointer: schemas[0]!.pointer, reason }];
       }
       problems.push(...inspection.problems);
-      // Not spread: a schema may have more references than a function may have arguments.
+      // Do not spread: a schema may have more references than a function may have arguments.
       for (const target of inspection.targets) pending.push(target);
     }
     return problems;
@@ -84,7 +81,7 @@ export class SchemaInspector {
         return;
       }
       if (onTheWay.size >= maxDepth) {
-        const reason = `nested over ${maxDepth} deep, which limits.schemaDepth forbids`;
+        const reason = `it is nested more than ${maxDepth} levels deep; raise limits.schemaDepth to allow it`;
         this.#report(inspection, "unreadable", root.pointer, reason);
         return;
       }
@@ -100,7 +97,7 @@ export class SchemaInspector {
       const holding = holdingOf(keyword, held);
       if (holding === undefined) return;
       if (!isWellFormed(holding, held)) {
-        const reason = `${keyword} does not contain schemas in a valid form; it is ignored`;
+        const reason = `the value of ${keyword} is malformed; it is ignored`;
         this.#report(inspection, "repaired", extendPointer(pointer(), keyword), reason);
       } else if (holding === "one") {
         visit(held, () => extendPointer(pointer(), keyword));
@@ -137,11 +134,11 @@ export class SchemaInspector {
     const known = knownTypes(schema);
     const { pattern } = schema;
     if (typeof pattern === "string" && pattern.length > this.#limits.patternLength) {
-      const reason = `the pattern is over ${this.#limits.patternLength} characters long; it is ignored`;
+      const reason = `the pattern is longer than ${this.#limits.patternLength} characters; it is ignored`;
       this.#report(inspection, "repaired", extendPointer(pointer(), "pattern"), reason);
     }
     if (known !== undefined && known.length < (Array.isArray(schema["type"]) ? schema["type"].length : 1)) {
-      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is not a type; it is ignored`;
+      const reason = `${quote(JSON.stringify(schema["type"]) ?? "")} is not a JSON Schema type; it is ignored`;
       this.#report(inspection, "repaired", extendPointer(pointer(), "type"), reason);
     }
   }

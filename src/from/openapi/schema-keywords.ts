@@ -1,6 +1,6 @@
 import { getOwn, isObject, type JSONObject } from "../../internal/objects.ts";
 
-/** How a keyword contains sub-schemas: one, a list of them, or by name. */
+/** The form in which a keyword contains sub-schemas: one, a list, or a map by name. */
 export type Holding = "one" | "list" | "map";
 
 /** Keywords that contain sub-schemas. `$defs` and `definitions` contain only targets of references. */
@@ -25,22 +25,27 @@ const holdings: ReadonlyMap<string, Holding> = new Map<string, Holding>([
   ["contentSchema", "one"],
 ]);
 
-/** How the value of `keyword` contains sub-schemas; `undefined` when it does not. An array under `items` is a list. */
+/**
+ * Returns the form in which `keyword` contains sub-schemas, or `undefined` if it does not. An array under `items` is a
+ * list.
+ */
 export function holdingOf(keyword: string, value: unknown): Holding | undefined {
   const holding = holdings.get(keyword);
   return holding === "one" && Array.isArray(value) ? "list" : holding;
 }
 
-/** Whether the value of a keyword has the form that its holding needs. */
+/** Whether the value of a keyword has the expected form. */
 export function isWellFormed(holding: Holding, value: unknown): boolean {
   if (holding === "list") return Array.isArray(value);
   return isObject(value) || (holding === "one" && typeof value === "boolean");
 }
 
-/** Types that JSON Schema knows. `file` is binary in Swagger 2. */
+/** The types of JSON Schema, and `file` for binary values in Swagger 2. */
 const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer", "file"]);
 
-/** The `type` of a schema as a list of known types; unknown ones are ignored. `undefined` without a `type`. */
+/**
+ * Returns the `type` of a schema as a list of known types, or `undefined` without a `type`. Unknown types are ignored.
+ */
 export function knownTypes(schema: JSONObject): string[] | undefined {
   const type = Object.hasOwn(schema, "type") ? schema["type"] : undefined;
   if (type === undefined) return undefined;

@@ -56,8 +56,8 @@ function readScheme(scheme: JSONObject): SecuritySchemePlan | undefined {
 }
 
 /**
- * What credentials an operation needs: its own `security`, else the document's. Returns an empty list when nothing is
- * declared, and one alternative that needs nothing for a declared `[]`.
+ * Returns the security requirements of an operation: its own `security`, or that of the document. Returns an empty list
+ * if none is declared, and one empty alternative for a declared `[]`.
  */
 export function readSecurity(
   document: OpenAPIDocument,

@@ -80,8 +80,8 @@ test("an object or a file does not decide where credentials go, however it names
     for (const credentials of [{ auth }, { headers: { "x-api-key": "s3cret" } }]) {
       const config = { ...located, ...credentials };
       expect(() => importQuietly(openAPI(), config)).toThrow(
-        "the server https://api.test is not the origin that the document came from, and credentials are configured; " +
-          "set baseUrl, or add it to allowedOrigins",
+        "the server https://api.test has another origin than the document, and credentials are configured; " +
+          "set baseUrl, or add the origin to allowedOrigins",
       );
       expect(importQuietly(openAPI(), { ...config, baseUrl: "https://api.test/v1" }).operations).toHaveLength(1);
       expect(importQuietly(openAPI(), { ...config, allowedOrigins: ["https://api.test"] }).operations).toHaveLength(1);

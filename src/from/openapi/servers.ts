@@ -6,19 +6,19 @@ import type { Warn } from "./endpoint.ts";
 import { assertTexts, badConfig } from "./errors.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 
-/** Where requests of an endpoint go, or why they cannot be sent. */
+/** The base URL of an endpoint, or the reason why its requests cannot be sent. */
 export type BaseUrl = { url: string; reason?: undefined } | { url?: undefined; reason: string };
 
 /**
- * Decides where requests of an endpoint go: to `config.baseUrl`, else to its first server. A document never decides where
- * credentials go: without `baseUrl` they go to the origin that the document came from, and to `allowedOrigins`.
+ * Returns the base URL of an endpoint: `config.baseUrl`, or its first server. A document cannot direct credentials to
+ * another origin: without `baseUrl` they are only sent to the origin of the document and to `allowedOrigins`.
  */
 export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, pointer: string, warn: Warn): BaseUrl {
   if (config.baseUrl !== undefined) return { url: readConfigured(config.baseUrl) };
   const server = servers[0] ?? { url: "/" };
   const template = ownString(server, "url") ?? "/";
   const filled = fillVariables(template, server, config.serverVariables ?? {}, pointer, warn);
-  // A document without a URL of its own can declare `//host`: https is assumed then.
+  // A document without a URL can declare `//host`. Use https in this case.
   const fetched = config.documentUrl?.startsWith("file:") ? undefined : config.documentUrl;
   const base = fetched ?? (filled.startsWith("//") ? "https://unknown.invalid/" : undefined);
   if (!URL.canParse(filled, base)) {
@@ -26,12 +26,12 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
   }
   const url = new URL(filled, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return { reason: `the server ${quote(filled)} is not reached by http or https` };
+    return { reason: `the server ${quote(filled)} does not use http or https` };
   }
   if (url.username !== "" || url.password !== "") return { reason: "the server's URL contains credentials" };
   if (!mayGetCredentials(url, config)) {
     return {
-      reason: `the server ${url.origin} is not the origin that the document came from, and credentials are configured; set baseUrl, or add it to allowedOrigins`,
+      reason: `the server ${url.origin} has another origin than the document, and credentials are configured; set baseUrl, or add the origin to allowedOrigins`,
     };
   }
   if (url.search !== "") warn(pointer, "the query of the server's URL is ignored");
@@ -39,11 +39,11 @@ export function resolveBaseUrl(servers: unknown[], config: HTTPServiceConfig, po
 }
 
 function readConfigured(baseUrl: string): string {
-  if (!URL.canParse(baseUrl)) throw badConfig(`baseUrl must be an absolute URL, such as "https://api.example.com/v1"`);
+  if (!URL.canParse(baseUrl)) throw badConfig(`baseUrl must be an absolute URL, such as "https://api.example.com/v1".`);
   const url = new URL(baseUrl);
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw badConfig("baseUrl must begin with http: or https:");
-  if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not contain credentials; use auth");
-  if (url.search !== "") throw badConfig("baseUrl must not have a query; pass parameters with each call");
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw badConfig("baseUrl must use http or https.");
+  if (url.username !== "" || url.password !== "") throw badConfig("baseUrl must not contain credentials. Use auth.");
+  if (url.search !== "") throw badConfig("baseUrl must not have a query. Pass parameters with each call.");
   return withoutTrailingSlash(url);
 }
 
@@ -54,7 +54,7 @@ function mayGetCredentials(url: URL, config: HTTPServiceConfig): boolean {
   return (config.allowedOrigins ?? []).some((origin) => URL.canParse(origin) && new URL(origin).origin === url.origin);
 }
 
-/** The origin of an HTTP URL; files have none. */
+/** Returns the origin of an HTTP URL. Files do not have one. */
 function originOf(url: string | undefined): string | undefined {
   return url !== undefined && URL.canParse(url) && /^https?:/.test(new URL(url).protocol)
     ? new URL(url).origin

@@ -3,17 +3,17 @@ import { resolveCount, resolveDuration, resolveLimits } from "../../operation/in
 import type { HTTPServiceConfig } from "./config.ts";
 import { badConfig } from "./errors.ts";
 
-/** What all operations of one service share. */
+/** The state that all operations of one service share. */
 export interface ServiceState {
   readonly limiter: ConcurrencyLimiter | undefined;
   readonly retry: RetryPolicy | undefined;
-  /** The circuit breaker of an origin: one service may use several. */
+  /** Returns the circuit breaker of an origin. A service may use several origins. */
   breakerOf(origin: string): CircuitBreaker | undefined;
 }
 
 const states = new WeakMap<HTTPServiceConfig, ServiceState>();
 
-/** The state of a service. It belongs to the identity of its configuration, which is never copied. */
+/** Returns the state of a service. It belongs to the identity of its configuration object, which is never copied. */
 export function stateOf(config: HTTPServiceConfig): ServiceState {
   const state = states.get(config) ?? createState(config);
   states.set(config, state);
@@ -39,7 +39,7 @@ function createState(config: HTTPServiceConfig): ServiceState {
 
 const noLimit = { infinite: true } as const;
 
-/** Throws `VALIDATION_ERROR` when a number of a configuration would break a timer or a counter. */
+/** Throws `VALIDATION_ERROR` if a number in a configuration is invalid for a timer or a counter. */
 export function assertNumbers(config: HTTPServiceConfig): void {
   resolveLimits(config.limits);
   resolveDuration("timeout", config.timeout, undefined, noLimit);
@@ -50,11 +50,11 @@ export function assertNumbers(config: HTTPServiceConfig): void {
   resolveCount("reconnect.attempts", reconnect?.attempts, undefined, { min: 0, infinite: true });
   resolveDuration("reconnect.delay", reconnect?.delay, undefined);
   resolveDuration("reconnect.maxDelay", reconnect?.maxDelay, undefined);
-  // The policies check their own options.
+  // The policies validate their own options.
   createState(config).breakerOf("");
 }
 
-/** The settings of an option that may also be `true`, for the defaults, or `false`. */
+/** Returns the settings of an option that may also be `true`, for the defaults, or `false`. */
 function settingsOf<T extends object>(option: string, value: boolean | T | undefined): Partial<T> | undefined {
   if (value === undefined || value === false) return undefined;
   if (value === true) return {};

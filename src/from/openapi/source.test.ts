@@ -115,7 +115,7 @@ test.each([
     expect.objectContaining({
       code: "UNAVAILABLE",
       mayHaveRun: false,
-      message: '"svc.op" is not what was approved: its source changed or added it. Review and approve it to use it.',
+      message: '"svc.op" differs from its approved version. Review and approve the change to use it.',
     }),
   );
   expect(told[0]!.description).toBe(operation!.description);
@@ -198,7 +198,8 @@ test.each([undefined, 7, null])("%j is not a document", (document) => {
   expect(() => openAPISource(document as never, { namespace: "svc" })).toThrow(
     expect.objectContaining({
       code: "VALIDATION_ERROR",
-      message: "openAPISource() takes the URL or the path of an OpenAPI document, or the document itself.",
+      message:
+        "The document is invalid. Pass openAPISource() the URL or path of an OpenAPI document, or the document itself.",
     }),
   );
 });

@@ -24,31 +24,36 @@ import { assertNumbers } from "./service-state.ts";
 
 const log = logger("from", "openapi");
 
-/** Configuration of {@link openAPISource}: that of any import, and when the document is read again. */
+/** Configuration of {@link openAPISource}: the configuration of the service, and when to read the document again. */
 export interface OpenAPISourceConfig extends HTTPServiceConfig {
   /** Reads files. @default Node's file system */
   fs?: OpenAPIFS;
-  /** Interval in ms, above 0, at which the document is read again while it is followed; `Infinity` never. @default never */
+  /**
+   * Interval at which the document is read again while it is followed, in ms, above 0. `Infinity` disables it. @default
+   * disabled
+   */
   refresh?: number;
   /**
-   * Switches off operations that are not what was approved: with `true` what the first load found, else what has the
-   * hash that is given here (see {@link OpenAPISource.hashes}). They fail with `UNAVAILABLE` until they are approved.
+   * Blocks operations that differ from their approved version. `true` approves the operations of the first load; a
+   * record contains the approved hash of each operation by id (see {@link OpenAPISource.hashes}). Blocked operations
+   * fail with `UNAVAILABLE` until they are approved.
    */
   pinned?: boolean | Record<string, string>;
 }
 
-/** The changes of a service's operations, with the hash of each before and after. */
+/** The changes of a service's operations, with their hashes before and after. */
 export interface OpenAPIChange extends SourceChange {
-  /** By operation id. `before` is absent for an added operation, `after` for a removed one. */
+  /** Hashes by operation id. `before` is absent for an added operation, `after` for a removed one. */
   hashes: Record<string, { before?: string; after?: string }>;
 }
 
-/** `hash` is empty until it is needed. */
+/** An operation whose `hash` is empty until it is needed. */
 type KnownOperation = PinnableOperation<ImportedOperation> & { hash: string };
 
 /**
- * The operations of an HTTP service, for `registry.follow()`.
- * @param document - URL, path or `file:` URL of a document in JSON or YAML, or the document itself; a function is called at every load
+ * Creates a source with the operations of an HTTP service, for `registry.follow()`.
+ * @param document - URL, path or `file:` URL of a document in JSON or YAML, or the document itself; a function is
+ * called at every load
  * @example
  * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
  */
@@ -59,17 +64,17 @@ export function openAPISource(
   return new OpenAPISource(document, config);
 }
 
-/** An imported service as a source that can be read again. Made by {@link openAPISource}. */
+/** An imported service as a source that can be reloaded. Created by {@link openAPISource}. */
 export class OpenAPISource implements OperationSource, AsyncDisposable {
   /** `openapi:` and the namespace. */
   readonly name: string;
-  /** The access rules of imported operations are those of the configuration. */
+  /** Imported operations have the access rules of the configuration. */
   readonly replacesAccess = true;
   readonly #read: (options: ReadOptions) => Promise<OpenAPIImport>;
-  // Kept, because the operations of all loads share its limits on concurrency and retries.
+  // One object for all loads, because their operations share its limits on concurrency and retries.
   readonly #config: HTTPServiceConfig;
   readonly #changes = new Emitter<OpenAPIChange>((error) =>
-    log.error("{name}: a listener failed: {error}", { name: this.name, error }),
+    log.error("A listener for changes of {name} failed: {error}", { name: this.name, error }),
   );
   readonly #pins: Pins<ImportedOperation>;
   readonly #refresh: number;
@@ -95,26 +100,26 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     this.name = `openapi:${config.namespace}`;
   }
 
-  /** Reads the document and returns its operations. Listeners also receive what changed since an earlier load. */
+  /** Reads the document and returns its operations. Listeners receive the changes since an earlier load. */
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     this.#onReport ??= onReport;
     await this.reload({ signal });
     return this.operations();
   }
 
-  /** The operations of the last load. Pinned ones that are not approved are included, but fail. */
+  /** Returns the operations of the last load. Pinned operations that are not approved are included, but fail. */
   operations(): ImportedOperation[] {
     return Array.from(this.#known, ([id, known]) => this.#offer(id, known));
   }
 
-  /** Hash of each operation as it is now, for `pinned` in a later run. */
+  /** Returns the current hash of each operation, for `pinned` in a later run. */
   async hashes(): Promise<Record<string, string>> {
     const known = this.#known;
     await addHashes(known);
     return Object.fromEntries(Array.from(known, ([id, { hash }]) => [id, hash]));
   }
 
-  /** Reads the document again and returns what changed. Rejects, changing nothing, when it cannot be read. */
+  /** Reads the document again and returns the changes. If the document cannot be read, rejects and changes nothing. */
   reload(options: { signal?: AbortSignal | undefined } = {}): Promise<OpenAPIChange> {
     if (this.#isClosed) return Promise.reject(this.#closed());
     const stop =
@@ -130,7 +135,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     return this.#reading;
   }
 
-  /** Approves operations as they are now, all or by id, and switches them on again. */
+  /** Approves the current version of operations, by id or all, and unblocks them. */
   approve(...ids: string[]): void {
     const changed: ImportedOperation[] = [];
     for (const id of ids.length > 0 ? ids : this.#known.keys()) {
@@ -174,7 +179,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
       after.set(id, { operation, hash: "" });
     }
     const isFirst = !this.#isLoaded;
-    // Hashes read all schemas, which otherwise stay unconverted until an operation is called.
+    // Compute hashes only if they are needed: they convert all schemas, which otherwise happens on the first call.
     if (!isFirst || this.#pins.isOn) await addHashes(before).then(() => addHashes(after));
     this.#known = after;
     this.#report = read.report;
@@ -201,7 +206,10 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     return { ...change, hashes };
   }
 
-  /** Operations that were never approved are listed as well, so that an operator can see what waits for approval. */
+  /**
+   * Returns the operation to list. Operations that were never approved are listed too, so that an operator can review
+   * them.
+   */
   #offer(id: string, known: KnownOperation): ImportedOperation {
     return this.#pins.offer(id, known) ?? this.#pins.refuse(known.operation);
   }
@@ -212,7 +220,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     const reload = () => {
       this.reload().catch((error: unknown) => {
         if (this.#isClosed) return;
-        log.warn("{name}: the document could not be read again: {error}", { name: this.name, error });
+        log.warn("The document of {name} could not be read again: {error}", { name: this.name, error });
       });
     };
     // A pending refresh must not keep the process alive.
@@ -225,15 +233,15 @@ async function addHashes(known: Map<string, KnownOperation>): Promise<void> {
 }
 
 /**
- * A SHA-256 over everything about an operation that a caller or reviewer relies on: its address, method, schemas and
- * descriptions. The version of the document is not part of it. Converts the operation's schemas.
+ * Returns the SHA-256 of the parts of an operation that callers and reviewers rely on: its URL, method, schemas and
+ * descriptions, but not the version of the document. Converts the operation's schemas.
  */
 function hashOperation(operation: ImportedOperation): Promise<string> {
   const { type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta } = operation;
   return hashJSON({ type, title, description, tags, inputSchema, outputSchema, errorSchemas, idempotent, _meta });
 }
 
-/** Where a document is. One of the three is set. */
+/** Location of a document. Exactly one property is set. */
 interface Place {
   url?: string;
   file?: string;
@@ -245,11 +253,13 @@ function toPlace(document: Parameters<typeof openAPISource>[0]): Place {
   if (typeof document === "string" || document instanceof URL) {
     const url = String(document);
     if (!/^file:/i.test(url) || !URL.canParse(url)) return { url };
-    // The path of a drive of Windows begins with a slash in a URL.
+    // In a URL, the path of a Windows drive begins with a slash.
     return { file: decodeURIComponent(new URL(url).pathname).replace(/^\/(?=[A-Za-z]:)/, "") };
   }
   if (typeof document === "function" || (typeof document === "object" && document !== null)) return { spec: document };
-  throw badConfig("openAPISource() takes the URL or the path of an OpenAPI document, or the document itself.");
+  throw badConfig(
+    "The document is invalid. Pass openAPISource() the URL or path of an OpenAPI document, or the document itself.",
+  );
 }
 
 type ReadOptions = ImportOptions & { fs?: OpenAPIFS | undefined; signal?: AbortSignal | undefined };

@@ -29,7 +29,7 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
     else if (location === "path" || location === "query" || location === "header") {
       parameters.push(readParameter(parameter, location));
     } else {
-      warn(parameter.pointer, `${quote(String(location))} is not a location of a parameter; it is ignored`);
+      warn(parameter.pointer, `${quote(String(location))} is not a valid parameter location; the parameter is ignored`);
     }
   }
   const consumes = mediaTypes(operation.value, document.root, "consumes");
@@ -46,12 +46,12 @@ export function readSwagger2Entry(document: OpenAPIDocument, found: MethodEntry,
   };
 }
 
-/** What the method declares, else what the document declares; an empty list of the method counts. */
+/** Returns the media types of the method, or those of the document. An empty list of the method takes precedence. */
 function mediaTypes(operation: JSONObject, root: JSONObject, key: "consumes" | "produces"): string[] {
   return ownStrings(Array.isArray(getOwn(operation, key)) ? operation : root, key).filter(isMediaType);
 }
 
-/** Without schemes the URL starts with `//`, which means the document's own scheme. */
+/** Reads the server URLs. Without `schemes`, a URL starts with `//` and uses the document's own scheme. */
 function readServers(root: JSONObject, operation: JSONObject): unknown[] {
   const host = ownString(root, "host");
   const basePath = ownString(root, "basePath") ?? "/";
@@ -88,7 +88,10 @@ function readParameter(located: Located<JSONObject>, location: ParameterLocation
 
 const parameterWords = new Set(["name", "in", "description", "required", "collectionFormat", "allowEmptyValue"]);
 
-/** A parameter of Swagger 2 is its own schema; some authors write a `schema` all the same. */
+/**
+ * Returns the schema of a parameter. In Swagger 2 the parameter is its own schema, but some documents have a `schema`
+ * property.
+ */
 function parameterSchema(located: Located<JSONObject>): Located {
   if (isObject(getOwn(located.value, "schema"))) return within(located, "schema");
   const schema: JSONObject = {};
@@ -132,7 +135,7 @@ function readForm(fields: Located<JSONObject>[], consumes: string[], pointer: st
   };
 }
 
-/** Without a schema, the body of a response is not described. */
+/** Returns the media types of a response. Without a schema, its body is not described. */
 function responseMedia(response: Located, produces: string[]): EndpointMedia[] {
   if (getOwn(response.value, "schema") === undefined) return [];
   const schema = within(response, "schema");

@@ -3,7 +3,7 @@ import type { OpenAPISpec } from "./document.ts";
 import { importDocument } from "./import-openapi.ts";
 import type { ImportedOperation } from "./operation.ts";
 
-/** A document with one path unless told otherwise. */
+/** Creates a document. It has one path by default. */
 export function openAPI(overrides: OpenAPISpec = {}): OpenAPISpec {
   return {
     openapi: "3.1.0",
@@ -14,7 +14,7 @@ export function openAPI(overrides: OpenAPISpec = {}): OpenAPISpec {
   };
 }
 
-/** A document whose only operation is `entry`, under `POST /things` unless told otherwise. */
+/** Creates a document whose only operation is `entry`, by default at `POST /things`. */
 export function openAPIWith(
   entry: object,
   overrides: OpenAPISpec = {},
@@ -24,7 +24,7 @@ export function openAPIWith(
   return openAPI({ paths: { [path]: { [method]: { operationId: "op", ...entry } } }, ...overrides });
 }
 
-/** Imports quietly. */
+/** Imports a document without logging. */
 export function importQuietly(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> = {}) {
   return importDocument(spec, { namespace: "test", onReport: () => {}, ...config });
 }
@@ -36,12 +36,12 @@ export function importOne(spec: OpenAPISpec, config: Partial<HTTPServiceConfig> 
   return operations[0]!;
 }
 
-/** A value as it reads after a trip through JSON: marks and getters are gone. */
+/** Returns a value after a JSON round trip, without marks and getters. */
 export function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** What `fetch` was asked for. */
+/** A request that was passed to `fetch`. */
 export interface SentRequest {
   url: string;
   method: string;
@@ -49,7 +49,7 @@ export interface SentRequest {
   body: string;
 }
 
-/** A `fetch` that answers with `{}` and writes down what it was asked for. */
+/** Creates a `fetch` that responds with `{}` and records the requests. */
 export function recordingFetch(): { fetch: typeof fetch; sent: SentRequest[] } {
   const sent: SentRequest[] = [];
   return {
@@ -63,7 +63,7 @@ export function recordingFetch(): { fetch: typeof fetch; sent: SentRequest[] } {
   };
 }
 
-/** Imports a document with one operation, calls it, and tells what was sent. */
+/** Imports a document with one operation, calls it, and returns the request. */
 export async function sendOne(
   spec: OpenAPISpec,
   input: unknown,

@@ -22,9 +22,9 @@ test("settings that match the document cause no warning", () => {
 });
 
 test.each([
-  [{ include: ["listPet", "getPet"] }, "config.include", '"listPet" matches nothing in the document'],
-  [{ include: ["get_pets*"] }, "config.include", '"get_pets*" matches nothing in the document'],
-  [{ exclude: { tags: ["listPets"] } }, "config.exclude", '"listPets" matches nothing in the document'],
+  [{ include: ["listPet", "getPet"] }, "config.include", '"listPet" does not match any operation of the document'],
+  [{ include: ["get_pets*"] }, "config.include", '"get_pets*" does not match any operation of the document'],
+  [{ exclude: { tags: ["listPets"] } }, "config.exclude", '"listPets" does not match any operation of the document'],
   [{ rename: { listPet: "list" } }, "config.rename", 'the document has no operation "listPet"'],
   [
     { auth: { schemes: { bearer: { type: "bearer", token: "t0k3n" } } } },
@@ -49,7 +49,7 @@ test.each([{ include: "listPets" }, { exclude: [7] }, { include: { ids: "listPet
       expect.objectContaining({
         code: "VALIDATION_ERROR",
         message: expect.stringMatching(
-          /^(?:in|ex)clude must be an array of strings, or \{ ids, tags, paths \} with such arrays$/,
+          /^(?:in|ex)clude must be an array of strings, or \{ ids, tags, paths \} with such arrays\.$/,
         ),
       }),
     );

@@ -175,7 +175,7 @@ describe("an EventTarget", () => {
 
     await expect(missing).rejects.toMatchObject({
       code: "TIMEOUT",
-      message: 'No server took the subscription to "test.missing" within 20 ms.',
+      message: 'No server accepted the subscription to "test.missing" within 20 ms.',
       retryable: true,
       mayHaveRun: false,
     });

@@ -117,7 +117,7 @@ test("a login that cannot be completed is UPSTREAM_DENIED, and requires a provid
 
   await expect(finishing).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: "The login could not be completed.",
+    message: "The login could not be completed. Start a new login.",
   });
   await expect(finishMCPAuth({ url }, refused)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
 });

@@ -5,13 +5,13 @@ import { createGuardedFetch } from "./guarded-fetch.ts";
 import { IssuerGuard } from "./issuer-guard.ts";
 import { resolveSettings, type SDK } from "./settings.ts";
 
-/** The source of credentials for the SDK, and the rule where they may be sent. */
+/** The source of credentials for the SDK, and the guard that decides where they may be sent. */
 export interface Authorisation {
   readonly provider: AuthProvider | OAuthClientProvider | undefined;
   readonly guard: IssuerGuard;
 }
 
-/** Creates the authorisation of a connection. There is one per connection, so that its tokens outlive a session. */
+/** Creates the authorization of a connection. Sessions of a connection share it, so that tokens outlive a session. */
 export function createAuthorisation(
   sdk: SDK,
   server: URL,
@@ -41,13 +41,13 @@ function createProvider(
         secrets.add(value);
         return value;
       };
-      // After a refusal the function is called once more, because it may return a newer token by then.
+      // After a refusal the function is called once more, because it may return a newer token.
       return { token: getToken, onUnauthorized: async () => {} };
     }
     case "clientCredentials": {
       const { clientId, clientSecret, scope, expectedIssuer = server.origin } = auth;
       const provider = new sdk.ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer });
-      // Any issuer of the server's origin is allowed; the guard checks that.
+      // The guard allows any issuer with the same origin as the server.
       if (auth.expectedIssuer === undefined)
         provider.clientInformation = () => ({ client_id: clientId, client_secret: clientSecret });
       return guard.guard(provider);
@@ -58,15 +58,20 @@ function createProvider(
 }
 
 /**
- * Completes a login in a browser: exchanges the parameters of the redirect URL for tokens, which the configured provider
- * saves. The next connection with this configuration uses them. Check `state` before you call this.
+ * Completes a login in a browser: exchanges the parameters of the redirect URL for tokens, which the configured
+ * provider saves. The next connection with this configuration uses them. Check `state` before you call this.
  */
 export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URLSearchParams): Promise<void> {
   const { url, auth } = config;
   if (url === undefined || auth?.type !== "provider" || !isOAuth(auth.provider)) {
-    throw new CallError("VALIDATION_ERROR", 'A login needs "url" and an "auth" with an OAuth provider.', undefined, {
-      mayHaveRun: false,
-    });
+    throw new CallError(
+      "VALIDATION_ERROR",
+      'A login requires "url" and an "auth" with an OAuth provider. Set both in the configuration.',
+      undefined,
+      {
+        mayHaveRun: false,
+      },
+    );
   }
   const server = new URL(url);
   const { sdk, limits, secrets } = await resolveSettings(server.host, config);
@@ -87,8 +92,8 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
   try {
     await transport.finishAuth(callback instanceof URL ? callback.searchParams : callback);
   } catch (error) {
-    // The server's message may contain anything, so it is only the cause.
-    throw new CallError("UPSTREAM_DENIED", "The login could not be completed.", undefined, {
+    // The server's message may contain secrets, so it is only the cause.
+    throw new CallError("UPSTREAM_DENIED", "The login could not be completed. Start a new login.", undefined, {
       cause: error,
       mayHaveRun: false,
     });
@@ -97,7 +102,7 @@ export async function finishMCPAuth(config: MCPClientConfig, callback: URL | URL
   }
 }
 
-/** The same test that the SDK uses. */
+/** Tests a provider in the same way as the SDK. */
 function isOAuth(provider: OAuthClientProvider | AuthProvider): provider is OAuthClientProvider {
   const { tokens, clientInformation } = provider as Partial<OAuthClientProvider>;
   return typeof tokens === "function" && typeof clientInformation === "function";

@@ -3,14 +3,14 @@ import { startTimer, type Timer } from "../../../internal/timers.ts";
 import { settlesWithin } from "../../../internal/wait.ts";
 import type { MCPSession } from "./session.ts";
 
-/** Changes within this time are reported as one, in ms. */
+/** Changes within this time are reported once, in ms. */
 const debounceMs = 50;
 /** Maximum wait of a new session until the server confirms the subscription, in ms. */
 const maxConfirmationMs = 1_000;
 
 /**
  * Reports when the tools of a server may have changed. Servers of 2026-07-28 send changes on a stream that the client
- * opens, and opens again whenever it ends; the others send them unasked.
+ * opens, and reopens whenever it ends. Older servers send notifications without a subscription.
  */
 export class ChangeWatch {
   readonly #onChange: () => void;
@@ -30,7 +30,7 @@ export class ChangeWatch {
     }, debounceMs);
   }
 
-  /** Listens in a new session instead of the previous one. Resolves when it does, or after {@link maxConfirmationMs}. */
+  /** Switches to a new session. Resolves when the subscription is confirmed, or after {@link maxConfirmationMs}. */
   async follow(session: MCPSession): Promise<void> {
     this.#session = session;
     this.#nextAttempt?.stop();
@@ -60,14 +60,14 @@ export class ChangeWatch {
       if (isUnsupported(error)) return;
     }
     if (this.#session !== session || session.isEnded) return;
-    // Changes during the pause were not received, so the next subscription reports one.
+    // Changes during the pause are not received, so the next subscription reports a change.
     const again = () => void this.#listen(session, backOff, () => this.notify());
-    // Listening alone must not keep the process alive.
+    // A pending subscription must not keep the process alive.
     this.#nextAttempt = startTimer(again, backOff.next(), { keepsAlive: false });
   }
 }
 
-/** Whether the server responded that it does not support subscriptions. */
+/** Whether the error means that the server does not support subscriptions. */
 function isUnsupported(error: unknown): boolean {
   const { code, status } = error as { code?: unknown; status?: unknown };
   return code === -32601 || code === -32602 || status === 404;

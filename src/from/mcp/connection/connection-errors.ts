@@ -7,65 +7,75 @@ import { CallError, type CallErrorOptions, isCallError } from "../../../operatio
 import { describeEnd, type ProgramEnd, toEndDetails } from "./program-output.ts";
 import type { SDK } from "./settings.ts";
 
-/** What an error of a request is made of. */
+/** Facts about a failed request, for its error. */
 export interface ConnectionErrorContext {
   sdk: SDK;
   /** Name of the server. */
   name: string;
   /** Address of a server over HTTP. */
   url?: string | undefined;
-  /** Subject of the message, such as `tool "add"`. */
+  /** The request as part of a sentence, such as `the call of tool "add"`. */
   what: string;
   secrets: Iterable<string>;
   signal?: AbortSignal;
-  /** In ms. */
+  /** Time limit of the request, in ms. */
   timeout?: number;
-  /** How the server's program ended, once it has. */
+  /** How the server's program ended. Absent while it runs. */
   programEnd?: ProgramEnd;
 }
 
-/** A `CallError` about a server, with the server's name in its message and details. `problem` has no full stop. */
+/** Creates a `CallError` with the server's name in its details. */
 export function serverError(
   name: string,
   code: string,
-  problem: string,
+  message: string,
   options: CallErrorOptions = {},
   details: Record<string, unknown> = {},
 ): CallError {
-  return new CallError(code, `MCP server ${quote(name)}: ${problem}.`, { server: name, ...details }, options);
+  return new CallError(code, message, { server: name, ...details }, options);
 }
 
 /**
- * Converts errors of the connection, of HTTP and of time limits into a `CallError`. Errors that the server responded
- * with, and results that the protocol does not allow, stay errors of the SDK.
+ * Converts connection errors, HTTP errors and timeouts into a `CallError`. Errors that the server
+ * returned, and results that violate the protocol, are returned unchanged as errors of the SDK.
  */
 export function toConnectionError(error: unknown, context: ConnectionErrorContext): unknown {
   const { sdk, name, signal, timeout, what } = context;
+  const server = `the MCP server ${quote(name)}`;
   if (isCallError(error)) return withServer(error, name);
   if (error instanceof sdk.ProtocolError) {
     return isCallError(error.data) ? withServer(error.data, name) : withoutSecrets(error, context);
   }
-  if (signal?.aborted) return serverError(name, "ABORTED", `${what} was aborted`, { cause: signal.reason });
+  if (signal?.aborted) {
+    return serverError(name, "ABORTED", `The caller aborted ${what} before ${server} responded.`, {
+      cause: signal.reason,
+    });
+  }
   if (error instanceof sdk.SdkHttpError) return fromStatus(error, error.status, bodyOf(error.data), context);
   if (!(error instanceof sdk.SdkError)) return fromOtherError(error, context);
   switch (error.code) {
     case sdk.SdkErrorCode.RequestTimeout: {
       const limit = timeout === undefined ? "" : ` within ${timeout} ms`;
       const options = { cause: error, retryable: true };
-      return serverError(name, "TIMEOUT", `${what} did not respond${limit}`, options);
+      return serverError(name, "TIMEOUT", `The MCP server ${quote(name)} did not respond to ${what}${limit}.`, options);
     }
     case sdk.SdkErrorCode.ConnectionClosed:
-      return connectionLost(context, `the connection was lost before ${what} responded`, {
+      return connectionLost(context, `The connection to ${server} was lost before it responded to ${what}.`, {
         cause: error,
         retryable: true,
       });
     case sdk.SdkErrorCode.NotConnected:
       return notConnected(error, context);
     case sdk.SdkErrorCode.ClientHttpUnexpectedContent:
-      return serverError(name, "BAD_RESPONSE", `${what} returned neither JSON nor an event stream`, { cause: error });
+      return serverError(
+        name,
+        "BAD_RESPONSE",
+        `The response of ${server} to ${what} is neither JSON nor an event stream.`,
+        { cause: error },
+      );
     case sdk.SdkErrorCode.EraNegotiationFailed:
       if (error.cause !== undefined && error.cause !== error) return toConnectionError(error.cause, context);
-      return serverError(name, "BAD_RESPONSE", "it supports no protocol version of this client", {
+      return serverError(name, "BAD_RESPONSE", `No protocol version is supported by both ${server} and this client.`, {
         cause: error,
         mayHaveRun: false,
       });
@@ -74,16 +84,21 @@ export function toConnectionError(error: unknown, context: ConnectionErrorContex
   }
 }
 
-/** Error for a server that could not be reached or started. Always a `CallError`. */
+/** Converts the failure to reach or start a server into a `CallError`. */
 export function toConnectError(error: unknown, context: ConnectionErrorContext): CallError {
   const known = toConnectionError(error, context);
   if (isCallError(known)) return known;
   const message = known instanceof Error ? redact(truncate(known.message, 300), context.secrets) : "unknown error";
   const options = { cause: known, mayHaveRun: false };
-  return serverError(context.name, "BAD_RESPONSE", `the handshake failed: ${message}`, options);
+  return serverError(
+    context.name,
+    "BAD_RESPONSE",
+    `The handshake with the MCP server ${quote(context.name)} failed: ${message}.`,
+    options,
+  );
 }
 
-/** Removes secrets from an error of the server, which may repeat the request. */
+/** Removes secrets from an error of the server, which may contain parts of the request. */
 function withoutSecrets(error: ProtocolError, { sdk, secrets }: ConnectionErrorContext): ProtocolError {
   const message = redact(error.message, secrets);
   const data = error.data === undefined ? undefined : JSON.stringify(error.data);
@@ -97,16 +112,24 @@ function fromOtherError(error: unknown, context: ConnectionErrorContext): unknow
   if (!(error instanceof Error)) return error;
   if (error instanceof sdk.SseError) {
     return error.code === undefined
-      ? serverError(name, "UNAVAILABLE", "the event stream broke off", { cause: error, retryable: true })
+      ? serverError(name, "UNAVAILABLE", `The event stream of the MCP server ${quote(name)} was interrupted.`, {
+          cause: error,
+          retryable: true,
+        })
       : fromStatus(error, error.code, undefined, context);
   }
   if (isDenial(error, sdk)) return denied(error, name);
-  // The SDK reports these two cases only by a message.
+  // The SDK identifies these two cases only by their message.
   if (error.message === "Not connected") return notConnected(error, context);
   const status = /^Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(error.message)?.[1];
   if (status !== undefined) return fromStatus(error, Number(status), undefined, context);
   if (error instanceof SyntaxError) {
-    return serverError(name, "BAD_RESPONSE", `${what} returned malformed JSON`, { cause: error });
+    return serverError(
+      name,
+      "BAD_RESPONSE",
+      `The response of the MCP server ${quote(name)} to ${what} is malformed JSON.`,
+      { cause: error },
+    );
   }
   return error instanceof TypeError && isNetworkFailure(error) ? unreachable(error, context) : error;
 }
@@ -123,14 +146,20 @@ function isNetworkFailure(error: TypeError): boolean {
   return error.cause instanceof Error || /fetch failed|failed to fetch|network|load failed/i.test(error.message);
 }
 
-/** The message has the origin only: the rest of an address may contain a secret. */
+/** The message contains only the origin, because the rest of a URL may contain a secret. */
 function unreachable(error: TypeError, { name, url }: ConnectionErrorContext): CallError {
   const failure = findNetworkFailure(error);
   const place = url === undefined ? "" : ` at ${new URL(url).origin}`;
   const reason = failure === undefined ? "" : ` (${failure.code})`;
   const options = { cause: error, retryable: true, mayHaveRun: failure === undefined || failure.kind === "lost" };
   const details = failure && { code: failure.code };
-  return serverError(name, "UNAVAILABLE", `it cannot be reached${place}${reason}`, options, details);
+  return serverError(
+    name,
+    "UNAVAILABLE",
+    `The MCP server ${quote(name)} cannot be reached${place}${reason}.`,
+    options,
+    details,
+  );
 }
 
 function fromStatus(
@@ -147,51 +176,56 @@ function fromStatus(
   }
   const shown = body === undefined ? "" : redact(body.trim(), secrets).slice(0, 200);
   const details = { status, ...(shown === "" ? {} : { body: shown }) };
+  const isRedirect = status !== undefined && status >= 300 && status < 400;
+  const hint = isRedirect ? " Redirects are not followed." : "";
+  const message = `The MCP server ${quote(name)} responded to ${what} with HTTP ${status}.${hint}`;
   if (status === 429 || status === 502 || status === 503 || status === 504) {
     const options = { cause: error, retryable: true, mayHaveRun: status !== 429 };
-    return serverError(name, "UNAVAILABLE", `${what} returned HTTP ${status}`, options, details);
+    return serverError(name, "UNAVAILABLE", message, options, details);
   }
-  const isRedirect = status !== undefined && status >= 300 && status < 400;
-  const problem = `${what} returned HTTP ${status}${isRedirect ? ", a redirect that is not followed" : ""}`;
   const options = { cause: error, mayHaveRun: status === undefined || status >= 500 };
-  return serverError(name, "BAD_RESPONSE", problem, options, details);
+  return serverError(name, "BAD_RESPONSE", message, options, details);
 }
 
 function denied(error: Error, name: string, status?: number): CallError {
-  const reason =
-    status === 403 ? "the credentials are not sufficient" : "it requires credentials, or refused those it received";
-  const problem = `${reason}. Check "auth" and "headers"`;
+  const server = `The MCP server ${quote(name)}`;
+  const message =
+    status === 403
+      ? `${server} refused the request, because the credentials are not sufficient. Check "auth" and "headers".`
+      : `${server} requires credentials, or refused those it received. Check "auth" and "headers".`;
   const details = status === undefined ? {} : { status };
-  return serverError(name, "UPSTREAM_DENIED", problem, { cause: error, mayHaveRun: false }, details);
+  return serverError(name, "UPSTREAM_DENIED", message, { cause: error, mayHaveRun: false }, details);
 }
 
 function notConnected(error: Error, context: ConnectionErrorContext): CallError {
   const options = { cause: error, retryable: true, mayHaveRun: false };
-  return connectionLost(context, `it was not connected when ${context.what} was requested`, options);
+  const message = `The MCP server ${quote(context.name)} was not connected when ${context.what} was sent.`;
+  return connectionLost(context, message, options);
 }
 
-/** `UNAVAILABLE`, with the end of the server's program if it has ended. */
+/** `UNAVAILABLE`. If the server's program has ended, the message also describes how. */
 export function connectionLost(
   { name, programEnd }: Pick<ConnectionErrorContext, "name" | "programEnd">,
-  problem: string,
+  message: string,
   options: CallErrorOptions,
 ): CallError {
-  if (programEnd === undefined) return serverError(name, "UNAVAILABLE", problem, options);
+  if (programEnd === undefined) return serverError(name, "UNAVAILABLE", message, options);
   const details = toEndDetails(programEnd);
-  return serverError(name, "UNAVAILABLE", `${problem}. ${describeEnd(programEnd)}`, options, details);
+  return serverError(name, "UNAVAILABLE", `${message} ${describeEnd(programEnd)}.`, options, details);
 }
 
-/** `UNAVAILABLE` for a failed server. It can be restarted in `wait` ms; with `undefined` only by `reconnect()`. */
+/** `UNAVAILABLE` for a failed server. It can be restarted in `wait` ms, or only by `reconnect()` if that is `undefined`. */
 export function serverFailed(name: string, cause: CallError | undefined, wait: number | undefined): CallError {
-  const advice =
+  const server = `The MCP server ${quote(name)}`;
+  const message =
     wait === undefined
-      ? 'it failed, and "restart" does not allow a restart. Call reconnect() to start it'
-      : `it failed. The first call after ${Math.ceil(wait)} ms starts it again`;
+      ? `${server} has failed, and "restart" does not allow a restart. Call reconnect() to start it.`
+      : `${server} has failed. The first call after ${Math.ceil(wait)} ms starts it again.`;
   const { exitCode, signal } = isObject(cause?.details) ? cause.details : {};
   return serverError(
     name,
     "UNAVAILABLE",
-    cause === undefined ? advice : `${advice}. ${cause.message.replace(/\.$/, "")}`,
+    cause === undefined ? message : `${message} ${cause.message}`,
     { cause, retryable: wait !== undefined, mayHaveRun: false },
     {
       ...(exitCode !== undefined && { exitCode, signal }),
@@ -218,7 +252,7 @@ function bodyOf(data: unknown): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-/** The same error, with the server's name in its message and details. */
+/** Returns the error with the server's name in its message and details. */
 function withServer(error: CallError, name: string): CallError {
   const { code, message, cause = error, retryable, mayHaveRun } = error;
   const details = isObject(error.details) ? error.details : {};

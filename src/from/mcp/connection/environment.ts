@@ -3,12 +3,13 @@ const windowsVariables =
   "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES " +
   "PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR";
 
-/** The variables that a program inherits by default: what programs need to run, and no secrets. */
+/** Variables that a program inherits by default: those that programs need to run, and no secrets. */
 const defaultInherited: readonly string[] = `${posixVariables} ${windowsVariables}`.split(" ");
 
 /**
- * Creates the environment of a program: the allowed variables of this process, overridden by those of the configuration.
- * Relative entries of `PATH` are removed, so that no file of the working directory is run by its name alone.
+ * Creates the environment of a program: the allowed variables of this process, overridden by those of the
+ * configuration. Relative entries of `PATH` are removed, so that a file in the working directory cannot be run by its
+ * name alone.
  */
 export function createEnvironment(
   ours: Readonly<Record<string, string | undefined>>,

@@ -16,9 +16,9 @@ export interface GuardedFetchOptions {
   secrets: Set<string>;
   /** Checks requests to other origins, which occur only during a login. */
   guard: IssuerGuard;
-  /** Fails the JSON-RPC request with this id, because its response was cut off. */
+  /** Fails the JSON-RPC request with this id, because its response was truncated. */
   failRequest(id: string | number, error: CallError): void;
-  /** The server does not know the session any more. */
+  /** Called when the server no longer has the session. */
   onExpired(): void;
 }
 
@@ -27,8 +27,8 @@ const maxErrorPageBytes = 64 * 1024;
 /** Creates a `fetch` that adds the configured headers, bounds responses, and reports an expired session. */
 export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
   const { url, fetch, maxBytes } = options;
-  // A server without a stream of notifications may return 404 for one. Only after a stream was opened a 404 means that the
-  // session expired.
+  // A server without a notification stream may respond to its request with 404. Only after a stream was opened does a
+  // 404 mean that the session expired.
   let hasStreamed = false;
   return async (target, init) => {
     const { origin } = new URL(target);
@@ -50,7 +50,8 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
       const id = requestIdOf(request.body);
       if (id !== undefined) options.failRequest(id, responseTooLarge(maxBytes));
     });
-    // The SDK reads only the body of a stream; creating another response would cost as much as all the other checks.
+    // The SDK reads only the body of a stream. Creating another response would cost as much as all other checks
+    // together.
     return Object.defineProperty(response, "body", { value: body });
   };
 }
@@ -58,7 +59,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): FetchLike {
 async function prepare(options: GuardedFetchOptions, origin: string, init: RequestInit = {}): Promise<RequestInit> {
   const { headers: configured, url, secrets } = options;
   if (init.signal) allowManyListeners(init.signal);
-  // Configured headers are only for the server itself: a token endpoint may have any origin.
+  // Send configured headers only to the server itself: a token endpoint may have any origin.
   if (configured === undefined || origin !== url.origin) return init;
   const own = typeof configured === "function" ? await configured() : configured;
   if (typeof configured === "function") addSecretHeaders(secrets, own);
@@ -72,9 +73,14 @@ function setHeader(headers: Headers, name: string, value: string): void {
     headers.set(name, value);
   } catch {
     // The platform's message contains the value, which may be a secret.
-    throw new CallError("VALIDATION_ERROR", `The header ${JSON.stringify(name)} cannot be sent.`, undefined, {
-      mayHaveRun: false,
-    });
+    throw new CallError(
+      "VALIDATION_ERROR",
+      `The value of the header ${JSON.stringify(name)} is invalid. Check "headers".`,
+      undefined,
+      {
+        mayHaveRun: false,
+      },
+    );
   }
 }
 
@@ -82,7 +88,9 @@ function isInSession({ method, headers }: RequestInit): boolean {
   return method !== "DELETE" && new Headers(headers).has("mcp-session-id");
 }
 
-/** The platform enforces `content-length`; only decoding can make a body longer. */
+/**
+ * Whether `content-length` proves that a body is small. The platform enforces it; only decoding makes a body longer.
+ */
 function isSmall({ headers }: Response, maxBytes: number): boolean {
   const length = headers.get("content-length");
   return length !== null && Number(length) <= maxBytes && !headers.has("content-encoding");
@@ -92,19 +100,19 @@ function isEventStream(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
 }
 
-/** The id of the JSON-RPC request in a body. */
+/** Returns the id of the JSON-RPC request in a body. */
 function requestIdOf(body: RequestInit["body"]): string | number | undefined {
   if (typeof body !== "string") return undefined;
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
   return method === undefined ? undefined : id;
 }
 
-/** A copy of an error response with a bounded body, and without metadata of other origins. */
+/** Copies an error response with a bounded body and without metadata URLs of other origins. */
 function toErrorPage(response: Response, maxBytes: number, server: URL): Response {
   const { body, status, statusText, headers, url, type } = response;
   const page = new Response(body && truncateBody(body, maxBytes), { status, statusText, headers });
   const challenge = headers.get("www-authenticate");
   if (challenge !== null) page.headers.set("www-authenticate", dropForeignMetadata(challenge, server));
-  // The SDK checks redirects by these two.
+  // The SDK reads these two properties to detect redirects.
   return Object.defineProperties(page, { url: { value: url }, type: { value: type } });
 }

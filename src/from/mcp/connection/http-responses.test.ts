@@ -95,7 +95,7 @@ test("a call without a response is a TIMEOUT", async () => {
 
   await expect(late).rejects.toMatchObject({
     code: "TIMEOUT",
-    message: 'MCP server "tiny": tool "hang" did not respond within 300 ms.',
+    message: 'The MCP server "tiny" did not respond to the call of tool "hang" within 300 ms.',
     mayHaveRun: true,
   });
 });

@@ -125,7 +125,7 @@ test("a refused token is UPSTREAM_DENIED", async () => {
 
   await expect(opening).rejects.toMatchObject({
     code: "UPSTREAM_DENIED",
-    message: 'MCP server "locked": it requires credentials, or refused those it received. Check "auth" and "headers".',
+    message: 'The MCP server "locked" requires credentials, or refused those it received. Check "auth" and "headers".',
     mayHaveRun: false,
   });
 });
@@ -248,7 +248,7 @@ test("a server that cannot be reached is UNAVAILABLE until it is back", async ()
   const error = await call(connection, "echo").catch((reason) => reason);
   expect(error).toMatchObject({
     code: "UNAVAILABLE",
-    message: `MCP server "tiny": it cannot be reached at ${new URL(first.url).origin} (ECONNREFUSED).`,
+    message: `The MCP server "tiny" cannot be reached at ${new URL(first.url).origin} (ECONNREFUSED).`,
     retryable: true,
     mayHaveRun: false,
   });

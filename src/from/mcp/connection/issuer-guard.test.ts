@@ -105,8 +105,8 @@ describe("client credentials", () => {
     expect(error).toMatchObject({
       code: "UPSTREAM_DENIED",
       message:
-        `MCP server "locked": The server names the authorization server "${foreign.origin}", which is not of its own ` +
-        `origin. Set "expectedIssuer" of "auth" to the one that may get the client's credentials.`,
+        `MCP server "locked": The server names the authorization server "${foreign.origin}", which has another ` +
+        `origin. Set "expectedIssuer" of "auth" to the issuer that may receive the client's credentials.`,
       mayHaveRun: false,
     });
     expect(foreign.seen).toEqual([]);

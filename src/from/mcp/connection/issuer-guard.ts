@@ -9,21 +9,21 @@ type IssuerContext = Parameters<OAuthClientProvider["clientInformation"]>[0];
 
 /** The authorization servers that may be used with an MCP server. */
 export interface IssuerRules {
-  /** The only authorization server. @default any over https, but secrets only go to the server's own origin */
+  /** The only authorization server. @default any https server; secrets are only sent to the MCP server's own origin */
   expectedIssuer?: string;
-  /** Refuses every authorization server of another origin, unless it is expected. */
+  /** Refuses every authorization server with another origin, except the expected one. */
   ownOriginOnly?: boolean;
 }
 
 /**
- * Decides where the requests of an OAuth flow go. The MCP server names its authorization server, so without this it
- * could have client secrets, assertions and refresh tokens sent to any address.
+ * Restricts where the requests of an OAuth flow are sent. The MCP server names its authorization server. Without this
+ * guard, it could direct client secrets, assertions and refresh tokens to any address.
  */
 export class IssuerGuard {
   readonly #server: URL;
   readonly #expected: string | undefined;
   readonly #ownOriginOnly: boolean;
-  /** Whether a credential without an issuer was used, which may only be sent to the server's own origin. */
+  /** Whether a credential without an issuer was used. It may only be sent to the server's own origin. */
   #isBoundToOrigin = false;
 
   constructor(server: URL, { expectedIssuer, ownOriginOnly = false }: IssuerRules = {}) {
@@ -32,7 +32,7 @@ export class IssuerGuard {
     this.#ownOriginOnly = ownOriginOnly && expectedIssuer === undefined;
   }
 
-  /** The same provider, with its credentials bound to the authorization servers that may have them. */
+  /** Returns the provider with its credentials bound to the authorization servers that may receive them. */
   guard(provider: OAuthClientProvider): OAuthClientProvider {
     return new Proxy(provider, {
       get: (target, key) => {
@@ -57,13 +57,13 @@ export class IssuerGuard {
     });
   }
 
-  /** Throws unless a request of the flow may go to another origin than the server's own. */
+  /** Throws unless a request of the flow may be sent to `target`, which has another origin than the server. */
   assertForeignTarget(target: URL, method = "GET"): void {
     if (!isConfidentialURL(target) || (target.protocol === "http:" && !isLoopbackHost(this.#server.hostname))) {
       throw denied(`The authorization server ${quote(target.origin)} must be reached over https`);
     }
     const isPost = method.toUpperCase() === "POST";
-    // An expected issuer may have its token endpoint elsewhere, but its metadata must be its own.
+    // An expected issuer may have its token endpoint at another origin, but not its metadata.
     const isElsewhere = this.#expected !== undefined && !isPost && target.origin !== originOf(this.#expected);
     if (isElsewhere || this.#ownOriginOnly || (this.#isBoundToOrigin && isPost)) throw this.#refused(target.origin);
   }
@@ -73,7 +73,7 @@ export class IssuerGuard {
     if (this.#expected !== undefined && issuer !== undefined && !isSameIssuer(issuer, this.#expected)) {
       throw this.#refused(issuer);
     }
-    // The SDK checks the issuer of a client that has one.
+    // If a client has an issuer, the SDK checks it.
     if (client === undefined || typeof client.issuer === "string") return client;
     if (this.#expected !== undefined) return { ...client, issuer: this.#expected };
     const hasSecret =
@@ -85,10 +85,10 @@ export class IssuerGuard {
   }
 
   #bindTokens(tokens: Tokens, issuer: string | undefined): Tokens {
-    // Without an issuer the access token is read, which goes to the MCP server itself.
+    // Without an issuer, the SDK reads the access token, which is sent to the MCP server itself.
     if (issuer === undefined || tokens?.refresh_token === undefined || typeof tokens.issuer === "string") return tokens;
     if (this.#expected !== undefined) return { ...tokens, issuer: this.#expected };
-    // A refresh token that must not be sent there is dropped, so that the user logs in again.
+    // Drop a refresh token that must not be sent to the issuer, so that the user logs in again.
     return this.#isOwn(issuer) ? { ...tokens, issuer: this.#bindToOrigin(issuer) } : undefined;
   }
 
@@ -105,16 +105,16 @@ export class IssuerGuard {
   #refused(named: string): CallError {
     const allowed = this.#expected === undefined ? "" : `, and ${quote(this.#expected)} is expected`;
     return denied(
-      `The server names the authorization server ${quote(named)}, which is not of its own origin${allowed}. ` +
-        `Set "expectedIssuer" of "auth" to the one that may get the client's credentials`,
+      `The server names the authorization server ${quote(named)}, which has another origin${allowed}. ` +
+        `Set "expectedIssuer" of "auth" to the issuer that may receive the client's credentials`,
     );
   }
 }
 
-/** The server names the page where the user logs in. Opening it must not run a program or a script. */
+/** Throws unless the login page that the server names can be opened without running a program or a script. */
 function assertPage(url: URL): void {
   if (isConfidentialURL(url)) return;
-  throw denied(`The authorisation page must be https, not ${JSON.stringify(url.protocol)}`);
+  throw denied(`The URL of the authorization page must use https, not ${JSON.stringify(url.protocol)}`);
 }
 
 function denied(problem: string): CallError {

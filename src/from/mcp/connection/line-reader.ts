@@ -1,33 +1,33 @@
-/** Receives what a {@link LineReader} reads. */
+/** Receives the lines of a {@link LineReader}. */
 export interface LineListener {
-  /** Returns `false` for a line that is not a message, which counts as noise. */
+  /** Receives a line. Return `false` if it is not a message; it then counts as noise. */
   onLine(line: string): boolean | void;
-  /** A line was too long and was dropped. `head` and `tail` are its first and last characters. */
+  /** Called when a line was too long and was dropped. `head` and `tail` are its first and last characters. */
   onTooLong(head: string, tail: string): void;
-  /** A line, or the noise between messages, does not end. The reader ignores everything after it. */
+  /** Called when a line, or the noise between messages, does not end. The reader ignores everything after it. */
   onEndless(): void;
 }
 
 const newline = 0x0a;
-/** Number of bytes at both ends of a dropped line that are kept. */
+/** Number of bytes that are kept at each end of a dropped line. */
 const keptBytes = 256;
 /** A line, or noise, that exceeds the limit by this factor counts as endless. */
 const endlessFactor = 8;
-/** A line that was parsed in vain counts as this many bytes of noise, because parsing costs far more than skipping. */
+/** Number of noise bytes that a rejected line counts as, because parsing costs far more than skipping. */
 const refusedLineBytes = 16 * 1024;
 
 /**
- * Splits a stream of bytes into lines and keeps at most `limit` bytes of each. Empty lines are skipped. With a `marker`,
- * lines that do not contain it are noise, which is skipped without being decoded.
+ * Splits a byte stream into lines and keeps at most `limit` bytes of each. Empty lines are skipped. With a `marker`,
+ * lines without it are noise and are skipped without being decoded.
  */
 export class LineReader {
   readonly #limit: number;
   readonly #listener: LineListener;
   readonly #marker: string | undefined;
-  /** Bytes of noise since the last line that was accepted. */
+  /** Bytes of noise since the last accepted line. */
   #noise = 0;
   #parts: Buffer[] = [];
-  /** Bytes of the line so far, also of one that is dropped. */
+  /** Bytes of the current line, including a line that is being dropped. */
   #size = 0;
   #head: Buffer = nothing();
   #tail: Buffer = nothing();
@@ -53,7 +53,7 @@ export class LineReader {
     }
   }
 
-  /** Skips all lines before the next one with the marker in one step. Returns where that one starts. */
+  /** Skips all lines before the next line with the marker, and returns the start of that line. */
   #skipNoise(chunk: Buffer, start: number): number {
     if (this.#marker === undefined) return start;
     const marked = chunk.indexOf(this.#marker, start);

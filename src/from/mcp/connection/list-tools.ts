@@ -6,7 +6,7 @@ import type { MCPTool } from "./connection.ts";
 import { serverError } from "./connection-errors.ts";
 import type { ConnectionSettings } from "./settings.ts";
 
-/** Requests the page after `cursor`; the first one without it. */
+/** Requests the page after `cursor`, or the first page without a cursor. */
 type RequestPage = (cursor: string | undefined) => Promise<unknown>;
 
 /** Reads all pages of a list of tools. */
@@ -19,28 +19,43 @@ export async function readToolPages(
   for (let page = 0; page < limits.pages; page++) {
     const result = await requestPage(cursor);
     if (!isObject(result) || !Array.isArray(result["tools"])) {
-      throw serverError(name, "BAD_RESPONSE", "the list of tools is not an array");
+      throw serverError(
+        name,
+        "BAD_RESPONSE",
+        `The MCP server ${quote(name)} returned a list of tools that is not an array.`,
+      );
     }
     for (const tool of result["tools"]) tools.push(isObject(tool) ? tool : {});
     if (tools.length > limits.operations) {
-      throw limitExceeded(`MCP server ${quote(name)} has too many tools`, "operations", limits.operations);
+      throw limitExceeded(`The MCP server ${quote(name)} has too many tools`, "operations", limits.operations);
     }
     const { nextCursor } = result;
     if (typeof nextCursor !== "string") return tools;
     cursor = nextCursor;
   }
-  throw limitExceeded(`The list of tools of MCP server ${quote(name)} does not end`, "pages", limits.pages);
+  throw limitExceeded(`The list of tools of the MCP server ${quote(name)} does not end`, "pages", limits.pages);
 }
 
-/** Error for a failed or malformed response to `tools/list`. Always a `CallError`. */
+/** Converts a failed or malformed response to `tools/list` into a `CallError`. */
 export function toListError(error: unknown, name: string): CallError {
   if (isCallError(error)) return error;
   const message = truncate(error instanceof Error ? error.message : String(error), 300);
   const options = { cause: error, mayHaveRun: false };
   const { code } = error as { code?: unknown };
   if (typeof code !== "number") {
-    return serverError(name, "BAD_RESPONSE", `the list of tools cannot be read: ${message}`, options);
+    return serverError(
+      name,
+      "BAD_RESPONSE",
+      `The tools of the MCP server ${quote(name)} cannot be read: ${message}.`,
+      options,
+    );
   }
   const details = { mcp: { code, ...boundedData(error as { data?: unknown }) } };
-  return serverError(name, "EXECUTION_ERROR", `the request for its list of tools failed: ${message}`, options, details);
+  return serverError(
+    name,
+    "EXECUTION_ERROR",
+    `The MCP server ${quote(name)} could not list its tools: ${message}.`,
+    options,
+    details,
+  );
 }

@@ -4,12 +4,12 @@ import { isObject } from "../../../internal/objects.ts";
 import { CallError } from "../../../operation/index.ts";
 import { refusalKey } from "./connection.ts";
 
-/** Cancelled requests over HTTP never get a response and must not fill the memory. */
+/** Maximum number of tracked requests. Cancelled HTTP requests never receive a response and must not accumulate. */
 const maxPendingRequests = 20_000;
 
 type Id = string | number;
 
-/** Stands between a transport and the SDK, and makes sure that every response settles its own request and no other. */
+/** Filters messages between a transport and the SDK, so that every response settles only its own request. */
 export class MessageFilter {
   /** The method of each pending request by its id. */
   readonly #pending = new BoundedMap<Id, string>(maxPendingRequests);
@@ -18,8 +18,8 @@ export class MessageFilter {
   readonly #onIgnored: () => void;
 
   /**
-   * Must be created before the SDK connects to the transport. `onIgnored` is called for every response whose id is not
-   * of the type of its request's id.
+   * Create it before the SDK connects to the transport. `onIgnored` is called for every response whose id has another
+   * type than the id of its request.
    */
   constructor(transport: Transport, maxDepth: number, onIgnored: () => void) {
     this.#transport = transport;
@@ -33,7 +33,7 @@ export class MessageFilter {
       if (id === undefined || options?.onRequestStreamEnd !== undefined) return send(message, options);
       const onRequestStreamEnd = () => this.fail(id, responseIncomplete());
       return send(message, { ...options, onRequestStreamEnd }).catch((error) => {
-        this.#pending.delete(id); // what was not sent has no response
+        this.#pending.delete(id); // A message that was not sent has no response.
         throw error;
       });
     };
@@ -44,7 +44,7 @@ export class MessageFilter {
     };
   }
 
-  /** Fails a request that can get no response any more, if it is pending. Otherwise it would wait for its timeout. */
+  /** Fails a pending request that can no longer receive a response. Otherwise it would wait for its timeout. */
   fail(id: Id, error: CallError): void {
     if (!this.#pending.has(id)) return;
     this.#transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -31005, message: error.message, data: error } });
@@ -70,7 +70,7 @@ export class MessageFilter {
     const { id } = message;
     const method = this.#pending.get(id);
     if (method === undefined) {
-      // The SDK would take "1" for the response to request 1, which bypasses these checks.
+      // The SDK would accept "1" as the response to request 1, which bypasses these checks.
       if (typeof id === "string") this.#ignore(response);
       return;
     }
@@ -80,16 +80,16 @@ export class MessageFilter {
       if (!isRPCError(error)) replaceByError(response, malformedResponse());
       return;
     }
-    // As in JSON-RPC 1.0, some servers send `error: null` beside the result.
+    // Some servers send `error: null` beside the result, as in JSON-RPC 1.0.
     delete response["error"];
-    // The SDK drops a malformed message, and its request would wait for its timeout.
+    // The SDK would drop a malformed message, and its request would wait for its timeout.
     if (!isObject(result)) return replaceByError(response, malformedResponse());
     if (method === "tools/list") refuseDeepTools(result["tools"], this.#maxDepth - 2);
     if (isDeeperThan(result, this.#maxDepth)) return replaceByError(response, tooDeep(this.#maxDepth));
     if (result["resultType"] === "complete") response["result"] = toPlaceholder(method, result);
   }
 
-  /** Turns a response into an unknown notification, which has no effect: the SDK receives every message. */
+  /** Turns a response into an unknown notification, which has no effect. Messages cannot be withheld from the SDK. */
   #ignore(response: Record<string, unknown>): void {
     for (const key of ["id", "result", "error"]) delete response[key];
     response["method"] = "notifications/dev.alkdev/ignored";
@@ -97,13 +97,13 @@ export class MessageFilter {
   }
 }
 
-/** Property of `_meta` with the original of a placeholder. */
+/** Property of `_meta` that contains the original result of a placeholder. */
 const originalKey = "dev.alkdev/operations/original";
 
 /**
- * The SDK validates results of 2026-07-28 as a whole, so that one malformed tool or content block would lose the rest of
- * a result. It therefore receives the valid result below, with the original in `_meta`, and {@link fromPlaceholder}
- * takes the original out of what the SDK returns.
+ * The SDK validates results of 2026-07-28 as a whole, so one malformed tool or content block would discard the rest of
+ * a result. It therefore receives one of these valid results, with the original in `_meta`. {@link fromPlaceholder}
+ * restores the original.
  */
 const placeholders: Readonly<Record<string, Record<string, unknown>>> = {
   "tools/call": { content: [] },
@@ -115,13 +115,13 @@ const placeholders: Readonly<Record<string, Record<string, unknown>>> = {
   "prompts/get": { messages: [] },
 };
 
-/** Returns what the SDK receives for a result: a placeholder, or the result itself where the SDK does not validate it. */
+/** Returns the result to pass to the SDK: a placeholder, or the result itself if the SDK does not validate it. */
 function toPlaceholder(method: string, result: Record<string, unknown>): Record<string, unknown> {
   if (!Object.hasOwn(placeholders, method)) return result;
   return { ...placeholders[method], resultType: "complete", _meta: { [originalKey]: result } };
 }
 
-/** Returns the result as the server sent it. */
+/** Returns the original result, unchanged. */
 export function fromPlaceholder(result: unknown): unknown {
   const meta = isObject(result) ? result["_meta"] : undefined;
   return isObject(meta) && Object.hasOwn(meta, originalKey) ? meta[originalKey] : result;

@@ -10,7 +10,9 @@ import { createCustomTransport, createHTTPTransport, createStdioTransport, type 
 const modern: Negotiation = { pin: "2026-07-28" };
 const timedOut = Symbol("connect timeout");
 
-/** Starts or reaches the server once. Rejects with a `CallError`, whose details contain the last lines of stderr. */
+/**
+ * Starts the server or connects to it once. Rejects with a `CallError` whose details contain the last lines of stderr.
+ */
 export async function openSession(
   settings: ConnectionSettings,
   listener: SessionListener,
@@ -62,7 +64,7 @@ class SessionOpener {
     } catch (error) {
       if (protocol === "legacy" || !isRefusal(error, settings)) throw error;
       const session = await this.#startProgram(modern).catch((second) => {
-        throw this.#options.signal.aborted ? second : error; // the first error explains more
+        throw this.#options.signal.aborted ? second : error; // The first error is more specific.
       });
       settings.known = { modern: true };
       return session;
@@ -75,7 +77,7 @@ class SessionOpener {
       return await this.#connect(transport, mode);
     } catch (error) {
       const programEnd = transport.programEnd?.();
-      // A program that refused the handshake was ended by this client.
+      // This client ended a program that refused the handshake.
       const isResponse = isCallError(error) || isRefusal(error, this.#settings);
       if (isResponse || this.#options.signal.aborted || programEnd === undefined) throw error;
       const message = `${describeEnd(programEnd)} before it was ready.`;
@@ -95,7 +97,7 @@ class SessionOpener {
     } catch (error) {
       if (chosen === "http" || mode === modern || !isFromOldServer(error, settings)) throw error;
       const session = await this.#reach("sse", "legacy").catch(() => {
-        throw error; // the response to the current transport explains more
+        throw error; // The response to the current transport is more specific.
       });
       settings.known = { transport: "sse" };
       return session;
@@ -106,7 +108,7 @@ class SessionOpener {
     const { sdk } = this.#settings;
     let session: MCPSession | undefined;
     const transport = createHTTPTransport(this.#settings, kind, () => session?.expire());
-    // The stream of the older transport is the session: without it no response can arrive.
+    // The stream of the older transport is the session. Without it, no response can arrive.
     if (kind === "sse") {
       transport.sdkTransport.onerror = (error) => {
         if (error instanceof sdk.SseError) void session?.client.close();
@@ -138,10 +140,10 @@ function explain(error: unknown, settings: ConnectionSettings, signal: AbortSign
   const { sdk, name, secrets, stderr, timeouts, config } = settings;
   let reason = error;
   if (signal.reason === timedOut) {
-    const message = `It was not ready within ${timeouts.connect} ms.`;
+    const message = `The server was not ready within ${timeouts.connect} ms. Raise "timeouts.connect" if it needs longer to start.`;
     reason = new CallError("TIMEOUT", message, undefined, { retryable: true, mayHaveRun: false });
   } else if (signal.aborted) {
-    reason = new CallError("ABORTED", "It was closed while it was starting.", undefined, { mayHaveRun: false });
+    reason = new CallError("ABORTED", "The server was closed while it was starting.", undefined, { mayHaveRun: false });
   }
   const context = { sdk, name, url: config.url, what: "the handshake", secrets, timeout: timeouts.connect };
   return withStderr(toConnectError(reason, context), stderr.lines);

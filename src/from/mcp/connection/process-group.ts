@@ -1,14 +1,14 @@
 import type { ChildProcess } from "node:child_process";
 import { pause, settlesWithin } from "../../../internal/wait.ts";
 
-/** Longest wait for a killed group, in ms. Without an init process its zombies are never collected. */
+/** Maximum wait for a killed group, in ms. Without an init process its zombies are never collected. */
 const maxWaitAfterKillMs = 1_000;
 const pollIntervalMs = 20;
 
 /**
- * A program and everything it started. On POSIX it leads its own process group, which includes the descendants of
- * wrappers such as `npx`. Descendants that left the group are found by their parents; one whose parent ended before, as
- * with daemons, cannot be found.
+ * A program and all processes that it started. On POSIX it leads its own process group, which includes the descendants
+ * of wrappers such as `npx`. Descendants that left the group are found through their parents. A descendant whose parent
+ * has already ended, such as a daemon, cannot be found.
  */
 export class ProcessGroup {
   readonly pid: number;
@@ -28,25 +28,31 @@ export class ProcessGroup {
     register(this);
   }
 
-  /** Closes the input, sends SIGTERM after `stop` ms and SIGKILL after `kill` ms more. Resolves when all have ended. */
+  /**
+   * Closes the input, sends SIGTERM after `stop` ms and SIGKILL after another `kill` ms. Resolves when all processes
+   * have ended.
+   */
   stop(stop: number, kill: number): Promise<void> {
     this.#stopping ??= this.#stop(stop, kill);
     return this.#stopping;
   }
 
-  /** Kills what is left immediately. @param all - The processes of this machine, where they were listed already. */
+  /**
+   * Kills the remaining processes immediately. @param all - The processes of this machine. @default they are listed
+   * again
+   */
   kill(all = listProcesses()): void {
     this.#findDetached(all);
     this.#signal("SIGKILL");
   }
 
   async #stop(stop: number, kill: number): Promise<void> {
-    // While the program runs: its descendants cannot be found later.
+    // Run this while the program runs: its descendants cannot be found later.
     this.#findDetached(listProcesses());
     this.#child.stdin?.end();
     await settlesWithin(stop, this.#exited);
     if (this.#isLeaderAlive()) this.#findDetached(listProcesses());
-    // Descendants that outlive their leader get no more time: nothing reads their output.
+    // Descendants that outlive their leader are not given more time, because their output is not read.
     if (this.#isAlive()) {
       this.#signal("SIGTERM");
       await this.#waitForEnd(kill);
@@ -112,7 +118,7 @@ function send(target: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(target, signal);
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }
 
@@ -128,7 +134,7 @@ function unregister(group: ProcessGroup): void {
   if (running.size === 0) process.off("exit", killAll);
 }
 
-/** Runs when this process exits without closing its connections, so that no program is left. */
+/** Kills all programs when this process exits without closing its connections. */
 function killAll(): void {
   const all = listProcesses();
   for (const group of running) group.kill(all);
@@ -139,13 +145,16 @@ export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** Start time in the unit of the system. With the pid it identifies a process. */
+  /** Start time in the unit of the system. Together with the pid, it identifies a process. */
   readonly start: string;
-  /** Whether it has ended and was not collected yet. */
+  /** Whether the process has ended but was not collected yet. */
   readonly isZombie: boolean;
 }
 
-/** Lists all processes; none where the system cannot list them. Synchronous, so that it works while this process exits. */
+/**
+ * Lists all processes. Returns an empty array if the system cannot list them. Synchronous, to work while this process
+ * exits.
+ */
 export function listProcesses(): ProcessEntry[] {
   if (process.platform === "win32") return [];
   if (process.platform !== "linux") return listWithPs();
@@ -158,7 +167,7 @@ export function listProcesses(): ProcessEntry[] {
   }
 }
 
-/** Returns the descendants of the given processes, without these themselves. */
+/** Returns the descendants of the given processes, without the processes themselves. */
 export function findDescendants(roots: Iterable<number>, all: readonly ProcessEntry[]): ProcessEntry[] {
   const children = new Map<number, ProcessEntry[]>();
   for (const entry of all) {
@@ -178,7 +187,7 @@ export function findDescendants(roots: Iterable<number>, all: readonly ProcessEn
   return found;
 }
 
-/** Whether the process of the entry still runs, and not another one with the same pid. */
+/** Whether the process of the entry is still running. Another process with the same pid does not count. */
 export function isStillRunning({ pid, start }: ProcessEntry): boolean {
   const entry = process.platform === "linux" ? readProcess(pid) : listProcesses().find((other) => other.pid === pid);
   return entry !== undefined && entry.start === start && !entry.isZombie;
@@ -199,7 +208,7 @@ function readProcess(pid: number): ProcessEntry | undefined {
       isZombie: state === "Z" || state === "X",
     };
   } catch {
-    return undefined; // it ended in the meantime
+    return undefined; // The process ended in the meantime.
   }
 }
 

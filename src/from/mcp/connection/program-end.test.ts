@@ -32,7 +32,7 @@ test("an error in response to tools/list is a CallError with the name of the ser
   await expect(opening).rejects.toMatchObject({
     name: "CallError",
     code: "EXECUTION_ERROR",
-    message: 'MCP server "shop": the request for its list of tools failed: The database is away.',
+    message: 'The MCP server "shop" could not list its tools: The database is away.',
     details: { server: "shop", mcp: { code: -32000, data: { host: "db1" } } },
     mayHaveRun: false,
   });
@@ -80,7 +80,7 @@ test("a call after the window restarts a failed program", async () => {
   expect(refused).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: false });
   expect(refused.details).toMatchObject({ server: "tiny", exitCode: 1, retryAfter: expect.any(Number) });
   expect(refused.message).toMatch(
-    /it failed\. The first call after \d+ ms starts it again\..*Its last output: the disk is full\.$/,
+    /^The MCP server "tiny" has failed\. The first call after \d+ ms starts it again\..*Its last output: the disk is full$/,
   );
   await expect.poll(() => call(connection, "echo", {}).catch(() => ""), { timeout: 20_000 }).toBe("{}");
   expect(connection.state.status).toBe("ready");
@@ -91,7 +91,8 @@ test("the error of a program that is not restarted explains how to start it, and
   const failed = reaches(connection, "failed");
   await expect(call(connection, "die")).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": the connection was lost before tool "die" responded. The program ended with code 3.',
+    message:
+      'The connection to the MCP server "tiny" was lost before it responded to the call of tool "die". The program ended with code 3.',
     details: { server: "tiny", exitCode: 3, signal: null },
     mayHaveRun: true,
   });
@@ -100,8 +101,8 @@ test("the error of a program that is not restarted explains how to start it, and
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      'MCP server "tiny": it failed, and "restart" does not allow a restart. Call reconnect() to start it. ' +
-      'MCP server "tiny": the connection was lost. The program ended with code 3.',
+      'The MCP server "tiny" has failed, and "restart" does not allow a restart. Call reconnect() to start it. ' +
+      'The connection to the MCP server "tiny" was lost. The program ended with code 3.',
     retryable: false,
     mayHaveRun: false,
   });

@@ -19,7 +19,7 @@ export class StderrLines {
     const parts = text.split(/\r\n|\n|\r/);
     parts[0] = this.#unfinished + parts[0];
     this.#unfinished = parts.pop()!.slice(0, maxLineLength * 2);
-    // Only lines that are kept are cleaned: a program can write faster than that.
+    // Clean only the lines that are kept: a program can write faster than all lines can be cleaned.
     const added: string[] = [];
     for (let index = parts.length - 1; index >= 0 && added.length < maxLines; index--) {
       const clean = this.#clean(parts[index]!);
@@ -29,7 +29,7 @@ export class StderrLines {
     this.#lines.splice(0, this.#lines.length - maxLines);
   }
 
-  /** The lines so far, including an unfinished one. */
+  /** The kept lines, including an unfinished one. */
   get lines(): string[] {
     const last = this.#clean(this.#unfinished);
     return last === "" ? [...this.#lines] : [...this.#lines, last].slice(-maxLines);
@@ -39,7 +39,7 @@ export class StderrLines {
     if (line === "") return "";
     const printable = line
       .slice(0, maxLineLength * 2)
-      // Escape sequences, such as colours, are removed as a whole.
+      // Remove whole escape sequences, such as colors.
       .replace(/\p{Cc}(?:\[[0-?]*[ -/]*[@-~]|\][^\p{Cc}]*)/gu, "")
       .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
       .trim();
@@ -58,16 +58,19 @@ export function describeEnd({ code, signal }: ProgramEnd): string {
   return `The program ended ${signal === null ? `with code ${code}` : `by ${signal}`}`;
 }
 
-/** The details of an error about the end of a program. */
+/** Returns the error details about the end of a program. */
 export function toEndDetails({ code, signal }: ProgramEnd): { exitCode: number | null; signal: string | null } {
   return { exitCode: code, signal };
 }
 
-/** A last line of a crash report, which follows the line with the error. */
+/** Matches the last lines of a crash report, which follow the line with the error. */
 const endOfCrashReport = /^(?:Node\.js v\d|at |\}|Bun v\d|\^)/;
 const errorLine = /^(?:Uncaught |error: )*(?:\([^)]*\) )?[\w$.]*(?:Error|Exception)\b[^:]{0,60}:/i;
 
-/** Returns the line of stderr that most likely explains the end of a program: the last one, or the error of a crash report. */
+/**
+ * Returns the stderr line that most likely explains the end of a program: the last line, or the error of a crash
+ * report.
+ */
 export function findErrorLine(lines: readonly string[]): string | undefined {
   const last = lines.at(-1);
   if (last === undefined || !endOfCrashReport.test(last)) return last;
@@ -75,8 +78,9 @@ export function findErrorLine(lines: readonly string[]): string | undefined {
 }
 
 /**
- * Adds the last lines of stderr to the details of an error and, if the program has ended, the line that explains why to
- * the message. Only for errors that the operator sees: callers of operations must not receive these lines.
+ * Adds the last lines of stderr to the details of an error. If the program has ended, also adds the line that explains
+ * why to the message. Use it only for errors that the operator sees: callers of operations must not receive these
+ * lines.
  */
 export function withStderr(error: CallError, stderr: readonly string[]): CallError {
   const line = findErrorLine(stderr);

@@ -26,7 +26,7 @@ test("a program that refuses the handshake fails with protocol legacy", async ()
 
   await expect(opening).rejects.toMatchObject({
     code: "BAD_RESPONSE",
-    message: 'MCP server "new": the handshake failed: Method not found.',
+    message: 'The handshake with the MCP server "new" failed: Method not found.',
   });
 });
 
@@ -41,7 +41,7 @@ test("the error of a program that refuses the handshake is reported without secr
 
   await expect(opening).rejects.toMatchObject({
     code: "BAD_RESPONSE",
-    message: 'MCP server "picky": the handshake failed: wrong key [redacted].',
+    message: 'The handshake with the MCP server "picky" failed: wrong key [redacted].',
   });
 });
 
@@ -98,12 +98,12 @@ test.each([
   [
     "pages",
     64,
-    'The list of tools of MCP server "tiny" does not end: the limit is 64. Raise limits.pages if you need more.',
+    'The list of tools of the MCP server "tiny" does not end: the limit is 64. Raise limits.pages if you need more.',
   ],
   [
     "operations",
     10,
-    'MCP server "tiny" has too many tools: the limit is 10. Raise limits.operations if you need more.',
+    'The MCP server "tiny" has too many tools: the limit is 10. Raise limits.operations if you need more.',
   ],
 ])("a list without end stops at limits.%s", async (limit, allowed, message) => {
   const connection = await connect({
@@ -290,16 +290,16 @@ test("a custom transport is used, and created again for a reconnect", async () =
 });
 
 test.each([
-  ["neither command nor url", {}, 'pass either "command", for a program, or "url"'],
-  ["both", { command: "a", url: "https://a.example.com" }, 'pass either "command", for a program, or "url"'],
-  ["no URL", { url: "s3cr3t" }, '"url" is not a URL'],
-  ["a file", { url: "file:///etc/passwd" }, '"url" must be http or https'],
+  ["neither command nor url", {}, 'Set either "command" for a program or "url"'],
+  ["both", { command: "a", url: "https://a.example.com" }, 'Set either "command" for a program or "url"'],
+  ["no URL", { url: "s3cr3t" }, '"url" must be an absolute URL'],
+  ["a file", { url: "file:///etc/passwd" }, '"url" must use http or https'],
   ["credentials in the URL", { url: "https://u:s3cr3t@a.example.com" }, '"url" must not contain credentials'],
 ])("%s is refused before anything is started", async (_, config, problem) => {
   const error = await openConnection("malformed", config).catch((reason) => reason);
 
   expect(error).toMatchObject({ code: "VALIDATION_ERROR", mayHaveRun: false });
-  expect(error.message).toContain(`MCP server "malformed": ${problem}`);
+  expect(error.message).toContain(`The configuration of the MCP server "malformed" is invalid. ${problem}`);
   expect(error.message).not.toContain("s3cr3t");
 });
 

@@ -20,7 +20,7 @@ export class RestartBudget {
     this.#random = random;
   }
 
-  /** Uses one restart at the time `now`, in ms. Returns the wait before it, or `undefined` if the limit is reached. */
+  /** Uses one restart at the time `now`, in ms. Returns the delay before it, or `undefined` if the limit is reached. */
   take(now: number): number | undefined {
     this.#times = this.#recent(now);
     const recent = this.#times.length;
@@ -29,7 +29,9 @@ export class RestartBudget {
     return recent === 0 ? 0 : backOffDelay(recent - 1, this.#backOff, this.#random);
   }
 
-  /** Returns the time from `now` until the next restart is allowed, in ms; `undefined` if none ever is. */
+  /**
+   * Returns the time from `now` until the next restart is allowed, in ms, or `undefined` if restarts are never allowed.
+   */
   waitAt(now: number): number | undefined {
     if (this.#limit < 1) return undefined;
     const recent = this.#recent(now);

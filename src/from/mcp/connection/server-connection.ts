@@ -28,15 +28,15 @@ const log = logger("from", "mcp");
 
 /** Error code of servers of 2026-07-28 for headers that do not match the body. */
 const headerMismatch = -32020;
-/** A list that was read because of that is used for other calls for this long, in ms. */
+/** How long calls share a list that was read after a header mismatch, in ms. */
 const relistIntervalMs = 1_000;
 
 /** Sends a request in a session. */
 type Send = (session: MCPSession, options: { signal?: AbortSignal; timeout: number }) => Promise<unknown>;
 
 /**
- * Starts or reaches a server and resolves when it is ready. Rejects with a `CallError`, and then no process is left;
- * `details.stderr` has the last lines that a program wrote.
+ * Starts a server or connects to it, and resolves when it is ready. Rejects with a `CallError` whose `details.stderr`
+ * has the last lines that the program wrote. No process is left running after a rejection.
  */
 export async function openConnection(
   name: string,
@@ -59,6 +59,7 @@ export async function openConnection(
 /** A connection that opens another session whenever one is lost, within its restart budget. */
 class MCPServerConnection implements MCPConnection {
   readonly name: string;
+  readonly #label: string;
   readonly #settings: ConnectionSettings;
   readonly #isProgram: boolean;
   readonly #budget: RestartBudget | undefined;
@@ -68,7 +69,7 @@ class MCPServerConnection implements MCPConnection {
   readonly #closing = new AbortController();
   #state: Omit<MCPServerState, "stderr"> = { status: "starting", restarts: 0 };
   #session: MCPSession | undefined;
-  /** The session that is being opened. */
+  /** Resolves to the session that is being opened. */
   #opening: Promise<MCPSession> | undefined;
   #closed: Promise<void> | undefined;
   #relisted: { at: number; tools: Promise<MCPTool[]> } | undefined;
@@ -78,6 +79,7 @@ class MCPServerConnection implements MCPConnection {
   constructor(settings: ConnectionSettings) {
     const { restart = true, command } = settings.config;
     this.name = settings.name;
+    this.#label = `the MCP server ${quote(settings.name)}`;
     this.#settings = settings;
     this.#isProgram = command !== undefined;
     this.#budget = restart === false ? undefined : new RestartBudget(restart === true ? {} : restart);
@@ -89,7 +91,7 @@ class MCPServerConnection implements MCPConnection {
     return { ...this.#state, stderr: stderr.lines, ...(ignoredResponses > 0 && { ignoredResponses }) };
   }
 
-  /** Opens the first session. Rejects if that fails, and then no process is left. */
+  /** Opens the first session. If it rejects, no process is left running. */
   async start(): Promise<void> {
     try {
       await this.#open();
@@ -109,7 +111,7 @@ class MCPServerConnection implements MCPConnection {
 
   #readTools(options: { signal?: AbortSignal }): Promise<MCPTool[]> {
     return readToolPages(this.#settings, (cursor) =>
-      this.#send("the list of tools", options, async (session, requestOptions) => {
+      this.#send("the request for its tools", options, async (session, requestOptions) => {
         if (session.describe().capabilities?.["tools"] === undefined) return { tools: [] };
         return session.request("tools/list", cursor === undefined ? {} : { cursor }, requestOptions);
       }),
@@ -121,7 +123,7 @@ class MCPServerConnection implements MCPConnection {
       return await this.#callTool(params, options.tool, options);
     } catch (error) {
       if ((error as { code?: unknown }).code !== headerMismatch) throw error;
-      // The server expects other arguments as headers than it listed before, and has not run the call.
+      // The server changed which arguments it expects as headers, and has not run the call.
       const tool = (await this.#relist()).find(({ name }) => name === params.name);
       if (tool === undefined) throw error;
       this.#watch.notify();
@@ -129,7 +131,10 @@ class MCPServerConnection implements MCPConnection {
     }
   }
 
-  /** The list of tools for calls whose headers did not match. Calls share it, because a server can refuse every one. */
+  /**
+   * Reads the list of tools for calls whose headers did not match. Calls share it, because a server may refuse all of
+   * them.
+   */
   #relist(): Promise<MCPTool[]> {
     const now = performance.now();
     if (this.#relisted === undefined || now - this.#relisted.at > relistIntervalMs) {
@@ -141,14 +146,14 @@ class MCPServerConnection implements MCPConnection {
 
   #callTool(params: MCPToolCall, tool: MCPTool, options: MCPRequestOptions): Promise<MCPToolResult> {
     const { onprogress } = options;
-    return this.#send(`tool ${quote(params.name)}`, options, (session, requestOptions) =>
+    return this.#send(`the call of tool ${quote(params.name)}`, options, (session, requestOptions) =>
       session.callTool(params, tool, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
     ) as Promise<MCPToolResult>;
   }
 
   request(method: string, params: Record<string, unknown> = {}, options: MCPRequestOptions = {}): Promise<unknown> {
     const { onprogress } = options;
-    return this.#send(quote(method), options, (session, requestOptions) =>
+    return this.#send(`the request ${quote(method)}`, options, (session, requestOptions) =>
       session.request(method, params, onprogress === undefined ? requestOptions : { ...requestOptions, onprogress }),
     );
   }
@@ -191,11 +196,15 @@ class MCPServerConnection implements MCPConnection {
     await Promise.all(Array.from(this.#leaving, ({ session: old }) => old.close()));
   }
 
-  /** Sends a request in the current session, and again in a new one if the server refused it for an expired session. */
+  /**
+   * Sends a request in the current session. If the server reports an expired session, sends it again in a new session.
+   */
   async #send(what: string, { signal, timeout }: MCPRequestOptions, send: Send): Promise<unknown> {
     const limits = { signal, timeout: timeout === undefined ? this.#settings.timeouts.request : toDelay(timeout) };
-    if (signal?.aborted) throw this.#notSent("ABORTED", `${what} was aborted before it was requested`, signal.reason);
-    if (limits.timeout === 0) throw this.#notSent("TIMEOUT", `no time was left for ${what}`);
+    if (signal?.aborted)
+      throw this.#notSent("ABORTED", `The caller aborted ${what} before it was sent to ${this.#label}.`, signal.reason);
+    if (limits.timeout === 0)
+      throw this.#notSent("TIMEOUT", `The time limit expired before ${what} was sent to ${this.#label}.`);
     if (signal !== undefined) allowManyListeners(signal);
     const session = this.#session ?? (await this.#waitForSession(what, limits));
     try {
@@ -211,22 +220,22 @@ class MCPServerConnection implements MCPConnection {
     }
   }
 
-  /** Waits for the next session, and subtracts the wait from the time that is left. */
+  /** Waits for the next session, and subtracts the waiting time from the timeout. */
   async #waitForSession(what: string, limits: { signal?: AbortSignal; timeout: number }): Promise<MCPSession> {
     if (this.#session !== undefined) return this.#session;
     this.#assertOpen();
     this.#opening ??= this.#tryAgain();
     const start = performance.now();
     const session = await waitFor(this.#opening, limits, (code) =>
-      this.#notSent(code, `${what} waited for the server to restart`),
+      this.#notSent(code, `The MCP server ${quote(this.name)} did not restart in time for ${what}.`),
     );
     limits.timeout = Math.max(1, limits.timeout - Math.ceil(performance.now() - start));
     return session;
   }
 
-  /** Restarts a failed server for a call; a program no more often than its budget allows. */
+  /** Restarts a failed server for a call. A program is restarted only if its budget allows it. */
   #tryAgain(): Promise<MCPSession> {
-    // A server that is not run by this process may be back at any time.
+    // A server that this process does not run may become available at any time.
     const wait = this.#isProgram ? this.#budget?.waitAt(performance.now()) : 0;
     if (wait === 0) return this.#replace({ immediately: !this.#isProgram });
     throw serverFailed(this.name, this.#state.error, wait);
@@ -239,27 +248,29 @@ class MCPServerConnection implements MCPConnection {
       this.#closing.signal,
     );
     await this.#watch.follow(session);
-    if (session.isEnded) throw this.#lost(session, "the connection was lost as soon as it was ready");
+    if (session.isEnded)
+      throw this.#lost(session, `The connection to ${this.#label} was lost as soon as it was ready.`);
     this.#session = session;
     this.#setState({ status: "ready", error: undefined, ...session.describe() });
     return session;
   }
 
-  /** Replaces a session that was lost. Its requests have failed already. */
+  /** Replaces a lost session, whose requests have already failed. */
   #onLost(session: MCPSession): void {
-    // Requests of an expired session that the server still responds to may finish.
+    // Let pending requests of an expired session finish, because the server may still respond to them.
     const leaving = { session, gone: session.isExpired ? session.closeWhenIdle() : session.close() };
     this.#leaving.add(leaving);
     leaving.gone.finally(() => this.#leaving.delete(leaving));
     if (this.#session === session) this.#session = undefined;
     if (this.#closing.signal.aborted || this.#opening !== undefined) return;
-    const error = this.#lost(session, session.isExpired ? "the session expired" : "the connection was lost");
+    const expired = `The session with ${this.#label} expired.`;
+    const error = this.#lost(session, session.isExpired ? expired : `The connection to ${this.#label} was lost.`);
     this.#state = { ...this.#state, error };
     this.#replace({ immediately: session.isExpired });
   }
 
-  #lost({ programEnd }: MCPSession, problem: string): CallError {
-    const error = connectionLost({ name: this.name, programEnd }, problem, { retryable: true, mayHaveRun: false });
+  #lost({ programEnd }: MCPSession, message: string): CallError {
+    const error = connectionLost({ name: this.name, programEnd }, message, { retryable: true, mayHaveRun: false });
     return withStderr(error, this.#settings.stderr.lines);
   }
 
@@ -275,20 +286,20 @@ class MCPServerConnection implements MCPConnection {
       (error: CallError) => {
         this.#opening = undefined;
         if (this.#closing.signal.aborted) return;
-        log.warn("MCP server {name} has failed: {message}", { name: this.name, message: error.message });
+        log.warn("The MCP server {name} has failed: {message}", { name: this.name, message: error.message });
       },
     );
     return opening;
   }
 
-  /** With `immediately` the first attempt ignores the budget, and is the only one for a server over HTTP. */
+  /** With `immediately`, the first attempt ignores the budget. It is the only attempt for an HTTP server. */
   async #reopen({ immediately }: { immediately: boolean }): Promise<MCPSession> {
     for (let attempt = 0; ; attempt++) {
       const granted = this.#budget?.take(performance.now());
       const wait = immediately && attempt === 0 ? 0 : granted;
       if (wait === undefined) throw this.#fail();
       this.#setState({ status: "restarting", restarts: this.#state.restarts + 1 });
-      // The old program must release what it holds, such as a port, before the new one starts.
+      // The old program must release its resources, such as a port, before the new one starts.
       if (this.#isProgram) await Promise.all(Array.from(this.#leaving, ({ gone }) => gone));
       if (wait > 0) await pause(wait, this.#closing.signal).catch(() => {});
       try {
@@ -303,7 +314,7 @@ class MCPServerConnection implements MCPConnection {
   }
 
   #fail(): CallError {
-    const error = this.#state.error ?? this.#notSent("UNAVAILABLE", "the connection was lost");
+    const error = this.#state.error ?? this.#notSent("UNAVAILABLE", `The connection to ${this.#label} was lost.`);
     this.#setState({ status: "failed", error });
     return error;
   }
@@ -315,29 +326,23 @@ class MCPServerConnection implements MCPConnection {
 
   #assertOpen(): void {
     if (!this.#closing.signal.aborted) return;
-    throw serverError(this.name, "UNAVAILABLE", "its connection was closed", { retryable: false, mayHaveRun: false });
+    const message = `The connection to ${this.#label} was closed.`;
+    throw serverError(this.name, "UNAVAILABLE", message, { retryable: false, mayHaveRun: false });
   }
 
   #explain(error: unknown, what: string, session: MCPSession, limits: { signal?: AbortSignal; timeout: number }) {
     const { sdk, name, secrets, config } = this.#settings;
-    return toConnectionError(error, {
-      sdk,
-      name,
-      url: config.url,
-      secrets,
-      what,
-      programEnd: session.programEnd,
-      ...limits,
-    });
+    const { programEnd } = session;
+    return toConnectionError(error, { sdk, name, url: config.url, secrets, what, programEnd, ...limits });
   }
 
-  /** An error of a request that was never sent. */
-  #notSent(code: string, problem: string, cause?: unknown): CallError {
-    return serverError(this.name, code, problem, { cause, retryable: code !== "ABORTED", mayHaveRun: false });
+  /** Creates the error of a request that was not sent. */
+  #notSent(code: string, message: string, cause?: unknown): CallError {
+    return serverError(this.name, code, message, { cause, retryable: code !== "ABORTED", mayHaveRun: false });
   }
 }
 
-/** Converts the time that a request has left into the delay of a timer. `Infinity` is the maximum, `NaN` is 0. */
+/** Converts the remaining time of a request into a timer delay. `Infinity` becomes the maximum, `NaN` becomes 0. */
 function toDelay(timeLeft: number): number {
   return Number.isNaN(timeLeft) ? 0 : Math.min(Math.max(Math.ceil(timeLeft), 0), maxTimerDelay);
 }

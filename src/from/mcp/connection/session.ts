@@ -25,17 +25,17 @@ const clientInfo = {
   version: typeof __PACKAGE_VERSION__ === "string" ? __PACKAGE_VERSION__ : "0.0.0-development",
 };
 
-/** Accepts any result: results are checked where they are used. */
+/** Accepts any result. Results are checked where they are used. */
 const anyResult: StandardSchemaV1<unknown, unknown> = {
   "~standard": { version: 1, vendor: "alkdev", validate: (value) => ({ value }) },
 };
 
-/** How the SDK negotiates the protocol version. */
+/** Mode in which the SDK negotiates the protocol version. */
 export type Negotiation = "auto" | "legacy" | { pin: string };
 
 /** Receives the events of a session. */
 export interface SessionListener {
-  /** The session ended without being closed. Called once. */
+  /** Called once if the session ends without being closed. */
   onLost(session: MCPSession): void;
   onToolsChanged(): void;
 }
@@ -43,17 +43,17 @@ export interface SessionListener {
 /** Limits of the handshake. */
 export interface OpenOptions {
   signal: AbortSignal;
-  /** In ms. */
+  /** Time limit, in ms. */
   timeout: number;
 }
 
-/** One connected client of the SDK. It ends once, and the connection then opens another. */
+/** One connected client of the SDK. After it has ended, the connection opens another session. */
 export class MCPSession {
   readonly kind: MCPTransport["kind"];
   readonly client: Client;
-  /** Whether the server does not know the session any more. Requests that it refused for that have not run. */
+  /** Whether the server no longer has the session. Requests that it refused for this reason have not run. */
   isExpired = false;
-  /** Whether the session accepts no more requests. */
+  /** Whether the session no longer accepts requests. */
   isEnded = false;
   readonly #transport: MCPTransport;
   readonly #mirrorsArguments: boolean;
@@ -69,7 +69,7 @@ export class MCPSession {
     this.#mirrorsArguments = client.getProtocolEra() === "modern" && transport.kind !== "stdio";
   }
 
-  /** Connects. On failure the transport is closed, and the program that it started has ended. */
+  /** Connects. After a failure, the transport is closed and the program that it started has ended. */
   static async open(
     { sdk, name, config }: ConnectionSettings,
     transport: MCPTransport,
@@ -86,10 +86,10 @@ export class MCPSession {
     if (onElicit !== undefined)
       client.setRequestHandler("elicitation/create", createElicitHandler(sdk, name, onElicit));
     client.setNotificationHandler("notifications/tools/list_changed", () => listener.onToolsChanged());
-    // These errors concern no request: an unknown id, or progress that arrived too late.
+    // These errors do not belong to a request: an unknown id, or progress that arrived too late.
     client.onerror = (error) => log.debug("{name}: {error}", { name, error });
 
-    // The SDK ignores the signal while it negotiates the version.
+    // The SDK ignores the signal during version negotiation.
     const stopListening = onAbort(options.signal, () => void transport.sdkTransport.close());
     try {
       options.signal.throwIfAborted();
@@ -103,17 +103,17 @@ export class MCPSession {
     }
     const session = new MCPSession(client, transport, listener);
     client.onclose = () => session.#lose();
-    // It may have ended before the listener was set.
+    // The connection may have ended before the listener was set.
     if (client.transport === undefined) client.onclose();
     return session;
   }
 
-  /** How the program of this session ended, once it has. */
+  /** How the program of this session ended. `undefined` while it runs. */
   get programEnd(): ProgramEnd | undefined {
     return this.#transport.programEnd?.();
   }
 
-  /** Whether the error means that the server does not know the session, so that the request has not run. */
+  /** Whether the error means that the server no longer has the session, so that the request has not run. */
   isExpiry(error: unknown): boolean {
     if (this.kind !== "http") return false;
     const { status, data } = error as { status?: unknown; data?: { text?: unknown } };
@@ -122,7 +122,7 @@ export class MCPSession {
     return this.isExpired && (status === 404 || status === 400);
   }
 
-  /** Ends a session that the server does not know any more. */
+  /** Ends a session that the server no longer has. */
   expire(): void {
     if (this.kind !== "http" || this.isEnded) return;
     this.isExpired = true;
@@ -139,7 +139,7 @@ export class MCPSession {
     if (!this.#mirrorsArguments || !hasHeaderArguments(tool)) {
       return (await this.request("tools/call", params, options)) as MCPToolResult;
     }
-    // Only this method of the SDK also sends marked arguments as headers.
+    // Only this method of the SDK sends marked arguments as headers too.
     const { outputSchema: _, ...toolDefinition } = tool;
     const call = this.client.callTool(params, { ...options, toolDefinition: toolDefinition as never });
     return (await this.#track(call)) as MCPToolResult;
@@ -158,7 +158,7 @@ export class MCPSession {
     }
   }
 
-  /** What the handshake found out about the server. */
+  /** Returns the server information from the handshake. */
   describe(): Pick<MCPServerState, "protocol" | "server" | "capabilities" | "instructions"> {
     const { client } = this;
     return {
@@ -190,7 +190,10 @@ export class MCPSession {
 
 const headerArguments = new WeakMap<MCPTool, boolean>();
 
-/** Whether some arguments of a tool are also sent as headers. Cached: the SDK would search the schema at each call. */
+/**
+ * Whether some arguments of a tool are also sent as headers. Cached, because the SDK would search the schema on each
+ * call.
+ */
 function hasHeaderArguments(tool: MCPTool): boolean {
   let known = headerArguments.get(tool);
   if (known === undefined) {
@@ -203,8 +206,8 @@ function hasHeaderArguments(tool: MCPTool): boolean {
 const internalError = -32603;
 
 /**
- * Converts both modes of elicitation into one request for `onElicit`. Errors of that function are logged and not sent to
- * the server, because they may contain anything.
+ * Converts both modes of elicitation into one request for `onElicit`. Errors of that function are logged and not sent
+ * to the server, because they may contain secrets.
  */
 function createElicitHandler(
   sdk: SDK,
@@ -227,7 +230,7 @@ function createElicitHandler(
       );
       return content === undefined ? { action } : { action, content };
     } catch (error) {
-      log.error("{server}: onElicit failed: {error}", { server, error });
+      log.error("onElicit of the MCP server {server} failed: {error}", { server, error });
       throw new sdk.ProtocolError(internalError, "The request for input failed.");
     }
   };

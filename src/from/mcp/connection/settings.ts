@@ -9,7 +9,7 @@ import { StderrLines } from "./program-output.ts";
 /** The client part of the official SDK. */
 export type SDK = typeof MCPSDK;
 
-/** The resolved configuration of a connection, and everything that outlives its sessions. */
+/** The resolved configuration of a connection, and the state that its sessions share. */
 export interface ConnectionSettings {
   readonly sdk: SDK;
   /** Name of the server. */
@@ -17,14 +17,14 @@ export interface ConnectionSettings {
   readonly config: MCPClientConfig;
   readonly timeouts: Required<MCPTimeouts>;
   readonly limits: Readonly<Required<MCPLimits>>;
-  /** Values that must not appear in errors and logs. Grows as functions return more. */
+  /** Values that must not appear in errors and logs. Values that functions return are added later. */
   readonly secrets: Set<string>;
   readonly stderr: StderrLines;
   /** Created for the first HTTP session. */
   authorisation?: Authorisation;
   /** Number of ignored responses of all sessions. */
   ignoredResponses: number;
-  /** What an earlier session found out about the server, so that the next one need not try again. */
+  /** Results of earlier negotiations with the server, so that the next session can skip them. */
   known?: { transport?: "http" | "sse"; modern?: boolean };
 }
 
@@ -53,11 +53,11 @@ export async function resolveSettings(name: string, config: MCPClientConfig): Pr
 
 let sdk: Promise<SDK> | undefined;
 
-/** Loads the SDK on first use, because it is an optional peer and slow to load. */
+/** Loads the SDK on first use, because it is an optional peer dependency and slow to load. */
 function loadSDK(): Promise<SDK> {
   const load = () => import("@modelcontextprotocol/client");
   sdk ??= loadPeer("@modelcontextprotocol/client", "MCP servers", load).catch((error) => {
-    sdk = undefined; // it may be installed while this process runs
+    sdk = undefined; // The package may be installed while this process runs.
     throw error;
   });
   return sdk;
@@ -67,23 +67,23 @@ function loadSDK(): Promise<SDK> {
 export function assertReachable(name: string, { command, url, transport }: MCPClientConfig): void {
   if (typeof transport === "function") return;
   if ((command === undefined) === (url === undefined)) {
-    throw misconfigured(name, 'pass either "command", for a program, or "url", for a server over HTTP');
+    throw misconfigured(name, 'Set either "command" for a program or "url" for an HTTP server.');
   }
   if (url === undefined) return;
-  if (!URL.canParse(url)) throw misconfigured(name, '"url" is not a URL');
+  if (!URL.canParse(url)) throw misconfigured(name, '"url" must be an absolute URL.');
   const { protocol, username, password } = new URL(url);
-  if (protocol !== "https:" && protocol !== "http:") throw misconfigured(name, '"url" must be http or https');
+  if (protocol !== "https:" && protocol !== "http:") throw misconfigured(name, '"url" must use http or https.');
   if (username !== "" || password !== "") {
-    throw misconfigured(name, '"url" must not contain credentials. Pass them as "auth" or "headers"');
+    throw misconfigured(name, '"url" must not contain credentials. Pass them as "auth" or "headers".');
   }
 }
 
-function misconfigured(name: string, problem: string): CallError {
-  const message = `MCP server ${quote(name)}: ${problem}.`;
+function misconfigured(name: string, advice: string): CallError {
+  const message = `The configuration of the MCP server ${quote(name)} is invalid. ${advice}`;
   return new CallError("VALIDATION_ERROR", message, { server: name }, { mayHaveRun: false });
 }
 
-/** The secrets in a configuration. Values that its functions return are not known yet. */
+/** Returns the secrets in a configuration. Values that its functions return are added when they are called. */
 function findSecrets({ env = {}, headers, auth }: MCPClientConfig): Set<string> {
   const secrets = new Set<string>();
   for (const [name, value] of Object.entries(env)) if (isSecretName(name)) secrets.add(value);

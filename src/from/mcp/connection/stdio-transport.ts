@@ -17,25 +17,25 @@ export interface StdioOptions {
   cwd?: string;
   /** Receives the program's stderr. */
   stderr: StderrLines;
-  /** Maximum size of a message. */
+  /** Maximum size of a message, in bytes. */
   maxLineBytes: number;
-  /** Maximum number of bytes that wait for the program to read them. */
+  /** Maximum number of bytes that the program has not read yet. */
   maxQueuedBytes: number;
   timeouts: Required<Pick<MCPTimeouts, "stop" | "kill">>;
 }
 
-/** Every message contains this. A line without it is noise and is never parsed. */
+/** Every message contains this string. A line without it is noise and is not parsed. */
 const messageMarker = '"jsonrpc"';
 
-/** A program that writes faster than this process reads fills chunks of this size. */
+/** Chunks of this size mean that the program writes faster than this process reads. */
 const floodChunkBytes = 64 * 1024;
 
-/** The pipes of a program that has ended are read for this long, in ms. */
+/** How long the pipes of a program are read after it has ended, in ms. */
 const drainAfterExitMs = 100;
 
 /**
- * A stdio transport of MCP that runs the program in its own process group. The SDK's transport leaves descendants
- * running, closes on one long message, and copies its whole buffer for every chunk.
+ * A stdio transport for MCP that runs the program in its own process group. The SDK's transport is not used because it
+ * leaves descendants running, closes after one long message, and copies its whole buffer for every chunk.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -44,7 +44,7 @@ export class StdioTransport implements Transport {
   /** The SDK recognises a stdio transport by `stderr` and `pid`. */
   readonly stderr = null;
   pid: number | null = null;
-  /** How the program ended, once it has. */
+  /** How the program ended. `undefined` while it runs. */
   programEnd: ProgramEnd | undefined;
 
   readonly #options: StdioOptions;
@@ -61,14 +61,14 @@ export class StdioTransport implements Transport {
     const { command, args, env, cwd, stderr, maxLineBytes } = this.#options;
     const { spawn } = await import("node:child_process");
     if (this.#closed)
-      throw new CallError("ABORTED", "It was closed before it was started.", undefined, { mayHaveRun: false });
+      throw new CallError("ABORTED", "The server was closed before it was started.", undefined, { mayHaveRun: false });
     const child = startProgram(() =>
       spawn(command, args, {
         env,
         cwd,
         shell: false,
         stdio: ["pipe", "pipe", "pipe"],
-        // The leader of its own group, so that its descendants can be ended with it.
+        // The program leads its own group, so that its descendants can be ended with it.
         detached: process.platform !== "win32",
         windowsHide: true,
       }),
@@ -91,7 +91,7 @@ export class StdioTransport implements Transport {
       if (chunk.length >= floodChunkBytes) yieldToOthers(child.stdout!);
     });
     child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr.push(text));
-    // Writing to a program that has ended fails; its exit event reports that.
+    // Writing to a program that has ended fails. Its exit event reports the end.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
 
     await new Promise<void>((resolve, reject) => {
@@ -107,17 +107,17 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable || this.#closed) throw new Error("Not connected");
-    // As bytes, because a pipe measures strings in characters.
+    // Use bytes, because a pipe measures strings in characters.
     const line = Buffer.from(`${JSON.stringify(message)}\n`);
     const { maxQueuedBytes } = this.#options;
     if (stdin.writableLength + line.length > maxQueuedBytes) {
-      const problem = "The program does not read its input, and too many bytes wait for it";
+      const problem = "The program does not read its input, and too many bytes are queued";
       throw limitExceeded(problem, "bufferedBytes", maxQueuedBytes);
     }
     stdin.write(line);
   }
 
-  /** Resolves when the program and everything it started have ended. */
+  /** Resolves when the program and all processes that it started have ended. */
   async close(): Promise<void> {
     this.#finish();
     await this.#stop();
@@ -149,7 +149,7 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Returns whether the line holds a message. */
+  /** Delivers the messages in a line. Returns whether it contains any. */
   #receive(line: string): boolean {
     if (this.#closed) return true;
     const value = parseLine(line);
@@ -164,12 +164,12 @@ export class StdioTransport implements Transport {
     return isMessage;
   }
 
-  /** Delivers messages one after the other: the SDK handles progress asynchronously, and drops it after the response. */
+  /** Delivers messages one by one: the SDK handles progress asynchronously, and drops it after the response. */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
   }
 
-  /** Fails the request of a response that is too long, so that only this request fails. */
+  /** Fails only the request whose response is too long. */
   #refuse(head: string, tail: string): void {
     const error = tooLong(this.#options.maxLineBytes);
     // Notifications and requests of the server can be dropped.
@@ -188,7 +188,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Pauses the stream for one turn: Node would read up to 32 chunks before anything else in this process runs. */
+/** Pauses the stream for one turn. Otherwise Node would read up to 32 chunks before any other code runs. */
 function yieldToOthers(stream: Readable): void {
   stream.pause();
   setImmediate(() => stream.resume());
@@ -210,7 +210,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Finds the id of a response of which only both ends are known. Members have any order; the long one is the result. */
+/** Finds the id of a response from its two ends. Members may have any order; the long member is the result. */
 function findId(head: string, tail: string): number | undefined {
   const atStart = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,/.exec(head);
   const atEnd = /,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(tail);
@@ -225,14 +225,14 @@ function tooLong(limit: number): CallError {
   });
 }
 
-/** Replaces the error of `spawn` for invalid arguments, because its message contains them, and they may be secret. */
+/** Replaces the error of `spawn` for invalid arguments, because its message contains them and they may be secret. */
 function startProgram(spawn: () => ChildProcess): ChildProcess {
   try {
     return spawn();
   } catch (error) {
     throw new CallError(
       "VALIDATION_ERROR",
-      "The program cannot be started: command, args, env and cwd must be strings without NUL characters.",
+      "The program cannot be started. Set command, args, env and cwd to strings without NUL characters.",
       { code: (error as { code?: unknown }).code },
       { mayHaveRun: false },
     );
@@ -246,7 +246,7 @@ function notStarted(command: string, cwd: string | undefined, error: Error): Cal
     code === "ENOENT"
       ? `was not found${where}. Check "command"${cwd === undefined ? " and PATH" : ', "cwd" and PATH'}, whose relative entries are ignored.`
       : code === "EACCES"
-        ? `must not be run${where}. Check its permissions.`
+        ? `cannot be run${where}. Check its permissions.`
         : `could not be started${where}.`;
   return new CallError("UNAVAILABLE", `The program ${quote(command)} ${hint}`, { code }, { mayHaveRun: false });
 }

@@ -157,7 +157,10 @@ test("a silent program is a TIMEOUT, and is ended", async () => {
     );
   } while (error.details.stderr.length === 0);
 
-  expect(error).toMatchObject({ code: "TIMEOUT", message: `MCP server "silent": It was not ready within ${time} ms.` });
+  expect(error).toMatchObject({
+    code: "TIMEOUT",
+    message: `MCP server "silent": The server was not ready within ${time} ms. Raise "timeouts.connect" if it needs longer to start.`,
+  });
   expect(await isRunning(Number(error.details.stderr[0]))).toBe(false);
 });
 
@@ -384,7 +387,7 @@ test("closing while it starts leaves no process, and closing twice is allowed", 
   await Promise.all(closed);
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": its connection was closed.',
+    message: 'The connection to the MCP server "tiny" was closed.',
     mayHaveRun: false,
   });
 });

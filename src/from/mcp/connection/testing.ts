@@ -40,7 +40,7 @@ calls.echo = (args) => text(JSON.stringify(args));
 calls.pid = () => text(String(process.pid));
 `;
 
-/** Makes a {@link program} speak 2026-07-28 only. */
+/** Makes a {@link program} support only 2026-07-28. */
 export const modern = `
   handlers.initialize = undefined;
   const complete = (result) => ({ resultType: "complete", ...result });
@@ -53,7 +53,7 @@ export const modern = `
   handlers["tools/call"] = (message) => { const result = run(message); return result && complete(result); };
 `;
 
-/** How a program written in the test is started. */
+/** Returns the configuration that starts a program written in the test. */
 export function program(source = ""): Pick<MCPClientConfig, "command" | "args"> {
   return { command: process.execPath, args: ["-e", prelude + source] };
 }
@@ -71,12 +71,12 @@ export async function call(connection: MCPConnection, name: string, args?: Recor
   return (content as Array<{ text: string }>)[0]!.text;
 }
 
-/** The process of a server made with {@link program}. */
+/** Returns the process id of a server made with {@link program}. */
 export async function pidOf(connection: MCPConnection): Promise<number> {
   return Number(await call(connection, "pid"));
 }
 
-/** Whether a process is running. A zombie is not. */
+/** Whether a process is running. A zombie does not count. */
 export async function isRunning(pid: number): Promise<boolean> {
   const { readFile } = await import("node:fs/promises");
   try {
@@ -144,7 +144,7 @@ export function serveWeb(
     try {
       for await (const chunk of answer.body ?? []) outgoing.write(chunk);
     } catch {
-      // The client has left.
+      // The client has disconnected.
     }
     outgoing.end();
   });

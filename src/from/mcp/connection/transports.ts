@@ -10,17 +10,17 @@ import type { ProgramEnd } from "./program-output.ts";
 import type { ConnectionSettings } from "./settings.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** A transport of the SDK whose messages are filtered, with what a session needs to know about it. */
+/** A transport of the SDK whose messages are filtered, with the functions that a session needs. */
 export interface MCPTransport {
   readonly sdkTransport: Transport;
   readonly kind: "stdio" | "http" | "sse" | "custom";
-  /** Notifies the server that the session is over, where it expects that. Never rejects. */
+  /** Notifies the server that the session has ended, if the transport supports it. Never rejects. */
   terminateSession?(): Promise<unknown>;
-  /** How the program ended, where there is one and it has. */
+  /** Returns how the program ended, or `undefined` if there is no program or it is still running. */
   programEnd?(): ProgramEnd | undefined;
 }
 
-/** Creates a transport to a program. The program is started when the transport is. */
+/** Creates a transport to a program. Starting the transport starts the program. */
 export function createStdioTransport(settings: ConnectionSettings): MCPTransport {
   const { config, stderr, timeouts, limits } = settings;
   const sdkTransport = new StdioTransport({
@@ -37,13 +37,13 @@ export function createStdioTransport(settings: ConnectionSettings): MCPTransport
   return { sdkTransport, kind: "stdio", programEnd: () => sdkTransport.programEnd };
 }
 
-/** Longest wait for the server to confirm that a session is over, in ms. */
+/** Maximum wait for the server to confirm the end of a session, in ms. */
 const terminateTimeoutMs = 2_000;
-/** A stream is opened again after at least this, in ms, even if the server requests less with `retry`. */
+/** Minimum delay before a stream is reopened, in ms, even if the server requests less with `retry`. */
 const minReconnectionDelayMs = 500;
 const maxReconnectionDelayMs = 30_000;
 
-/** Creates a transport to `url`. `onExpired` is called when the server does not know the session any more. */
+/** Creates a transport to `url`. `onExpired` is called when the server no longer has the session. */
 export function createHTTPTransport(
   settings: ConnectionSettings,
   kind: "http" | "sse",
@@ -74,7 +74,7 @@ export function createHTTPTransport(
   }
   const sdkTransport = new sdk.StreamableHTTPClientTransport(url, {
     ...options,
-    // The stream of notifications is opened again for as long as the connection lives.
+    // The notification stream is reopened until the connection is closed.
     reconnectionOptions: {
       initialReconnectionDelay: 1_000,
       maxReconnectionDelay: maxReconnectionDelayMs,
@@ -92,7 +92,7 @@ export function createHTTPTransport(
   };
 }
 
-/** Reconnects after the delay, varied at random by a fifth, so that clients do not return at the same time. */
+/** Reconnects after the delay, varied at random by 20%, so that clients do not reconnect at the same time. */
 function scheduleReconnection(reconnect: () => void, delay: number): () => void {
   const bounded = Math.min(Math.max(delay, minReconnectionDelayMs), maxReconnectionDelayMs);
   const timer = startTimer(reconnect, bounded * (0.8 + Math.random() * 0.4));
@@ -102,7 +102,8 @@ function scheduleReconnection(reconnect: () => void, delay: number): () => void 
 /** Creates the transport that the configuration provides. */
 export async function createCustomTransport(settings: ConnectionSettings): Promise<MCPTransport> {
   const { transport: create } = settings.config;
-  if (typeof create !== "function") throw new CallError("VALIDATION_ERROR", "No transport is configured.");
+  if (typeof create !== "function")
+    throw new CallError("VALIDATION_ERROR", 'The configured "transport" is not a function.');
   const sdkTransport = await create();
   filterMessages(settings, sdkTransport);
   return { sdkTransport, kind: "custom" };

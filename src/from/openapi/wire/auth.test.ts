@@ -207,7 +207,7 @@ test.each([
 
   expect(failure).toEqual({
     code,
-    message: `No access token: the token server responded with ${status}.`,
+    message: `The access token could not be requested: the token server responded with ${status}.`,
     details: { status },
     retryable,
     mayHaveRun: false,
@@ -226,7 +226,7 @@ test("the token URL of the document is never used", async () => {
 
   expect(failure).toMatchObject({
     code: "EXECUTION_ERROR",
-    message: "No access token: `auth.tokenUrl` is not a URL.",
+    message: "The access token cannot be requested: `auth.tokenUrl` is not a URL.",
     retryable: false,
     mayHaveRun: false,
   });

@@ -5,25 +5,25 @@ import { encode } from "./encode.ts";
 import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { encodeBasic, reveal, TokenSource } from "./oauth.ts";
 
-/** What the operator's credentials add to one request. */
+/** The parts of one request that contain the operator's credentials. */
 export interface Credentials {
   /** Names in lower case. */
   headers: Array<[name: string, value: string]>;
   /** Encoded pairs by their encoded name. */
   query: Array<[name: string, value: string]>;
   cookies: Array<[name: string, value: string]>;
-  /** Everything that must appear in no error. */
+  /** Values that must not appear in errors. */
   secrets: string[];
-  /** Called when the service refused them; `true` means that the next request gets new ones. */
+  /** Called if the service refused the credentials. Returns `true` if the next request gets new ones. */
   refresh?: () => boolean;
 }
 
-/** Returns the credentials of one request. Synchronous where no function has to be awaited. */
+/** Returns the credentials of one request. Synchronous unless a function has to be awaited. */
 export type Authenticator = () => Credentials | Promise<Credentials>;
 
 const sources = new WeakMap<HTTPAuth, TokenSource>();
 
-/** Compiles which credentials an endpoint gets. `undefined` when none are configured. */
+/** Compiles the credentials of an endpoint. Returns `undefined` if none are configured. */
 export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Authenticator | undefined {
   const { auth } = config;
   if (auth === undefined) return undefined;
@@ -36,7 +36,10 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
   if ("schemes" in auth) return bySchemes(auth.schemes);
   return remember(() => credentialsOf(auth, documented(plan, auth)), isFixed(auth));
 
-  /** The first alternative whose schemes are all configured; one that needs nothing is used only when there is no other. */
+  /**
+   * Uses the first alternative whose schemes are all configured. An empty alternative is used only if there is no
+   * other.
+   */
   function bySchemes(schemes: Record<string, HTTPAuth>): Authenticator | undefined {
     const chosen = plan.security.find(
       (alternative) => alternative.length > 0 && alternative.every(({ scheme }) => Object.hasOwn(schemes, scheme)),
@@ -85,7 +88,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
       const credentials = inHeader(method, "authorization", "Basic", text);
       return { ...credentials, secrets: [...credentials.secrets, ...secrets] };
     };
-    // The token may be the ready base64 string; one with a colon is not encoded yet.
+    // The token may be an encoded base64 string. A token with a colon is not encoded yet.
     if (username === undefined) {
       return then(demand(token), (text) => (text.includes(":") ? write(encodeBasic(text), text) : write(text)));
     }
@@ -99,7 +102,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
     const before = (method.prefix ?? prefix).trim();
     const value = before === "" ? token : `${before} ${token}`;
     if (!isHeaderName(name) || isConnectionHeader(name))
-      throw misconfigured(plan.operationId, "`auth.headerName` is not usable");
+      throw misconfigured(plan.operationId, "`auth.headerName` is not a valid header name");
     if (!isHeaderValue(value)) throw misconfigured(plan.operationId, "its credential is not a valid header value");
     return { ...none(), headers: [[name, value]], secrets: [token] };
   }
@@ -113,7 +116,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
     return location === "query" ? { ...none(), query: [pair], secrets } : { ...none(), cookies: [pair], secrets };
   }
 
-  /** An empty secret is a configuration error: sending the call without it would hide that. */
+  /** Returns a secret. An empty secret is a configuration error, which sending the call without it would hide. */
   function demand(secret: Secret | undefined): string | Promise<string> {
     return then(secret === undefined ? "" : reveal(secret), (text) => {
       if (typeof text !== "string" || text === "") throw misconfigured(plan.operationId, "its credential is empty");
@@ -122,7 +125,7 @@ export function compileAuth(plan: EndpointPlan, config: HTTPServiceConfig): Auth
   }
 }
 
-/** The scheme of the document that a single credential belongs to: the operation's own first. */
+/** Returns the security scheme that a single credential belongs to. Schemes of the operation take precedence. */
 function documented(plan: EndpointPlan, auth: HTTPAuth): SecuritySchemePlan | undefined {
   if (auth.type !== "apiKey") return undefined;
   const named = plan.security.flat().map(({ scheme }) => plan.securitySchemes.get(scheme));

@@ -54,7 +54,7 @@ test.each<[string, unknown, string]>([
 
   expect(error).toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `Cannot call "shop.op": argument "body" because it contains a ${name}, which JSON cannot carry.`,
+    message: `Cannot call "shop.op" because of its argument "body": it contains a ${name}, which JSON cannot represent.`,
     mayHaveRun: false,
   });
   expect(server.received).toEqual([]);
@@ -271,10 +271,10 @@ const cycle: Record<string, unknown> = { secret: "canary" };
 cycle["self"] = cycle;
 
 test.each([
-  ["application/json", cycle, "cannot be written as text"],
-  ["application/json", { a: 1n }, "cannot be written as text"],
+  ["application/json", cycle, "cannot be converted to a string"],
+  ["application/json", { a: 1n }, "cannot be converted to a string"],
   ["application/json", () => {}, "must be a JSON value"],
-  ["application/xml", { a: 1 }, "must be text to be sent as application/xml"],
+  ["application/xml", { a: 1 }, "must be a string to be sent as application/xml"],
   ["application/x-www-form-urlencoded", "canary", "must be an object to be sent as a form"],
   ["multipart/form-data", "canary", "must be an object to be sent as multipart"],
   ["multipart/form-data", { f: { base64: "canary!" } }, "contains a file whose base64 is not valid"],

@@ -10,7 +10,7 @@ import { isMembers, toForm } from "./style.ts";
 /** A request body ready for `fetch`. */
 export interface EncodedBody {
   body: BodyInit;
-  /** Absent when the platform knows it better, or when the body has none. */
+  /** Absent if the platform sets it, or if the body has none. */
   contentType?: string;
   /** Whether it can be sent a second time. A stream cannot. */
   replayable: boolean;
@@ -31,8 +31,8 @@ function kindOf(mediaType: string): Kind {
 }
 
 /**
- * Compiles how a body is written. Of several media types the one named by `wanted` is taken, else the first that can hold the value:
- * binary values take a binary or multipart one, objects that hold files multipart.
+ * Compiles how a body is written. It uses the media type `wanted`, or else the first that can represent the value: a
+ * binary or multipart type for binary values, multipart for objects that contain files.
  */
 export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
   const declared = plan.media.length === 0 ? [{ mediaType: "application/json", encoding: {} }] : plan.media;
@@ -50,11 +50,10 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
   function choose(value: unknown, wanted: string | undefined): (typeof media)[number] {
     const named = wanted === undefined ? undefined : media.find(({ mediaType }) => matchesRange(wanted, mediaType));
     if (wanted !== undefined && named === undefined) {
-      throw refused(operationId, plan.argument, "because the requested content type is not declared");
+      throw refused(operationId, plan.argument, "the requested content type is not declared");
     }
     const chosen = named ?? (media.length === 1 ? media[0] : media.find(({ kind }) => canHold(kind, value)));
-    if (chosen === undefined)
-      throw refused(operationId, plan.argument, `because it must be one of ${listMedia(media)}`);
+    if (chosen === undefined) throw refused(operationId, plan.argument, `it must be one of ${listMedia(media)}`);
     return chosen;
   }
 
@@ -82,7 +81,7 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
         );
       case "text":
         if (isBinary(value)) return toBinary(value, mediaType);
-        if (typeof value === "object") throw new TypeError(`must be text to be sent as ${contentType}`);
+        if (typeof value === "object") throw new TypeError(`must be a string to be sent as ${contentType}`);
         return { body: toUTF8(String(value)), contentType: mediaType, replayable: true };
       case "any":
         if (isBinary(value) || isBase64File(value) || typeof value === "string") return toBinary(value, mediaType);
@@ -92,14 +91,14 @@ export function compileBody(operationId: string, plan: BodyPlan): BodyWriter {
     }
   }
 
-  /** Only our own messages never quote the value; the engine's may. */
+  /** Converts an error of a writer. Messages of the engine are replaced, because they may contain the value. */
   function toRefusal(error: unknown): Error {
     const known = error instanceof TypeError && /^(?:must|contains) /.test(error.message);
-    return refused(operationId, plan.argument, `because it ${known ? error.message : "cannot be written as text"}`);
+    return refused(operationId, plan.argument, `it ${known ? error.message : "cannot be converted to a string"}`);
   }
 }
 
-/** Checked, because an encoder would replace a lone surrogate. */
+/** Encodes a string. Throws for a lone surrogate, which an encoder would replace. */
 function toUTF8(text: string): string {
   if (!isWellFormed(text)) throw new TypeError(loneSurrogate);
   return text;
@@ -118,7 +117,7 @@ function toBinary(value: unknown, mediaType: string): EncodedBody {
   if (typeof value === "string") {
     return { body: toUTF8(value), contentType: concreteType(mediaType, "text/plain"), replayable: true };
   }
-  throw new TypeError("must be binary: an ArrayBuffer, typed array, Blob, stream, text or { base64 }");
+  throw new TypeError("must be binary: an ArrayBuffer, typed array, Blob, stream, string or { base64 }");
 }
 
 function concreteType(declared: string, own: string): string {

@@ -5,14 +5,14 @@ const tripleOrReserved = /%25([0-9A-Fa-f]{2})|%(?:3A|2F|3F|40|21|24|28|29|2A|2B|
 const reservedInPath = /%(?:3A|5B|5D|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g;
 const encodedTriple = /%25([0-9A-Fa-f]{2})/g;
 
-/** Percent-encodes everything but RFC 3986's unreserved characters. Throws on half a surrogate pair. */
+/** Percent-encodes everything but RFC 3986's unreserved characters. Throws for a lone surrogate. */
 export function encode(text: string): string {
   return encodeURIComponent(text).replace(notUnreserved, percent);
 }
 
 /**
- * Percent-encodes a query value with `allowReserved`. Reserved characters and ready percent triples stay, except those that
- * would end the value: `&`, `#`, and the brackets and the quote that a URL cannot hold.
+ * Percent-encodes a query value with `allowReserved`. Reserved characters and percent triples are kept. Encoded are `&`
+ * and `#`, which would end the value, and the brackets and quotes that a URL must not contain.
  */
 export function encodeReservedInQuery(text: string): string {
   return encode(text).replace(tripleOrReserved, (match, triple?: string) =>
@@ -20,12 +20,15 @@ export function encodeReservedInQuery(text: string): string {
   );
 }
 
-/** Percent-encodes a path value with `allowReserved`. `/`, `?`, `#` and `%` are encoded all the same: they would add segments. */
+/**
+ * Percent-encodes a path value with `allowReserved`. `/`, `?`, `#` and `%` are still encoded, because they would change
+ * the path.
+ */
 export function encodeReservedInPath(text: string): string {
   return encode(text).replace(reservedInPath, decodeURIComponent);
 }
 
-/** Percent-encodes for `application/x-www-form-urlencoded`, where a blank is `+`. */
+/** Percent-encodes for `application/x-www-form-urlencoded`, where a space becomes `+`. */
 export function encodeForm(text: string): string {
   return encode(text).replaceAll("%20", "+");
 }
@@ -39,7 +42,7 @@ function percent(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** The string of a single value. Objects and arrays, for which no style is defined here, become JSON. */
+/** Converts a single value to a string. Objects and arrays become JSON. */
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Date) return value.toISOString();
@@ -47,16 +50,16 @@ export function toText(value: unknown): string {
   return String(value);
 }
 
-/** The JSON of a value. Throws a `TypeError` where JSON would silently lose an object, such as a `Blob`. */
+/** Converts a value to JSON. Throws a `TypeError` if JSON would silently lose an object, such as a `Blob`. */
 export function toJSON(value: unknown): string {
   const lost = findNotJSON(value);
-  if (lost !== undefined) throw new TypeError(`contains a ${classNameOf(lost)}, which JSON cannot carry`);
+  if (lost !== undefined) throw new TypeError(`contains a ${classNameOf(lost)}, which JSON cannot represent`);
   const text = JSON.stringify(value);
   if (text === undefined) throw new TypeError("must be a JSON value");
   return text;
 }
 
-/** Whether a value counts as absent, as RFC 6570 has it: `undefined` and `null`. */
+/** Whether a value counts as absent, as in RFC 6570: `undefined` and `null`. */
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }

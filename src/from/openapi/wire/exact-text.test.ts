@@ -16,7 +16,7 @@ describe("a response that is not valid in its charset", () => {
   ])("is BAD_RESPONSE: %s", async (contentType, body, charset) => {
     expect(await failureOf(callEndpoint({}, {}, { fetch: pieces(contentType, body) }))).toMatchObject({
       code: "BAD_RESPONSE",
-      message: `"shop.op": the response is not valid ${charset}.`,
+      message: `The response to "shop.op" is not valid ${charset}.`,
     });
   });
 
@@ -54,7 +54,7 @@ describe("a response that is not valid in its charset", () => {
 
       expect(await failureOf(read())).toMatchObject({
         code: "BAD_RESPONSE",
-        message: '"shop.op": the stream is not valid UTF-8.',
+        message: 'The response to "shop.op" is not valid UTF-8.',
       });
       expect(data).toEqual(before);
       const whole = pieces("text/event-stream", encode('data: "\ufffd"\n\n'));
@@ -111,7 +111,7 @@ describe("blanks at the ends of a header value", () => {
 
     expect(await failureOf(callEndpoint(plan, { "x-name": value }))).toMatchObject({
       code: "VALIDATION_ERROR",
-      details: { errors: [{ path: "/x-name", message: "because it is not a valid header value" }] },
+      details: { errors: [{ path: "/x-name", message: "it is not a valid header value" }] },
     });
     expect(await failureOf(callEndpoint(plan, {}, {}, asMetadata))).toMatchObject({ code: "VALIDATION_ERROR" });
     expect(server.received).toEqual([]);
@@ -156,7 +156,7 @@ test.each(["query", "header", "cookie", "path"] as const)(
 test("a port that fetch refuses cannot have run anything", async () => {
   expect(await failureOf(callEndpoint({ baseUrl: "http://127.0.0.1:6667", method: "POST" }))).toEqual({
     code: "UNAVAILABLE",
-    message: '"shop.op": fetch makes no connection to port 6667.',
+    message: 'The request of "shop.op" failed: fetch blocks connections to port 6667.',
     retryable: false,
     mayHaveRun: false,
   });

@@ -87,7 +87,7 @@ test("a call past its timeout fails with TIMEOUT, and the connection closes", as
 
   expect(failure).toEqual({
     code: "TIMEOUT",
-    message: '"shop.op": no complete response within 300 ms.',
+    message: '"shop.op" did not receive a complete response within 300 ms.',
     retryable: true,
     mayHaveRun: true,
   });

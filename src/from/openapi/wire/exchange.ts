@@ -14,13 +14,13 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 const maxRedirects = 3;
 
-/** Uses a successful response. */
+/** Reads a successful response. */
 type UseResponse<T> = (response: Response, request: WireRequest) => Promise<T>;
 
 /** Sends the requests of one endpoint: builds, authenticates, sends, follows redirects, retries. */
 export class Exchange {
   readonly reader: ResponseReader;
-  /** Whether sending a request twice has the effect of sending it once. */
+  /** Whether a request is idempotent and can be sent again. */
   readonly repeatable: boolean;
   readonly #plan: EndpointPlan;
   readonly #config: HTTPServiceConfig;
@@ -38,7 +38,7 @@ export class Exchange {
     this.reader = compileResponse(plan, resolveLimits(config.limits));
   }
 
-  /** Runs one call: `use` receives the first successful response, and its failures count as failures of the attempt. */
+  /** Runs one call. `use` receives the first successful response; its failures count as failures of the attempt. */
   run<T>(
     input: unknown,
     context: OperationContext,
@@ -98,7 +98,7 @@ export class Exchange {
           breaker?.failed(scope.failure ?? failure);
           if (scope.signal?.aborted) throw failure;
           if (!request.replayable) throw withoutRetry(failure);
-          // A refused token may have expired: one new one is requested.
+          // A refused token may have expired, so one new token is requested.
           if (!refreshed && isUnauthorized(failure) && credentials?.refresh?.()) {
             refreshed = true;
             attempt--;
@@ -113,7 +113,7 @@ export class Exchange {
     }
   }
 
-  /** Follows redirects from an unsuccessful response; any other one is an error. */
+  /** Follows redirects. Any other unsuccessful response is an error. */
   async #redirected<T>(first: Response, request: WireRequest, scope: CallScope, use: UseResponse<T>): Promise<T> {
     let { url } = request;
     let response = first;
@@ -129,7 +129,7 @@ export class Exchange {
     return use(response, request);
   }
 
-  /** The platform's fetch observes its signal; one of the user's own may not. */
+  /** Ends `work` with the scope. A custom `fetch` may not observe its signal. */
   #bounded<T>(work: Promise<T>, scope: CallScope): Promise<T> {
     return this.#config.fetch === undefined ? work : scope.race(work);
   }
@@ -145,7 +145,10 @@ export class Exchange {
     return this.#bounded((this.#config.fetch ?? fetch)(url, init), scope);
   }
 
-  /** The target of a redirect, or why it is not followed. Only GET and HEAD follow, and only inside their origin. */
+  /**
+   * Returns the target of a redirect, or the reason why it is not followed. Only GET and HEAD follow redirects, within
+   * the same origin.
+   */
   #follow(
     response: Response,
     request: WireRequest,
@@ -166,7 +169,7 @@ export class Exchange {
   }
 }
 
-/** The body of the request was a stream, which is used up: the same call cannot be made again. */
+/** Marks a failure as not retryable, because the request body was a stream that has been consumed. */
 function withoutRetry(failure: CallError): CallError {
   if (!failure.retryable) return failure;
   const { code, message, details, cause, mayHaveRun } = failure;

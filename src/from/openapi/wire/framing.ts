@@ -3,24 +3,24 @@ import { createParser } from "eventsource-parser";
 /** Splits a stream into items. Accepts chunks of any size. */
 export interface Framer {
   feed(text: string): void;
-  /** The stream ended: emits what is complete without a final separator. */
+  /** Call it at the end of the stream. Emits a last item that is complete without a separator. */
   end(): void;
 }
 
-/** One whole item as it came. */
+/** One complete item, unchanged. */
 export interface FramedItem {
   data: string;
-  /** Type and id are those of an event stream. */
+  /** Event type. Only event streams have a type and an id. */
   event?: string | undefined;
   id?: string | undefined;
 }
 
-/** What a framer emits. */
+/** Callbacks of a framer. */
 export interface FramerEvents {
   onItem(item: FramedItem): void;
-  /** The server's reconnection time, in ms. */
+  /** Receives the server's reconnection time, in ms. */
   onRetry(retry: number): void;
-  /** An unfinished item is longer than the limit. */
+  /** Called if an unfinished item is longer than the limit. */
   onOverflow(): void;
 }
 
@@ -30,7 +30,7 @@ export function createFramer(kind: "sse" | "ndjson" | "json-seq", limit: number,
   return recordFramer(kind === "ndjson" ? "\n" : "\u001e", limit, events);
 }
 
-// Names of fields count towards the parser's buffer but not towards the event.
+// Field names count towards the parser's buffer, but not towards the event.
 const slack = 4096;
 
 function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvents): Framer {
@@ -38,7 +38,7 @@ function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvent
     onEvent: onItem,
     onRetry,
     onError: (error) => {
-      // Unknown fields and bad retry values are to be ignored (WHATWG HTML, 9.2.6).
+      // Unknown fields and invalid retry values must be ignored (WHATWG HTML, 9.2.6).
       if (error.type === "max-buffer-size-exceeded") onOverflow();
     },
     maxBufferSize: limit + slack,
@@ -47,8 +47,8 @@ function eventFramer(limit: number, { onItem, onRetry, onOverflow }: FramerEvent
   return { feed: parser.feed, end: () => {} };
 }
 
-// A record of a JSON sequence ends where the next begins. To emit it earlier, a record that ends a line is parsed, a few
-// times only, because each attempt reads the record from its start.
+// A record of a JSON sequence ends where the next one begins. To emit it earlier, try to parse a record at the end of
+// each line, a limited number of times because each attempt parses from the start.
 const maxAttempts = 16;
 
 function isJSONText(text: string): boolean {
@@ -60,7 +60,7 @@ function isJSONText(text: string): boolean {
   }
 }
 
-/** Lines of JSON, or records that begin with a separator (RFC 7464). */
+/** Creates a framer for lines of JSON, or for records that begin with a separator (RFC 7464). */
 function recordFramer(separator: string, limit: number, { onItem, onOverflow }: FramerEvents): Framer {
   let rest = "";
   let attempts = 0;

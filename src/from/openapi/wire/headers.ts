@@ -1,8 +1,8 @@
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Tab and visible characters of Latin-1: all that fetch can send. CR, LF and NUL would start a header of the caller's own.
+// Tab and visible Latin-1 characters, which fetch can send. CR, LF and NUL would allow header injection.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Names that belong to the connection. Not even the operator sets them. */
+/** Headers of the connection. Not even the operator can set them. */
 const connectionHeaders = [
   "connection",
   "content-length",
@@ -17,7 +17,7 @@ const connectionHeaders = [
 ];
 const connection = new Set(connectionHeaders);
 
-/** Names that belong to the connection, the credential or the body. No caller and no document sets them. */
+/** Headers of the connection, the credentials or the body. Neither callers nor documents can set them. */
 const reserved = new Set([
   ...connectionHeaders,
   "accept-charset",
@@ -35,13 +35,13 @@ const reserved = new Set([
   "via",
 ]);
 
-/** Whether callers may set a header: by a declared parameter or by `metadata.http.headers`. */
+/** Whether callers may set a header, with a declared parameter or with `metadata.http.headers`. */
 export function isCallerHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return token.test(lower) && !reserved.has(lower) && !lower.startsWith("proxy-") && !lower.startsWith("sec-");
 }
 
-/** Whether a string is a header name. */
+/** Whether a string is a valid header name. */
 export function isHeaderName(name: string): boolean {
   return token.test(name);
 }
@@ -51,12 +51,12 @@ export function isHeaderValue(value: string): boolean {
   return fieldValue.test(value);
 }
 
-/** Whether a header value arrives unchanged: blanks at its ends are lost. */
+/** Whether a header value arrives unchanged. Leading and trailing spaces would be removed. */
 export function isExactHeaderValue(value: string): boolean {
   return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
 }
 
-/** Whether a header belongs to the connection, so that not even the operator sets it. */
+/** Whether a header belongs to the connection, so that not even the operator can set it. */
 export function isConnectionHeader(name: string): boolean {
   return connection.has(name.toLowerCase());
 }

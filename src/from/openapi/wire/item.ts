@@ -12,11 +12,11 @@ type EventFacts = NonNullable<HTTPFacts["event"]>;
 const noEvent: EventFacts = {};
 
 /**
- * The items of a stream that were received and not taken, with reconnection times between them. Items become envelopes when
- * they are taken, because objects that live only until the next one cost the least.
+ * Received items of a stream that were not taken yet, with reconnection times between them. Items become envelopes when
+ * they are taken, because short-lived objects cost the least.
  */
 export class ItemQueue {
-  /** Id of the last taken event; `""` when there was none. */
+  /** Id of the last taken event, or `""`. */
   lastId = "";
   /** The server's reconnection time, in ms. */
   retry: number | undefined;
@@ -32,11 +32,11 @@ export class ItemQueue {
   #taken = 0;
   #kind: StreamKind = "sse";
   #facts: HTTPFacts | undefined;
-  /** The data of each event is a string as it was received. */
+  /** Whether the data of each event is kept as a string. */
   #keepsText = false;
   #event: EventFacts | undefined;
 
-  /** @param onStop - Called when an item ends the stream, with a problem when the item is unusable. */
+  /** @param onStop - Called when an item ends the stream, with an error if the item is invalid. */
   constructor(
     plan: EndpointPlan,
     limits: { eventBytes: number; jsonDepth: number },
@@ -48,25 +48,25 @@ export class ItemQueue {
     this.#onStop = onStop;
   }
 
-  /** Sets what is known about the items that follow. */
+  /** Sets the response metadata and the framing of the following items. */
   open(facts: HTTPFacts, kind: StreamKind): void {
     this.#facts = facts;
     this.#kind = kind;
     this.#keepsText = kind === "sse" && parsingFor(this.#plan.outputSchema) === "never";
   }
 
-  /** Adds an item or a reconnection time. Bound, so that it can be passed on as a function. */
+  /** Adds an item or a reconnection time. Bound, so that it can be passed as a callback. */
   readonly add = (item: FramedItem | number): void => {
     this.#items.push(item);
   };
 
-  /** Removes everything that was not taken. */
+  /** Removes all items that were not taken. */
   clear(): void {
     this.#items = [];
     this.#taken = 0;
   }
 
-  /** The envelope of the next item; `undefined` when no item has arrived, or when the item ended the stream. */
+  /** Returns the envelope of the next item, or `undefined` if no item has arrived or the item ended the stream. */
   take(): ResponseEnvelope | undefined {
     while (this.#taken < this.#items.length) {
       const item = this.#items[this.#taken++]!;
@@ -79,7 +79,7 @@ export class ItemQueue {
 
   #toEnvelope({ data: text, event: type, id }: FramedItem): ResponseEnvelope | undefined {
     if (text.length * 3 > this.#maxBytes && encoder.encode(text).byteLength > this.#maxBytes) {
-      return this.#stop(tooLarge(this.#plan.operationId, "an event", this.#maxBytes));
+      return this.#stop(tooLarge(this.#plan.operationId, "event", this.#maxBytes));
     }
     if (id !== undefined) this.lastId = id;
     this.hasDelivered = true;
@@ -95,19 +95,19 @@ export class ItemQueue {
     }
     const { statusCode, headers, contentType } = this.#facts!;
     const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
-    // Written out: for small events `httpEnvelope` and its copy of the meta would be most of the work.
+    // Inlined: for small events, `httpEnvelope` and its copy of the meta would dominate the cost.
     const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
     if (typeof data === "number") noteNumber(envelope, text);
     return envelope;
   }
 
-  /** Ends the stream at an item: nothing after it counts, not even that the connection was lost there. */
+  /** Ends the stream at an item. Everything after it is ignored, including a lost connection. */
   #stop(problem: CallError | undefined): undefined {
     this.clear();
     this.#onStop(problem);
   }
 
-  /** The event's own fields; the same object as long as they are the same. */
+  /** Returns the event's metadata. The object is reused while it does not change. */
   #eventOf(type: string): EventFacts {
     const known = this.#event;
     const id = this.lastId === "" ? undefined : this.lastId;
@@ -126,10 +126,10 @@ const encoder = new TextEncoder();
 const endOfStream: unique symbol = Symbol("end of stream");
 
 /**
- * Compiles what the items of a stream become. Lines and records are JSON or a `BAD_RESPONSE`. The data of an event stays text when the
- * schema says string; it is parsed when the schema says anything else and it is JSON; without a telling schema only objects, arrays and quoted
- * strings are parsed, so that a stream of words does not turn `42` into a number. `[DONE]` ends a stream whose data is not declared as
- * string.
+ * Compiles how the items of a stream are parsed. Lines and records must be JSON; otherwise they are a `BAD_RESPONSE`.
+ * The data of an event stays a string if the schema declares a string, and is parsed as JSON if the schema declares
+ * another type. Without a schema, only objects, arrays and quoted strings are parsed, so that `42` in a stream of words
+ * does not become a number. `[DONE]` ends a stream whose data is not declared as a string.
  */
 function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind: StreamKind) => unknown {
   let mode: ReturnType<typeof parsingFor> | undefined;
@@ -145,15 +145,15 @@ function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind
       return parseJSON(text, jsonDepth);
     } catch (error) {
       if (error instanceof TooDeep)
-        throw badResponse(plan.operationId, `an event is nested deeper than ${jsonDepth} levels`);
+        throw badResponse(plan.operationId, `contains an event that is nested more than ${jsonDepth} levels deep`);
       if (kind === "sse") return text;
-      throw badResponse(plan.operationId, "the stream contains a record that is not JSON");
+      throw badResponse(plan.operationId, "contains a record that is not JSON");
     }
   };
 }
 
 function isStructure(text: string): boolean {
-  // Most texts begin with a letter, which needs no expression.
+  // Most strings begin with a letter, which is checked without a regular expression.
   return !(text.charCodeAt(0) > 0x60 && text.charCodeAt(0) < 0x7b) && /^\s*[{["]/.test(text);
 }
 

@@ -1,4 +1,7 @@
-/** The bare media type of a `Content-Type` value, in lower case and without parameters. Of several the first. */
+/**
+ * Returns the media type of a `Content-Type` value, in lower case and without parameters. Of several values, it uses
+ * the first.
+ */
 export function essence(contentType: string): string {
   const end = contentType.search(/[;,]/);
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
@@ -33,13 +36,13 @@ const textual = new Set([
   "application/json-seq",
 ]);
 
-/** Whether content of a media type becomes a string. XML does. */
+/** Whether content of a media type becomes a string. XML is included. */
 export function isText(contentType: string): boolean {
   const type = essence(contentType);
   return type.startsWith("text/") || type.endsWith("+xml") || type.endsWith("+yaml") || textual.has(type);
 }
 
-/** The framing of a stream by its media type. */
+/** Returns the framing of a stream with this media type. */
 export function streamKind(contentType: string): "sse" | "ndjson" | "json-seq" | undefined {
   switch (essence(contentType)) {
     case "text/event-stream":
@@ -61,22 +64,25 @@ export function streamKind(contentType: string): "sse" | "ndjson" | "json-seq" |
   }
 }
 
-/** Whether `type` falls under `range`, such as `image/png` under `image/*`. */
+/** Whether `type` is in `range`, such as `image/png` in `image/*`. */
 export function matchesRange(type: string, range: string): boolean {
   const wanted = essence(range);
   if (wanted === "*/*" || wanted === essence(type)) return true;
   return wanted.endsWith("/*") && essence(type).startsWith(wanted.slice(0, -1));
 }
 
-/** The `charset` of a `Content-Type` value, if it has one. */
+/** Returns the `charset` of a `Content-Type` value, if it has one. */
 export function charsetOf(contentType: string): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1];
 }
 
-/** Kinds of stream that are read event by event. */
+/** Framings of streams that are read event by event. */
 export type StreamKind = NonNullable<ReturnType<typeof streamKind>>;
 
-/** What a media type means for the schema of a body or a response. `any` is a range, for which the schema decides. */
+/**
+ * Category of a media type for the schema of a body or a response. `any` is a range whose schema determines the
+ * category.
+ */
 export type MediaKind = StreamKind | "json" | "form" | "multipart" | "xml" | "text" | "any" | "binary";
 
 /** Classifies a media type. */
@@ -92,7 +98,7 @@ export function mediaKind(mediaType: string): MediaKind {
   return bare === "*/*" || bare === "application/*" || bare === "*" ? "any" : "binary";
 }
 
-/** Whether responses of this kind are read event by event. */
+/** Whether responses of this category are read event by event. */
 export function isStream(kind: MediaKind): kind is StreamKind {
   return kind === "sse" || kind === "ndjson" || kind === "json-seq";
 }

@@ -6,7 +6,7 @@ import { isConnectionHeader, isHeaderName, isHeaderValue } from "./headers.ts";
 import { essence, isJSON, matchesRange } from "./media-type.ts";
 import { hasStyle, presentItems, presentMembers, toStyledPairs } from "./style.ts";
 
-/** The end of a sentence that begins with the argument. */
+/** Predicate of a message whose subject is the argument. */
 export const loneSurrogate = "contains a lone surrogate, which cannot be sent as UTF-8";
 
 interface Part {
@@ -24,9 +24,10 @@ export interface MultipartBody {
 }
 
 /**
- * Writes an object or a `FormData` as a multipart body, one part per property and per element of an array. The platform's own
- * writer is not used because it can neither set the media type of a field nor the headers of a part. Streams are read into memory, since a body
- * of unknown length is refused by many servers. Throws a `TypeError` without values for what cannot be written.
+ * Writes an object or a `FormData` as a multipart body, one part per property and per element of an array. The
+ * platform's own writer is not used because it can set neither the media type of a field nor the headers of a part.
+ * Streams are read into memory, because many servers refuse a body of unknown length. Throws a `TypeError` for a value
+ * that cannot be written; its message does not contain the value.
  */
 export async function toMultipart(
   value: Record<string, unknown> | FormData | unknown[],
@@ -94,13 +95,13 @@ function base64Part(file: Base64File, declared: string[] | undefined): Part {
   return { filename: file.filename ?? "blob", contentType: fileType(file.type ?? "", declared), content };
 }
 
-/** The file's own type where the document allows it, else the declared one. */
+/** Returns the file's own type if the document allows it, or else the declared type. */
 function fileType(own: string, declared: string[] | undefined): string {
   if (own !== "" && (declared === undefined || declared.some((range) => matchesRange(own, range)))) return own;
   return declared?.find((type) => !type.includes("*")) ?? "application/octet-stream";
 }
 
-/** Headers that the document declares for a part: the caller's value, else a fixed one of the document. */
+/** Returns the declared headers of a part, with the caller's value or the fixed value of the document. */
 function declaredHeaders(
   encoding: EncodingPlan | undefined,
   given: Record<string, string> | undefined,
@@ -140,23 +141,24 @@ function formatHeader(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-// As browsers do it (HTML, multipart/form-data encoding algorithm): nothing in a name can end the quotes or the line.
+// Escapes like browsers (HTML, multipart/form-data encoding algorithm), so that a name cannot end the quotes or the
+// line.
 function escapeName(name: string): string {
   return name.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22").replaceAll("\0", "%00");
 }
 
-/** Random from a crypto source, so that no content can be made to contain it. */
+/** Creates a boundary that is cryptographically random, so that content cannot be crafted to contain it. */
 function makeBoundary(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(24));
   return `----operations${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Binary content in JSON form: what a caller without binary values passes. */
+/** Binary content in JSON form, for callers that cannot pass binary values. */
 export interface Base64File {
   base64: string;
   filename?: string;
   type?: string;
-  /** For a part of a multipart body: values of the headers that the document declares for it. */
+  /** Values of the headers that the document declares for this part of a multipart body. */
   headers?: Record<string, string>;
 }
 
@@ -173,7 +175,7 @@ export function isBinary(value: unknown): value is ArrayBuffer | ArrayBufferView
 
 const fileKeys = new Set(["base64", "filename", "type", "headers"]);
 
-/** Whether a value is a file in JSON form: a `base64` string and no other properties than those of a file. */
+/** Whether a value is a file in JSON form: it has a `base64` string and only properties of a file. */
 export function isBase64File(value: unknown): value is Base64File {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   if (!Object.hasOwn(value, "base64") || typeof (value as Base64File).base64 !== "string") return false;

@@ -14,20 +14,20 @@ const blockedPorts: ReadonlySet<string> = new Set(
 );
 
 /**
- * Translates a failure of `fetch`. Its own message is never passed on: it can quote header values and URLs. `mayHaveRun` is false only
- * when the connection was never made.
+ * Converts a failure of `fetch`. Its message is never passed on, because it may contain header values and URLs.
+ * `mayHaveRun` is false only if the connection was never made.
  */
 export function fromNetworkError(operationId: string, error: unknown, url?: string): CallError {
   const failure = findNetworkFailure(error);
   const port = url === undefined ? "" : new URL(url).port;
   if (failure === undefined && blockedPorts.has(port)) {
-    return unavailable(operationId, `fetch makes no connection to port ${port}`, { mayHaveRun: false });
+    return unavailable(operationId, `fetch blocks connections to port ${port}`, { mayHaveRun: false });
   }
-  if (failure === undefined) return unavailable(operationId, "the request failed", { retryable: true });
-  const { code, kind, reason = "the request failed" } = failure;
-  if (badCompression.test(code)) return badResponse(operationId, "the response cannot be decompressed");
-  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "the headers of the response are too large");
-  // A certificate that is not accepted now will not be accepted in a moment.
+  if (failure === undefined) return unavailable(operationId, undefined, { retryable: true });
+  const { code, kind, reason } = failure;
+  if (badCompression.test(code)) return badResponse(operationId, "cannot be decompressed");
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "has headers that are too large");
+  // A certificate that was rejected once will be rejected again.
   const options = { ...(kind !== "tls" && { retryable: true }), ...(kind !== "lost" && { mayHaveRun: false }) };
-  return unavailable(operationId, `${reason} (${code})`, options);
+  return unavailable(operationId, reason === undefined ? code : `${reason} (${code})`, options);
 }

@@ -6,14 +6,14 @@ import { readBody } from "./read-body.ts";
 
 interface Token {
   value: string;
-  /** When it is taken for out of date, in ms since the epoch; before the server does. */
+  /** Time at which a new token is requested, in ms since the epoch. It is before the token expires. */
   staleAt: number;
 }
 
 const tokenTimeout = 30_000;
 const tokenBytes = 1024 * 1024;
 
-/** Gets and keeps tokens by OAuth 2 client credentials. One request at a time, however many calls wait for it. */
+/** Requests and caches tokens with OAuth 2 client credentials. Concurrent calls share one request. */
 export class TokenSource {
   readonly #auth: HTTPAuth;
   readonly #fetch: typeof fetch;
@@ -25,7 +25,7 @@ export class TokenSource {
     this.#fetch = fetchToken;
   }
 
-  /** Returns the current token; requests one when it is missing or about to expire. */
+  /** Returns the current token. Requests one if it is missing or about to expire. */
   get(): string | Promise<string> {
     if (this.#token !== undefined && Date.now() < this.#token.staleAt) return this.#token.value;
     this.#pending ??= this.#request().finally(() => {
@@ -34,7 +34,7 @@ export class TokenSource {
     return this.#pending;
   }
 
-  /** Drops a token that the service refused. A newer one stays. */
+  /** Drops a token that the service refused. A newer token is kept. */
   drop(value: string): void {
     if (this.#token?.value === value) this.#token = undefined;
   }
@@ -42,7 +42,7 @@ export class TokenSource {
   async #request(): Promise<string> {
     const { tokenUrl = "", clientId = "", clientSecret = "", scopes } = this.#auth;
     if (!URL.canParse(tokenUrl)) {
-      const message = "No access token: `auth.tokenUrl` is not a URL.";
+      const message = "The access token cannot be requested: `auth.tokenUrl` is not a URL.";
       throw new CallError("EXECUTION_ERROR", message, undefined, { mayHaveRun: false });
     }
     const id = encodeForm(await reveal(clientId));
@@ -54,9 +54,10 @@ export class TokenSource {
       `grant_type=client_credentials${scope}`,
     );
     const { access_token: value, expires_in: seconds } = response;
-    if (typeof value !== "string" || value === "") throw tokenFailure("the response has no access_token");
+    if (typeof value !== "string" || value === "")
+      throw tokenFailure("the response of the token server has no access_token");
     const lifetime = Number(seconds ?? Number.NaN) * 1000;
-    // A token without an expiry is requested again when it is refused; others shortly before they expire.
+    // A token without an expiry is replaced when it is refused, any other shortly before it expires.
     const margin = Math.min(30_000, lifetime / 10);
     this.#token = {
       value,
@@ -74,7 +75,7 @@ export class TokenSource {
         accept: "application/json",
         "content-type": "application/x-www-form-urlencoded",
       };
-      // Redirects are not followed: the client's secret goes only to the configured address.
+      // Do not follow redirects: the client's secret must only be sent to the configured URL.
       const request = { method: "POST", redirect: "manual", signal: controller.signal, headers, body } as const;
       const response = await this.#fetch(url, request);
       const bytes = await readBody(response, tokenBytes);
@@ -83,7 +84,7 @@ export class TokenSource {
       return typeof parsed === "object" && parsed !== null ? (parsed as Record<string, unknown>) : {};
     } catch (error) {
       if (error instanceof CallError) throw error;
-      throw tokenFailure("the token server could not be reached or understood");
+      throw tokenFailure("the token server could not be reached, or returned an invalid response");
     } finally {
       clearTimeout(timer);
     }
@@ -94,18 +95,23 @@ function tokenFailure(reason: string, status?: number): CallError {
   const denied = status === 400 || status === 401 || status === 403;
   const retryable = !denied && (status === undefined || status === 429 || status >= 500);
   const details = status === undefined ? undefined : { status };
-  return new CallError(denied ? "UPSTREAM_DENIED" : "UNAVAILABLE", `No access token: ${reason}.`, details, {
-    retryable,
-    mayHaveRun: false,
-  });
+  return new CallError(
+    denied ? "UPSTREAM_DENIED" : "UNAVAILABLE",
+    `The access token could not be requested: ${reason}.`,
+    details,
+    {
+      retryable,
+      mayHaveRun: false,
+    },
+  );
 }
 
-/** Asks for a secret that may be a function. */
+/** Returns the value of a secret, which may be a function. */
 export function reveal(secret: Secret): string | Promise<string> {
   return typeof secret === "function" ? secret() : secret;
 }
 
-/** Base64 of the UTF-8 bytes of `user:password`, as HTTP Basic needs it. */
+/** Encodes `user:password` for HTTP Basic: the base64 of its UTF-8 bytes. */
 export function encodeBasic(credential: string): string {
   return toBase64(new TextEncoder().encode(credential));
 }

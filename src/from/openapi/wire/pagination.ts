@@ -3,10 +3,10 @@ import type { IOperationDefinition, ResponseEnvelope } from "../../../operation/
 import type { HTTPServiceConfig, PaginationRule } from "../config.ts";
 import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 
-/** How the pages of one operation are found. Inferred rules look for cursor and items in the response. */
+/** The pagination rule of one operation. Inferred rules search for the cursor and the items in the response. */
 export interface PaginationPlan {
   kind: PaginationRule["kind"];
-  /** The argument that is changed from page to page; absent for links. */
+  /** The argument that changes from page to page. Absent for links. */
   parameter?: string;
   limitParameter?: string;
   cursor?: string;
@@ -22,7 +22,10 @@ const offsetNames = /^(?:\$?skip|offset|start_?at|start_?index|page\[offset\])$/
 const pageNames = /^(?:page|page_?(?:no|num|number|index)|page\[number\]|p)$/i;
 const limitNames = /^(?:\$?top|limit|count|per_?page|page_?size|max_?results|size|page\[(?:size|limit)\])$/i;
 
-/** Returns how pages are found: as configured, else by the names of query parameters. `undefined` when there are no pages. */
+/**
+ * Returns the configured pagination rule, or one inferred from the names of query parameters, or `undefined` without
+ * pages.
+ */
 export function findPagination(plan: EndpointPlan, config: HTTPServiceConfig): PaginationPlan | undefined {
   const { pagination } = config;
   if (pagination === false || (plan.method !== "GET" && plan.method !== "QUERY")) return undefined;
@@ -58,7 +61,9 @@ function infer(plan: EndpointPlan): PaginationPlan | undefined {
   return page === undefined ? undefined : { kind: "page", parameter: page, ...limitParameter, inferred: true };
 }
 
-/** Creates the function that returns the input of the next page. It never returns an input that equals the current one. */
+/**
+ * Creates the function that returns the input of the next page. It never returns an input that equals the current one.
+ */
 export function compilePages(plan: EndpointPlan, rule: PaginationPlan): NonNullable<IOperationDefinition["nextPage"]> {
   return (input: Input | undefined, envelope: ResponseEnvelope) => {
     const current = input ?? {};
@@ -76,7 +81,7 @@ function nextArguments(
   { data, meta }: ResponseEnvelope,
 ): Input | undefined {
   const link = meta.source === "http" ? meta.headers["link"] : undefined;
-  // A server that links its pages decides, also about the last one.
+  // Links of the server take precedence. A missing link marks the last page.
   if (link !== undefined && (rule.inferred || rule.kind === "link")) return readNextLink(plan, link, input);
   const { parameter } = rule;
   if (parameter === undefined) return undefined;
@@ -96,7 +101,7 @@ function nextCursor(rule: PaginationPlan, parameter: string, input: Input, data:
   return { [parameter]: value };
 }
 
-/** Where counting begins: at the argument, else the declared default, else the first offset or page. */
+/** Returns the start value: the argument, the declared default, or the first offset or page. */
 function startOf(plan: EndpointPlan, rule: PaginationPlan, given: unknown): number {
   if (typeof given === "number") return given;
   const declared = plan.parameters.find(({ argument }) => argument === rule.parameter);
@@ -108,7 +113,7 @@ function defaultOf(parameter: ParameterPlan | undefined): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** The items of a page: the data itself, or its first property that is an array. */
+/** Returns the items of a page: the data itself, or its first property that is an array. */
 export function findItems(data: unknown): unknown[] | undefined {
   if (Array.isArray(data)) return data;
   if (typeof data !== "object" || data === null) return undefined;
@@ -118,7 +123,7 @@ export function findItems(data: unknown): unknown[] | undefined {
 const cursorKeys = /^(?:next_?(?:page)?_?(?:cursor|token|marker)|continuation_?token|end_?cursor|last_?id)$/i;
 const holders = /^(?:meta|response_?metadata|page_?info|paging|pagination|cursors?|page|links)$/i;
 
-/** Looks for the cursor of the next page where APIs usually put it. */
+/** Searches for the cursor of the next page in the properties that APIs commonly use. */
 export function findCursor(data: unknown): string | number | undefined {
   if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
   const members = Object.entries(data);
@@ -134,7 +139,7 @@ export function findCursor(data: unknown): string | number | undefined {
   return lastIdOf(data as Record<string, unknown>);
 }
 
-/** `{ paging: { cursors: { after } } }`, `{ paging: { next: { after } } }`. */
+/** Reads `{ paging: { cursors: { after } } }` and `{ paging: { next: { after } } }`. */
 function afterOf(value: unknown): string | number | undefined {
   for (const pointer of ["/after", "/next/after", "/cursors/after", "/next"]) {
     const found = readPointer(value, pointer);
@@ -143,7 +148,7 @@ function afterOf(value: unknown): string | number | undefined {
   return undefined;
 }
 
-/** `has_more` without a cursor: the pages are continued after the last item's id. */
+/** With `has_more` and without a cursor, returns the id of the last item. */
 function lastIdOf(data: Record<string, unknown>): string | number | undefined {
   if (data["has_more"] !== true && data["hasMore"] !== true) return undefined;
   const id = readPointer(findItems(data)?.at(-1), "/id");
@@ -155,8 +160,8 @@ function isCursor(value: unknown): value is string | number {
 }
 
 /**
- * Reads the arguments of the next page from a `Link` header (RFC 8288). Only declared query parameters are taken, and only from links to
- * the service's own origin: the link itself is never requested.
+ * Reads the arguments of the next page from a `Link` header (RFC 8288). Only declared query parameters are used, and
+ * only from links to the service's own origin. The link itself is never requested.
  */
 export function readNextLink(
   plan: EndpointPlan,
@@ -185,7 +190,7 @@ function nextTarget(header: string): string | undefined {
   return undefined;
 }
 
-/** A query contains strings: the declared type, else the type of the current argument, identifies numbers. */
+/** Converts a string of a query into an argument of the declared type, or of the type of the current argument. */
 function toArgument(text: string, { schema }: ParameterPlan, given: unknown): unknown {
   if (Array.isArray(given) && given.map(String).join(",") === text) return given;
   const declared = (schema as { type?: unknown } | null | undefined)?.type ?? typeof given;

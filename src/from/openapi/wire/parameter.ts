@@ -7,11 +7,11 @@ import { identity, isMembers, presentItems, presentMembers, toExpansion, toPairs
 export type ParameterWriter = (value: unknown) => string | undefined;
 
 /**
- * Compiles how one parameter is written, after the "Style Examples" of OpenAPI 3.0.4 and 3.1.1.
+ * Compiles how one parameter is written, following the "Style Examples" of OpenAPI 3.0.4 and 3.1.1.
  *
- * `undefined` and `null` are absent and not sent, also inside arrays and objects (RFC 6570, 2.3), except `null` in a parameter that is
- * written as JSON. So are empty arrays and empty
- * objects, except in a query with `allowEmptyValue`. Falsy values (`""`, `0`, `false`) are values.
+ * `undefined` and `null` are not sent, even inside arrays and objects (RFC 6570, 2.3), except `null` in a parameter
+ * that is written as JSON. Empty arrays and empty objects are not sent either, except in a query with
+ * `allowEmptyValue`. Other falsy values (`""`, `0`, `false`) are sent.
  */
 export function compileParameter(plan: ParameterPlan): ParameterWriter {
   const write = writerFor(plan);
@@ -62,7 +62,8 @@ function queryWriter({ name, style, explode, allowReserved, contentType }: Param
   };
 }
 
-// `form` joins exploded cookies with "&" in RFC 6570, which would make one cookie of them: every version gets "; " here.
+// RFC 6570 joins exploded cookies with "&" for `form`, which would produce a single cookie. This writer always uses ";
+// ".
 function cookieWriter({ name, style, explode, contentType }: ParameterPlan): ParameterWriter {
   const isUnencoded = style === "cookie";
   const encodeValue = isUnencoded ? cookieText : encode;
@@ -74,19 +75,21 @@ function cookieWriter({ name, style, explode, contentType }: ParameterPlan): Par
       .join("; ");
 }
 
-/** A cookie that is not encoded: nothing in it may begin another one. */
+/** Checks the value of a cookie that is not encoded: it must not begin another cookie. */
 function cookieText(text: string): string {
-  if (text.includes(";")) throw new TypeError("a cookie ends at a semicolon");
-  if (/^ | $/.test(text)) throw new TypeError("blanks at the ends of a cookie are lost");
+  if (text.includes(";")) throw new TypeError("contains a semicolon, which would end the cookie");
+  if (/^ | $/.test(text)) throw new TypeError("begins or ends with a space, which a cookie would lose");
   return text;
 }
 
 function cookieName(name: string): string {
-  if (name.includes("=")) throw new TypeError("a cookie's name ends at an equals sign");
+  if (name.includes("=")) throw new TypeError("contains an equals sign, which would end the name of the cookie");
   return cookieText(name);
 }
 
-/** The whole query (OpenAPI 3.2): a form of the object's members, or one encoded string in another media type. */
+/**
+ * Writes the whole query (OpenAPI 3.2): a form of the object's members, or one encoded string in another media type.
+ */
 function querystringWriter({ contentType }: ParameterPlan): ParameterWriter {
   return (value) => {
     const isForm = contentType === undefined || contentType === "application/x-www-form-urlencoded";

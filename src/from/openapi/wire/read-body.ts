@@ -1,12 +1,12 @@
 import { isInexactText, noteInexact, parseExactly } from "../../../internal/exact-json.ts";
 import type { ResponseEnvelope } from "../../../operation/index.ts";
 
-/** Thrown by {@link readBody} when there is more than the limit allows. */
+/** Thrown by {@link readBody} if a body exceeds the limit. */
 export class BodyTooLarge extends Error {}
 
 /**
- * Reads a whole body and counts its decoded bytes as they arrive, so that a small compressed response cannot fill the
- * memory. Over the limit the connection is closed immediately.
+ * Reads a whole body and counts its decoded bytes as they arrive, so that a small compressed response cannot exhaust
+ * the memory. Above the limit, it closes the connection immediately.
  */
 export async function readBody(response: Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   const { body } = response;
@@ -29,9 +29,9 @@ export async function readBody(response: Response, limit: number): Promise<Uint8
   return chunks.length === 1 ? (chunks[0] as Uint8Array<ArrayBuffer>) : concatenate(chunks, size);
 }
 
-/** Cancels a body that is not read, so that its connection is free again. */
+/** Cancels a body that is not read, to release its connection. */
 export function abandon(body: ReadableStream | null): void {
-  // A body that failed before is already cancelled.
+  // A failed body is already cancelled.
   body?.cancel().catch(ignore);
 }
 
@@ -47,21 +47,21 @@ function concatenate(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer
   return whole;
 }
 
-/** Thrown by {@link parseJSON} for JSON that is nested too deep. */
+/** Thrown by {@link parseJSON} for JSON that is nested too deeply. */
 export class TooDeep extends Error {}
 
 /**
- * Parses foreign JSON after checking its depth. Numbers that lost digits are noted beside the
- * objects that hold them. A leading byte order mark is skipped.
+ * Parses foreign JSON after checking its depth. Numbers that lost digits are recorded beside the objects that contain
+ * them. A leading byte order mark is skipped.
  */
 export function parseJSON(text: string, maxDepth: number): unknown {
   const json = withoutMark(text);
-  // Every level needs two characters, so a short string cannot be nested too deep.
+  // Every level needs two characters, so a short string cannot be nested too deeply.
   if (json.length > maxDepth * 2 && nestsDeeper(json, maxDepth)) throw new TooDeep();
   return parseExactly(json);
 }
 
-/** Notes the digits of data that is one number, beside the envelope that holds it. */
+/** Records the digits of data that is a single number, beside its envelope. */
 export function noteNumber(envelope: ResponseEnvelope, text: string): void {
   if (typeof envelope.data !== "number") return;
   const digits = withoutMark(text).trim();
@@ -93,7 +93,7 @@ function nestsDeeper(json: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Index of the quote that ends the string which begins at `start`, or -1. */
+/** Returns the index of the quote that ends the string beginning at `start`, or -1. */
 function endOfString(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -137,8 +137,8 @@ test("a missing required argument is refused by name", async () => {
 
   expect(failure).toEqual({
     ...refusal,
-    message: 'Cannot call "shop.op": argument "q" because it is missing.',
-    details: { errors: [{ path: "/q", message: "because it is missing" }] },
+    message: 'Cannot call "shop.op" because of its argument "q": it is missing.',
+    details: { errors: [{ path: "/q", message: "it is missing" }] },
   });
 });
 

@@ -9,27 +9,27 @@ import { isCallerHeader, isConnectionHeader, isExactHeaderValue, isHeaderName, i
 import { isMembers } from "./style.ts";
 import { argumentOf, compileTarget, toSlot, writeSlot } from "./url.ts";
 
-/** One request, checked and ready to leave. */
+/** One request, checked and ready to be sent. */
 export interface WireRequest {
   url: string;
   origin: string;
   method: string;
   headers: Record<string, string>;
   body?: BodyInit;
-  /** Whether it can be sent a second time. */
+  /** Whether the request can be sent again. */
   replayable: boolean;
-  /** What must not appear in errors about this request. */
+  /** Values that must not appear in errors about this request. */
   secrets: readonly string[];
 }
 
-/** Turns the input of a call into a request. Throws before anything leaves when that cannot be done safely. */
+/** Builds a request from the input of a call. Throws before anything is sent if this cannot be done safely. */
 export type RequestBuilder = (
   input: Record<string, unknown>,
   context: Pick<OperationContext, "metadata" | "remote">,
   credentials: Credentials | undefined,
 ) => WireRequest | Promise<WireRequest>;
 
-/** What a caller may set for the request itself, in `metadata.http`. */
+/** The properties of a request that a caller may set in `metadata.http`. */
 interface RequestOverrides {
   headers?: Record<string, unknown>;
   contentType?: string;
@@ -38,18 +38,18 @@ interface RequestOverrides {
 const withoutBody = new Set(["GET", "HEAD"]);
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Whether `fetch` sends requests of a method. */
+/** Whether `fetch` can send requests with a method. */
 export function canSend(method: string): boolean {
   return !forbiddenMethods.has(method.toUpperCase());
 }
 
 /**
- * Compiles how requests of an endpoint are made. What the operator configured wins over the caller: `headers` over parameters and
- * `metadata.http.headers`, credentials over everything.
+ * Compiles how requests of an endpoint are built. The configuration takes precedence over the caller: `headers` over
+ * parameters and `metadata.http.headers`, and credentials over everything.
  */
 export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): RequestBuilder {
   const { operationId, method } = plan;
-  if (!canSend(method)) throw refused(operationId, undefined, `because fetch cannot send ${method}`);
+  if (!canSend(method)) throw refused(operationId, undefined, `fetch cannot send ${method}`);
   const target = compileTarget(plan);
   const headerSlots = plan.parameters
     .filter(({ location, name }) => location === "header" && isCallerHeader(name))
@@ -86,9 +86,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
       const query =
         credentials === undefined ? parts.query : addCredentials(headers, parts.query, cookies, credentials);
       if (cookies.length > 0) {
-        setHeader(headers, "cookie", cookies.join("; "), () =>
-          refused(operationId, undefined, "because a cookie is not valid"),
-        );
+        setHeader(headers, "cookie", cookies.join("; "), () => refused(operationId, undefined, "a cookie is invalid"));
       }
       const url = target.finish({ path: parts.path, query });
       const { origin } = target;
@@ -101,7 +99,10 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     return Promise.all([encoded, configured]).then(([body, given]) => finish(body, given));
   };
 
-  /** Never throws: the rejection of a body that is still being written would not be handled. */
+  /**
+   * Returns the configured headers. Never throws, because the rejection of a body that is being written would not be
+   * handled.
+   */
   function readConfigured(): Record<string, string> | Promise<Record<string, string>> {
     if (typeof config.headers !== "function") return config.headers ?? {};
     try {
@@ -111,7 +112,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     }
   }
 
-  /** Most requests: an address, `Accept` and a credential in a header. */
+  /** Builds the most common request: a URL, `Accept` and a credential in a header. */
   function simpleRequest(input: Record<string, unknown>, credentials: Credentials | undefined): WireRequest {
     const url = target.finish(target.build(input));
     const headers: Record<string, string> = { accept };
@@ -129,7 +130,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     for (const [name, value] of Object.entries(overrides)) {
       if (typeof value !== "string" || !isCallerHeader(name)) continue;
       setCallerHeader(headers, name, value, () =>
-        refused(operationId, undefined, "because a header in `metadata.http` is not valid"),
+        refused(operationId, undefined, "a header in `metadata.http` is invalid"),
       );
     }
   }
@@ -139,11 +140,11 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
       const lower = name.toLowerCase();
       if (isConnectionHeader(lower) || lower === "content-type") continue;
       if (lower === "cookie") cookies.unshift(value);
-      else setHeader(headers, lower, value, () => misconfigured(operationId, "a header in `headers` is not valid"));
+      else setHeader(headers, lower, value, () => misconfigured(operationId, "a header in `headers` is invalid"));
     }
   }
 
-  /** Puts credentials in, and out whatever the caller wrote in their places. Returns the query. */
+  /** Adds credentials, and removes values of the caller in the same places. Returns the query. */
   function addCredentials(
     headers: Record<string, string>,
     query: string,
@@ -166,8 +167,7 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     for (const slot of cookieSlots) {
       const text = writeSlot(operationId, slot, input);
       if (text === undefined) continue;
-      if (/[^\x20-\x7e]/.test(text))
-        throw refused(operationId, slot.argument, "because it is not a valid cookie value");
+      if (/[^\x20-\x7e]/.test(text)) throw refused(operationId, slot.argument, "it is not a valid cookie value");
       cookies.push(text);
     }
     return cookies;
@@ -181,15 +181,14 @@ export function compileRequest(plan: EndpointPlan, config: HTTPServiceConfig): R
     const { argument, required } = plan.body;
     const value = withDefaults(argumentOf(input, argument), required ? undefined : {});
     if (value === undefined) {
-      if (required && !withoutBody.has(method)) throw refused(operationId, argument, "because it is missing");
+      if (required && !withoutBody.has(method)) throw refused(operationId, argument, "it is missing");
       return undefined;
     }
-    if (withoutBody.has(method))
-      throw refused(operationId, argument, `because fetch cannot send a body with ${method}`);
+    if (withoutBody.has(method)) throw refused(operationId, argument, `fetch cannot send a body with ${method}`);
     return writeBody(value, overrides?.contentType);
   }
 
-  /** Adds what the caller omitted and the plan knows, such as the switch that selects a stream. */
+  /** Adds defaults that the caller omitted, such as the property that selects a stream. */
   function withDefaults(value: unknown, absent: object | undefined): unknown {
     const { bodyDefaults } = plan;
     const given = bodyDefaults === undefined ? value : (value ?? absent);
@@ -205,17 +204,17 @@ function isHeadersOnly({ query, cookies }: Credentials): boolean {
   return query.length + cookies.length === 0;
 }
 
-const badValue = "because it is not a valid header value";
-const badType = "because its type is not a valid header value";
+const badValue = "it is not a valid header value";
+const badType = "its type is not a valid header value";
 
-/** Values of the operator's own headers that look like credentials. */
+/** Returns the values of configured headers that look like credentials. */
 function secretsOf(configured: Record<string, string>): string[] {
   return Object.keys(configured)
     .filter(isSecretName)
     .flatMap((name) => {
       const value = String(configured[name]);
       if (/cookie/i.test(name)) return value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
-      // The token alone as well, without `Bearer` before it.
+      // Also return the token without the `Bearer` prefix.
       return [value, value.slice(value.indexOf(" ") + 1)];
     });
 }
@@ -225,13 +224,13 @@ function setHeader(headers: Record<string, string>, name: string, value: string,
   headers[name.toLowerCase()] = value;
 }
 
-/** Blanks at the ends of the operator's values mean nothing; those of a caller's are data. */
+/** Sets a header of a caller, whose leading and trailing spaces are data. In configured headers they are ignored. */
 function setCallerHeader(headers: Record<string, string>, name: string, value: string, problem: () => Error): void {
   if (!isExactHeaderValue(value)) throw problem();
   setHeader(headers, name, value, problem);
 }
 
-/** What a caller outside this process may set: it could otherwise influence requests with the operator's credential. */
+/** Restricts the overrides of a caller outside this process, because the request carries the operator's credentials. */
 function restrict(
   { headers, contentType }: RequestOverrides,
   allowed: ReadonlySet<string>,

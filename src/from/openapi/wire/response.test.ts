@@ -216,7 +216,7 @@ test("text under a JSON type is a bad response with a short excerpt", async () =
 
   expect(failure).toEqual({
     code: "BAD_RESPONSE",
-    message: '"shop.op": the response (HTTP 200) is not valid JSON, as its content type claims.',
+    message: 'The response to "shop.op" (HTTP 200) is not valid JSON, although its content type declares JSON.',
     details: { status: 200, excerpt: `<html>${"x".repeat(193)}…` },
     retryable: false,
     mayHaveRun: true,

@@ -11,7 +11,7 @@ import type { WireRequest } from "./request.ts";
 export interface ResponseReader {
   /** Reads a whole successful response. */
   read(response: Response, request: WireRequest): Promise<ResponseEnvelope>;
-  /** Creates the error of a response with an error status, or of a redirect that is not followed. */
+  /** Creates the error for a response with an error status, or for a redirect that is not followed. */
   fail(response: Response, request: WireRequest, problem?: string): Promise<CallError>;
 }
 
@@ -30,7 +30,7 @@ export function compileResponse(
     try {
       bytes = await readBody(response, limits.responseBytes);
     } catch (error) {
-      if (error instanceof BodyTooLarge) throw tooLarge(operationId, "the response", limits.responseBytes);
+      if (error instanceof BodyTooLarge) throw tooLarge(operationId, "response", limits.responseBytes);
       throw error;
     }
     const envelope = httpEnvelope(toData(bytes, meta, request), meta);
@@ -50,17 +50,17 @@ export function compileResponse(
     return text === undefined ? toArrayBuffer(bytes) : parse(text, () => text);
   }
 
-  /** Replacing what cannot be decoded would change the data without a trace. */
+  /** Decodes bytes. Throws for invalid bytes, because replacing them would silently change the data. */
   function decodeOrRefuse(bytes: Uint8Array<ArrayBuffer>, contentType: string): string {
     const text = decode(bytes, contentType);
-    if (text === undefined) throw badResponse(operationId, `the response is not valid ${charsetName(contentType)}`);
+    if (text === undefined) throw badResponse(operationId, `is not valid ${charsetName(contentType)}`);
     return text;
   }
 
   function parseBody(text: string, status: number, request: WireRequest): unknown {
     return parse(text, () => {
       const excerpt = truncate(redact(text, request.secrets), 200);
-      const problem = `the response (HTTP ${status}) is not valid JSON, as its content type claims`;
+      const problem = `(HTTP ${status}) is not valid JSON, although its content type declares JSON`;
       throw badResponse(operationId, problem, { status, excerpt });
     });
   }
@@ -70,7 +70,7 @@ export function compileResponse(
       return parseJSON(text, limits.jsonDepth);
     } catch (error) {
       if (!(error instanceof TooDeep)) return orElse();
-      throw badResponse(operationId, `the response is nested deeper than ${limits.jsonDepth} levels`);
+      throw badResponse(operationId, `is nested more than ${limits.jsonDepth} levels deep`);
     }
   }
 
@@ -87,7 +87,7 @@ export function compileResponse(
     });
   }
 
-  /** The body of an error is optional: one that is too large, malformed or incomplete does not replace the error itself. */
+  /** Reads the body of an error. A body that is too large, malformed or incomplete does not replace the error. */
   async function readErrorBody(response: Response, contentType: string, request: WireRequest): Promise<unknown> {
     let bytes: Uint8Array<ArrayBuffer>;
     try {
@@ -123,7 +123,7 @@ export function compileResponse(
 /** Status and headers of a response. */
 export type HTTPFacts = Omit<HTTPResponseMeta, "source">;
 
-/** Reads status and headers, without the credentials that some servers repeat in their links. */
+/** Reads status and headers, and removes credentials that some servers repeat in links. */
 export function toMeta(response: Response, secrets: readonly string[]): HTTPFacts {
   const headers: Record<string, string> = {};
   let setCookie: string[] | undefined;
@@ -133,7 +133,7 @@ export function toMeta(response: Response, secrets: readonly string[]): HTTPFact
       headers[name] = value;
       continue;
     }
-    // The platform returns each one separately; envelopes have one string per name.
+    // The platform returns each cookie separately. Envelopes have one string per name.
     setCookie ??= [];
     setCookie.push(value);
     headers[name] = setCookie.join(", ");
@@ -145,7 +145,7 @@ export function toMeta(response: Response, secrets: readonly string[]): HTTPFact
 
 /** Statuses after which the same request may succeed. */
 const retryable: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
-/** Statuses of requests that were not processed. Everything else may have had an effect. */
+/** Statuses of requests that were not processed. Any other request may have had an effect. */
 const notStarted: ReadonlySet<number> = new Set([
   401, 403, 405, 407, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431, 501, 505,
 ]);
@@ -153,7 +153,7 @@ const notStarted: ReadonlySet<number> = new Set([
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 const lenient = new TextDecoder();
 
-/** `undefined` for bytes that are not valid in their charset. */
+/** Decodes bytes. Returns `undefined` if they are invalid in their charset. */
 function decode(bytes: Uint8Array<ArrayBuffer>, contentType: string): string | undefined {
   try {
     return decoderFor(contentType).decode(bytes);
@@ -168,7 +168,7 @@ function decoderFor(contentType: string): TextDecoder {
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    return utf8; // an unknown charset; most of it will be ASCII
+    return utf8; // The charset is unknown, and most content is ASCII.
   }
 }
 
@@ -197,7 +197,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-/** The reason phrase; HTTP/2 sends none. */
+/** Returns the reason phrase. HTTP/2 does not send one. */
 function reasonOf({ status, statusText }: Response): string {
   const phrase = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
   return phrase === "" ? (reasons[status] ?? "no reason phrase") : phrase;

@@ -5,7 +5,7 @@ import { timedOut } from "../errors.ts";
 
 /** The time limit and the signals of one call. Creates a controller and a timer only where they are needed. */
 export class CallScope {
-  /** Whether a request may have left; decides `mayHaveRun` of what ends the call. */
+  /** Whether a request may have been sent. Sets `mayHaveRun` of the error that ends the call. */
   sent = false;
   readonly signal: AbortSignal | undefined;
   readonly #operationId: string;
@@ -16,7 +16,7 @@ export class CallScope {
   #timer: Timer | undefined;
   #timedOut = false;
 
-  /** With `own` the scope can be aborted separately, as a stream is when its consumer leaves. */
+  /** With `own`, the scope can be aborted separately, such as a stream when its consumer stops. */
   constructor(operationId: string, outer: AbortSignal | undefined, timeout: number | undefined, own = false) {
     this.#operationId = operationId;
     this.#outer = outer;
@@ -38,7 +38,7 @@ export class CallScope {
     }, timeout);
   }
 
-  /** When the call ends, in ms since the epoch: by its own limit or by `deadline`. */
+  /** Returns when the call ends, in ms since the epoch: after its timeout or at `deadline`. */
   static endOf(timeout: number | undefined, deadline: number | undefined): number {
     return Math.min(
       timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout,
@@ -46,7 +46,7 @@ export class CallScope {
     );
   }
 
-  /** Removes the time limit: the response headers of a stream have arrived. */
+  /** Removes the time limit, when the response headers of a stream have arrived. */
   stopTimer(): void {
     this.#timer?.stop();
   }
@@ -56,24 +56,24 @@ export class CallScope {
     this.#controller?.abort();
   }
 
-  /** Releases timer and listener. */
+  /** Releases the timer and the listener. */
   close(): void {
     this.#timer?.stop();
     if (this.#end !== undefined) this.#outer?.removeEventListener("abort", this.#end);
   }
 
-  /** Why the call was ended by its signal or time limit; `undefined` when it was not. */
+  /** The error if the signal or the time limit ended the call, otherwise `undefined`. */
   get failure(): CallError | undefined {
-    if (this.#timedOut) return timedOut(this.#operationId, "no complete response", this.#timeout ?? 0, this.sent);
+    if (this.#timedOut) return timedOut(this.#operationId, "a complete response", this.#timeout ?? 0, this.sent);
     if (this.#outer?.aborted !== true) return undefined;
     const { reason } = this.#outer as { reason?: unknown };
     if (isCallError(reason)) return reason;
     const late = reason instanceof DOMException && reason.name === "TimeoutError";
-    const message = `"${this.#operationId}" was ${late ? "out of time" : "aborted"}.`;
+    const message = `"${this.#operationId}" ${late ? "exceeded its deadline" : "was aborted"}.`;
     return new CallError(late ? "TIMEOUT" : "ABORTED", message, undefined, { retryable: late, mayHaveRun: this.sent });
   }
 
-  /** Settles as `work` does, but no later than the scope: a `fetch` of the user's own may not observe the signal. */
+  /** Settles like `work`, but no later than the scope, because a custom `fetch` may not observe the signal. */
   race<T>(work: Promise<T>): Promise<T> {
     const controller = this.#controller;
     return controller === undefined ? work : waitFor(work, controller, () => controller.signal.reason);

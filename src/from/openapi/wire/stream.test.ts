@@ -80,7 +80,7 @@ test("a record that is not JSON fails, after those before it were given", async 
   expect((await stream.next()).value.data).toBe(1);
   expect(await failureOf(stream.next())).toEqual({
     code: "BAD_RESPONSE",
-    message: '"shop.op": the stream contains a record that is not JSON.',
+    message: 'The response to "shop.op" contains a record that is not JSON.',
     retryable: false,
     mayHaveRun: true,
   });
@@ -168,7 +168,7 @@ test("a stream that falls silent ends by its idle timeout; the call's timeout on
 
   expect(await failureOf(stream.next())).toEqual({
     code: "TIMEOUT",
-    message: '"shop.op": the stream was silent within 300 ms.',
+    message: '"shop.op" did not receive an event within 300 ms.',
     retryable: true,
     mayHaveRun: true,
   });

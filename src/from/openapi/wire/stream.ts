@@ -20,14 +20,14 @@ import { CallScope } from "./scope.ts";
 
 type Result = IteratorResult<ResponseEnvelope, undefined>;
 
-/** A server that sends `retry: 0` and closes must not cause a connection every few ms. */
+/** Minimum delay, so that a server that sends `retry: 0` and closes does not cause a connection every few ms. */
 const minServerRetryMs = 500;
 
 const finished: Result = { done: true, value: undefined };
 
 /**
- * Opens a stream of one endpoint: nothing is sent before the first `next()`, the next chunk is read when the consumer has
- * taken all of the last one, and the connection closes when the consumer leaves.
+ * Opens a stream of one endpoint. The request is sent on the first `next()`. The next chunk is read when the consumer
+ * has taken all items of the last one. The connection closes when the consumer stops.
  */
 export function openStream(
   plan: EndpointPlan,
@@ -52,7 +52,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #whole: ResponseEnvelope | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  /** Nothing more is read. Received items are still delivered. */
+  /** Whether reading has ended. Received items are still delivered. */
   #ended = false;
   #problem: CallError | undefined;
   #hasConsumerLeft = false;
@@ -136,7 +136,10 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     }
   }
 
-  /** Reads one more chunk; connects first when there is no connection. Never throws: a failure is kept until its turn. */
+  /**
+   * Reads one more chunk, and connects first if necessary. Never throws: a failure is kept until the items before it
+   * are taken.
+   */
   async #readOn(): Promise<void> {
     try {
       if (this.#reader === undefined) return await this.#connect();
@@ -148,14 +151,14 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     }
   }
 
-  /** Passes received bytes on; without bytes what is left at the end. */
+  /** Passes received bytes to the framer. Without bytes, flushes it at the end of the stream. */
   #feed(bytes?: Uint8Array): void {
     try {
       this.#framer?.feed(this.#text.read(bytes));
     } catch (error) {
       if (!(error instanceof InvalidUTF8)) throw error;
       this.#framer?.feed(error.text);
-      throw badResponse(this.#plan.operationId, "the stream is not valid UTF-8");
+      throw badResponse(this.#plan.operationId, "is not valid UTF-8");
     }
   }
 
@@ -175,10 +178,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     if (kind === undefined) {
       if (!isJSON(facts.contentType)) {
         abandon(response.body);
-        throw badResponse(
-          this.#plan.operationId,
-          `the response is "${facts.contentType.slice(0, 100)}" and not a stream`,
-        );
+        throw badResponse(this.#plan.operationId, `is "${facts.contentType.slice(0, 100)}" and not a stream`);
       }
       this.#whole = await this.#exchange.reader.read(response, request);
       return this.#end();
@@ -188,12 +188,12 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#framer = createFramer(kind, this.#maxEventBytes, {
       onItem: this.#items.add,
       onRetry: this.#items.add,
-      onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "an event", this.#maxEventBytes)),
+      onOverflow: () => this.#fail(tooLarge(this.#plan.operationId, "event", this.#maxEventBytes)),
     });
     this.#reader = response.body.getReader();
   }
 
-  /** How the response is split into items; `undefined` when it is a single response. */
+  /** Returns how the response is split into items, or `undefined` for a single response. */
   #kindOf(contentType: string): "sse" | "ndjson" | "json-seq" | undefined {
     const kind = streamKind(contentType);
     if (kind !== undefined || contentType === "") return kind ?? this.#plan.stream;
@@ -213,7 +213,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     if (idleTimeout === undefined) return reader.read();
     return new Promise((resolve, reject) => {
       const timer = startTimer(() => {
-        reject(timedOut(this.#plan.operationId, "the stream was silent", idleTimeout, true));
+        reject(timedOut(this.#plan.operationId, "an event", idleTimeout, true));
       }, idleTimeout);
       reader
         .read()
@@ -222,7 +222,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     });
   }
 
-  /** The server closed the stream normally. */
+  /** Handles a stream that the server closed normally. */
   async #complete(): Promise<void> {
     this.#feed();
     this.#framer?.end();
@@ -231,13 +231,13 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#end();
   }
 
-  /** The stream was interrupted, or could not be opened. */
+  /** Handles a stream that was interrupted or could not be opened. */
   async #drop(error: CallError): Promise<void> {
     const settings = this.#reconnect;
     if (settings === undefined || !this.#wasOpen || !error.retryable || this.#plan.stream !== "sse")
       return this.#fail(error);
     if (!this.#canResume()) {
-      const message = `"${this.#plan.operationId}": the stream was interrupted and cannot be resumed, because it has no event ids.`;
+      const message = `The stream of "${this.#plan.operationId}" was interrupted and cannot be resumed, because it has no event ids.`;
       return this.#fail(new CallError("STREAM_GAP", message, undefined, { retryable: true }));
     }
     if (this.#items.failures >= (settings.attempts ?? 10)) return this.#fail(error);
@@ -250,7 +250,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     return resumable && this.#isReplayable && this.#exchange.repeatable;
   }
 
-  /** Waits; the next read connects again. */
+  /** Waits before the next read, which connects again. */
   async #again(): Promise<void> {
     this.#disconnect();
     const { delay = 1000, maxDelay = 30_000 } = this.#reconnect ?? {};
@@ -290,7 +290,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #disconnect(): void {
     this.#scope?.abort();
     this.#scope?.close();
-    // Aborting has cancelled the body already; a fetch that does not observe signals needs this.
+    // The abort has already cancelled the body, unless a custom fetch does not observe signals.
     this.#reader?.cancel().catch(ignore);
     this.#reader = undefined;
     this.#framer = undefined;
@@ -305,7 +305,10 @@ function ignore(): void {}
 
 const encoder = new TextEncoder();
 
-/** An id in UTF-8, as browsers send `Last-Event-ID`. `undefined` where it is missing or not a valid header value. */
+/**
+ * Encodes an id as UTF-8, as browsers do for `Last-Event-ID`. Returns `undefined` if it is missing or not a valid
+ * header value.
+ */
 function toHeader(id: string): string | undefined {
   if (id === "" || id.length > 1024) return undefined;
   const text = String.fromCharCode(...encoder.encode(id));

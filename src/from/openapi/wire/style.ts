@@ -1,34 +1,34 @@
 import type { EncodingPlan } from "../endpoint.ts";
 import { encodeForm, encodeReservedInQuery, isAbsent, toJSON, toText } from "./encode.ts";
 
-/** How a value is spread over name and value pairs: the part of a style that query, cookie, form and multipart share. */
+/** How a value is split into pairs of name and value. Query, cookie, form and multipart share these rules. */
 export interface PairRule {
   style: string;
   explode: boolean;
-  /** Applied to every single value. */
+  /** Encodes every single value. */
   encode: (text: string) => string;
-  /** Whether the delimiter is percent-encoded too, as in a URL. */
+  /** Whether the delimiter is also percent-encoded, as in a URL. */
   encodeDelimiter: boolean;
 }
 
-/** Whether a value is written member by member. Dates and binary values are single ones. */
+/** Whether a value is written member by member. Dates and binary values are single values. */
 export function isMembers(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Members that are present, in their order. Own ones only: `__proto__` is a name like any other. */
+/** Returns the own members that are present, in their order. `__proto__` is an ordinary name. */
 export function presentMembers(value: Record<string, unknown>): Array<[string, unknown]> {
   return Object.entries(value).filter(([, member]) => !isAbsent(member));
 }
 
-/** Elements that are present. */
+/** Returns the elements that are present. */
 export function presentItems(value: readonly unknown[]): unknown[] {
   return value.filter((item) => !isAbsent(item));
 }
 
-/** Character between the elements of a value that is not exploded. */
+/** Returns the character between the elements of a value that is not exploded. */
 export function delimiterOf(style: string, encoded: boolean): string {
   switch (style) {
     case "spaceDelimited":
@@ -43,8 +43,8 @@ export function delimiterOf(style: string, encoded: boolean): string {
 }
 
 /**
- * Spreads a value over pairs of a name and an encoded value. Absent values, empty arrays and empty objects have no pairs, as in
- * RFC 6570. Where a style has no form for nested values they become JSON; `deepObject` nests with brackets and indices.
+ * Splits a value into pairs of a name and an encoded value. Absent values, empty arrays and empty objects have no
+ * pairs, as in RFC 6570. Nested values become JSON, except with `deepObject`, which nests with brackets and indices.
  */
 export function toPairs(name: string, value: unknown, rule: PairRule): Array<[name: string, value: string]> {
   if (isAbsent(value)) return [];
@@ -75,7 +75,7 @@ function deepPairs(name: string, value: unknown, encode: (text: string) => strin
   return [[name, encode(toText(value))]];
 }
 
-/** Writes a value in the styles that have no name of their own: `simple`, `label` and `matrix`. */
+/** Writes a value in the path and header styles: `simple`, `label` and `matrix`. */
 export function toExpansion(
   name: string,
   value: unknown,
@@ -107,7 +107,7 @@ export function toExpansion(
   );
 }
 
-/** For places that are not percent-encoded, such as headers. */
+/** The encoder for values that are not percent-encoded, such as headers. */
 export function identity(text: string): string {
   return text;
 }
@@ -117,7 +117,7 @@ export function hasStyle(encoding: EncodingPlan | undefined): boolean {
   return encoding?.style !== undefined || encoding?.explode !== undefined || encoding?.allowReserved !== undefined;
 }
 
-/** Spreads one property over pairs of unencoded names and values, by its style. */
+/** Splits one property into pairs of unencoded names and values, according to its style. */
 export function toStyledPairs(name: string, value: unknown, encoding: EncodingPlan): Array<[string, string]> {
   const style = encoding.style ?? "form";
   const explode = encoding.explode ?? (style === "form" || style === "deepObject");
@@ -125,8 +125,8 @@ export function toStyledPairs(name: string, value: unknown, encoding: EncodingPl
 }
 
 /**
- * Writes an object as `application/x-www-form-urlencoded`. Without an encoding an array repeats its name and an object becomes
- * JSON, which are the specification's defaults.
+ * Writes an object as `application/x-www-form-urlencoded`. Without an encoding, an array repeats its name and an object
+ * becomes JSON, as the specification defines.
  */
 export function toForm(value: Record<string, unknown>, encodings: Record<string, EncodingPlan>): string {
   const pairs: string[] = [];

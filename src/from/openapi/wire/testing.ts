@@ -7,7 +7,7 @@ import type { HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan, ParameterPlan } from "../endpoint.ts";
 import { createEndpointHandler } from "../handler.ts";
 
-/** An endpoint plan with overrides. */
+/** Creates an endpoint plan with overrides. */
 export function endpointPlan(overrides: Partial<EndpointPlan> = {}): EndpointPlan {
   return {
     operationId: "shop.op",
@@ -28,7 +28,7 @@ export function endpointPlan(overrides: Partial<EndpointPlan> = {}): EndpointPla
 
 const styles = { path: "simple", header: "simple", query: "form", cookie: "form", querystring: "form" } as const;
 
-/** A parameter plan with overrides; style and explode are the specification's defaults. */
+/** Creates a parameter plan with overrides. Style and explode are the specification's defaults. */
 export function parameterPlan(
   overrides: Partial<ParameterPlan> & Pick<ParameterPlan, "name" | "location">,
 ): ParameterPlan {
@@ -44,7 +44,7 @@ export function parameterPlan(
   };
 }
 
-/** A call context with overrides. */
+/** Creates a call context with overrides. */
 export function callContext(overrides: Partial<OperationContext> = {}): OperationContext {
   return {
     requestId: "request-1",
@@ -80,7 +80,7 @@ export function openEndpoint(
   return handler({}, callContext(context)) as AsyncIterableIterator<ResponseEnvelope>;
 }
 
-/** One request as a server received it. */
+/** One request that a server received. */
 export interface ReceivedRequest {
   method: string;
   /** The raw request target. */
@@ -90,14 +90,14 @@ export interface ReceivedRequest {
   body: Buffer;
 }
 
-/** A server on loopback that keeps what it received. */
+/** A loopback server that records the requests it receives. */
 export interface TestServer extends AsyncDisposable {
   origin: string;
   received: ReceivedRequest[];
   server: Server;
 }
 
-/** Starts an HTTP server. Without a listener it answers `{}`. */
+/** Starts an HTTP server. Without a listener, it responds with `{}`. */
 export async function startServer(
   listener?: (request: ReceivedRequest, ...rest: Parameters<RequestListener>) => void,
 ): Promise<TestServer> {
@@ -125,13 +125,13 @@ export async function startServer(
   };
 }
 
-/** A socket server on loopback. */
+/** A loopback socket server. */
 export interface RawServer extends AsyncDisposable {
   origin: string;
   sockets: Socket[];
 }
 
-/** Starts a server that speaks whatever `talk` says; for answers that no HTTP library would send. */
+/** Starts a server whose responses `talk` writes, for responses that an HTTP library would not send. */
 export async function startRawServer(talk: (socket: Socket, request: string) => void): Promise<RawServer> {
   const sockets: Socket[] = [];
   const server = createSocketServer((socket) => {
@@ -152,7 +152,7 @@ export async function startRawServer(talk: (socket: Socket, request: string) => 
   };
 }
 
-/** What a call fails with, as plain data. */
+/** Returns the error of a call as JSON data. */
 export async function failureOf(call: Promise<unknown>): Promise<unknown> {
   try {
     await call;
@@ -162,7 +162,7 @@ export async function failureOf(call: Promise<unknown>): Promise<unknown> {
   throw new Error("The call did not fail.");
 }
 
-/** A fetch whose answer comes in the given pieces. */
+/** Creates a fetch whose response body arrives in the given chunks. */
 export function pieces(contentType: string, ...parts: Uint8Array[]): typeof fetch {
   return async () => {
     const body = new ReadableStream({
@@ -175,14 +175,14 @@ export function pieces(contentType: string, ...parts: Uint8Array[]): typeof fetc
   };
 }
 
-/** Everything that comes. */
+/** Collects all values. */
 export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const value of values) all.push(value);
   return all;
 }
 
-/** A server whose event streams are written by the test, as they are asked for. */
+/** Starts a server whose event streams are written by the test. */
 export async function startLive() {
   const answers: ServerResponse[] = [];
   const waiting: Array<(answer: ServerResponse) => void> = [];

@@ -4,7 +4,7 @@ import { misconfigured, refused } from "../errors.ts";
 import { encodeLiteral, isAbsent } from "./encode.ts";
 import { compileParameter, type ParameterWriter } from "./parameter.ts";
 
-/** The parts of a URL before the check: `path` begins with a slash, `query` with a question mark or is empty. */
+/** The parts of an unchecked URL. `path` begins with a slash. `query` begins with a question mark or is empty. */
 export interface TargetParts {
   path: string;
   query: string;
@@ -13,9 +13,9 @@ export interface TargetParts {
 /** Builds and checks the URLs of one endpoint. */
 export interface TargetBuilder {
   readonly origin: string;
-  /** Writes the declared arguments into path and query. */
+  /** Writes the declared arguments into the path and the query. */
   build(input: Record<string, unknown>): TargetParts;
-  /** Returns the final URL. Refuses one that the URL parser would read differently than it was written. */
+  /** Returns the final URL. Throws if the URL parser would interpret it differently. */
   finish(parts: TargetParts): string;
 }
 
@@ -29,33 +29,36 @@ export interface Slot {
 
 type Segment = string | Array<string | Slot>;
 
-// No server accepts more, and every pointer into the document repeats it.
+// Servers do not accept longer paths, and every pointer into the document contains the path.
 const maxPathLength = 4096;
 
-/** Returns why a path of a document cannot be called: a URL parser would read it differently. `undefined` when it can. */
+/**
+ * Returns why a path of a document cannot be called, because a URL parser would interpret it differently. Returns
+ * `undefined` for a valid path.
+ */
 export function pathProblem(path: string): string | undefined {
-  if (path.length > maxPathLength) return `the path is over ${maxPathLength} characters long`;
-  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path names a host of its own";
-  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path contains a character that no URL can contain";
+  if (path.length > maxPathLength) return `the path is longer than ${maxPathLength} characters`;
+  if (/^[/\\]{2}/.test(path) || /^[a-z][a-z0-9+.-]*:/i.test(path)) return "the path contains a host";
+  if (/[\p{Cc}\\\p{Surrogate}]/u.test(path)) return "the path contains a character that is invalid in a URL";
   const [template = ""] = withoutFragment(path).split("?");
-  // URL parsers take these out, encoded or not.
+  // URL parsers remove these segments, encoded or not.
   if (template.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
-    return "the path has segments of dots";
+    return 'the path contains the segment "." or ".."';
   }
   return undefined;
 }
 
-/** Reads one argument, own ones only. */
+/** Returns an argument if it is an own property. */
 export function argumentOf(input: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(input, name) ? input[name] : undefined;
 }
 
-/** Compiles base URL, path template and query of an endpoint. URLs are then made by joining strings. */
+/** Compiles the base URL, path template and query of an endpoint, so that URLs are built by joining strings. */
 export function compileTarget(plan: EndpointPlan): TargetBuilder {
   const { operationId } = plan;
   const base = parseBase(plan);
   const problem = pathProblem(plan.path);
-  if (problem !== undefined) throw refused(operationId, undefined, `because ${problem}`);
+  if (problem !== undefined) throw refused(operationId, undefined, `${problem}`);
   const [template = "", fixedQuery = ""] = withoutFragment(plan.path).split(/\?(.*)/s);
   const segments = parseSegments(template, plan);
   const queries = plan.parameters
@@ -78,10 +81,11 @@ export function compileTarget(plan: EndpointPlan): TargetBuilder {
 
   function writeSegment(segment: Array<string | Slot>, input: Record<string, unknown>): string {
     const text = writeParts(operationId, segment, input);
-    // An empty segment would address the collection instead of the member; dots would climb, and cannot be encoded.
+    // An empty segment would address the collection instead of the member. Dots would address a parent, and cannot be
+    // encoded.
     if (text === "" || text === "." || text === "..") {
       const slot = segment.find((part) => typeof part !== "string");
-      throw refused(operationId, slot?.argument, "because it would change the segments of the path");
+      throw refused(operationId, slot?.argument, "it would change the segments of the path");
     }
     return text;
   }
@@ -92,7 +96,7 @@ export function compileTarget(plan: EndpointPlan): TargetBuilder {
     if (url === checked) return url;
     const parsed = parseURL(url);
     if (parsed?.origin !== base.origin || parsed.pathname !== path || parsed.search !== query) {
-      throw refused(operationId, undefined, "because its URL would not be read as it was written");
+      throw refused(operationId, undefined, "a URL parser would change its URL");
     }
     if (isFixed) checked = url;
     return url;
@@ -144,7 +148,7 @@ function findSlot(name: string, plan: EndpointPlan): Slot {
   return toSlot({ ...(declared ?? undeclared(name)), required: true });
 }
 
-/** A template variable that the document forgot to declare. */
+/** Creates the parameter for a template variable that the document does not declare. */
 function undeclared(name: string): ParameterPlan {
   const simple = { style: "simple", explode: false, allowReserved: false, allowEmptyValue: false };
   return { name, argument: name, location: "path", required: true, ...simple };
@@ -161,7 +165,10 @@ function writeParts(operationId: string, parts: Array<string | Slot>, input: Rec
   return text;
 }
 
-/** Writes one argument; one that cannot be written is refused by its name. `undefined` means that nothing is sent. */
+/**
+ * Writes one argument. The error for an invalid value contains only the name of the argument. `undefined` means that
+ * nothing is sent.
+ */
 export function writeSlot(
   operationId: string,
   { argument, required, write }: Slot,
@@ -172,11 +179,11 @@ export function writeSlot(
   try {
     text = write(value);
   } catch {
-    // Half a surrogate pair, a cycle or a bigint: the engine's message may quote the value.
-    throw refused(operationId, argument, "because it cannot be written as text");
+    // A lone surrogate, a cycle or a bigint. The engine's message may contain the value.
+    throw refused(operationId, argument, "it cannot be converted to a string");
   }
   if (text === undefined && required) {
-    throw refused(operationId, argument, isAbsent(value) ? "because it is missing" : "because it is empty");
+    throw refused(operationId, argument, isAbsent(value) ? "it is missing" : "it is empty");
   }
   return text;
 }
