@@ -1,4 +1,4 @@
-// The server of the brokers bench, in a process of its own. Arguments: kind, port, schemas of input and output.
+// The server of the brokers bench, in its own process. Arguments: kind, port, schemas of input and output.
 import { connect } from "@nats-io/transport-node";
 import { createClient } from "@redis/client";
 import { ServiceBroker } from "moleculer";
@@ -27,7 +27,7 @@ async function serve(transport) {
   await calls.handle(buildCallHandler({ registry, callMap: calls })).ready;
 }
 
-/** A subject with a queue group; the answer goes to the subject that the request names. */
+/** Serves a subject with a queue group. The reply is sent to the subject that the request names. */
 async function serveNATSByHand() {
   const connection = await connect({ servers: `127.0.0.1:${port}` });
   connection.subscribe("by-hand", {
@@ -40,7 +40,10 @@ async function serveNATSByHand() {
   await connection.flush();
 }
 
-/** A stream with a group, entries deleted when they were read, answers on the channel that the entry names. */
+/**
+ * Serves a stream with a group. Entries are deleted after reading. The reply is sent to the channel that the entry
+ * names.
+ */
 async function serveRedisByHand() {
   const settings = { RESP: 2, maintNotifications: "disabled", commandOptions: { timeout: 0 } };
   const client = createClient({ url: `redis://127.0.0.1:${port}`, ...settings });

@@ -19,7 +19,7 @@ const { createRedisTransport } =
   await importBuilt<typeof import("../src/transport/redis/index.ts")>("transport/redis/index.js");
 
 const concurrency = 64;
-/** At least 0.60 of what is written by hand. */
+/** At least 0.60 of the throughput of handwritten code. */
 const bar = 1 / 0.6;
 const options = { blockTime: 150, rounds: 21, warmUp: 2_000 };
 
@@ -29,7 +29,7 @@ interface Caller {
   close(): Promise<void>;
 }
 
-/** What calls over NATS and Redis cost with caller, worker and server as three processes, against the same by hand. */
+/** Measures calls over NATS and Redis with caller, worker and server as three processes, against handwritten code. */
 export async function run(): Promise<Row[]> {
   return [...(await measureNATS()), ...(await measureRedis())];
 }
@@ -102,14 +102,14 @@ async function measureRedis(): Promise<Row[]> {
 
 async function startWorker(kind: string, port: number): Promise<ChildProcess> {
   const schemas = JSON.stringify({ inputSchema: TaskInput, outputSchema: Task });
-  // Without the loader of this process, so that the worker runs what users run.
+  // Start it without the loader of this process, so that the worker runs the built package.
   const file = fileURLToPath(new URL("broker-peer.mjs", import.meta.url));
   const worker = fork(file, [kind, String(port), schemas], { execArgv: [] });
   await once(worker, "message");
   return worker;
 }
 
-/** What a person writes to have many questions under way on one subscription. */
+/** The handwritten code for many concurrent requests on one subscription. */
 function matchAnswers(send: (text: string) => void) {
   const pending = new Map<number, (answer: { data: unknown }) => void>();
   let last = 0;

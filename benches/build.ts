@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Builds `dist` when a source is newer than it, so that benches measure what users will run. */
+/** Builds `dist` if a source is newer, so that benches measure the built package. */
 export function buildWhenStale(): void {
   const built = statSync(join(root, "dist/index.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (newestSource() < built) return;
@@ -15,7 +15,7 @@ export function buildWhenStale(): void {
     stdio: "inherit",
     shell: process.platform === "win32",
   });
-  if (status !== 0) console.log("the build reported errors; measuring what it wrote");
+  if (status !== 0) console.log("The build reported errors. Measuring its output anyway.");
 }
 
 function newestSource(): number {

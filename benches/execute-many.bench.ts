@@ -18,10 +18,10 @@ const crowded = createRegistry([...definitions, taskOperation]);
 
 const handlersByHand = new Map(definitions.slice(0, called).map((definition, i) => [ids[i]!, writeByHand(definition)]));
 
-/** What many operations cost: first-row figures are `execute` with one operation in the registry. */
+/** Measures registries with many operations. The first row is `execute` with one operation in the registry. */
 export async function run(): Promise<Row[]> {
   const one = await measure(byHand, { alone: executeAlone, crowded: executeCrowded }, { clock: "cpu" });
-  // Thousands of functions have to be optimised, which takes longer than one.
+  // Optimizing thousands of functions takes longer than optimizing one.
   const options = { warmUp: 4_000, blockTime: 20, clock: "cpu" } as const;
   const many = await measure(
     manyByHand,
@@ -103,7 +103,7 @@ function createRegistry(list: readonly IOperationDefinition[]) {
   return registry;
 }
 
-/** The floor for one of many operations, which no longer can be one function that knows them all. */
+/** The floor for one of many operations. It cannot be a single function for all of them. */
 function writeByHand({ namespace, name, inputSchema, outputSchema, handler }: IOperationDefinition): ByHand {
   const compiledInput = Compile(inputSchema);
   const compiledOutput = Compile(outputSchema);

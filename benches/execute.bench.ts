@@ -29,7 +29,7 @@ const executeWithin: Block = async (times) => {
   return last;
 };
 
-/** What one call costs beside the same work written by hand, and beside other libraries. */
+/** Measures one call against handwritten code and against other libraries. */
 export async function run(): Promise<Row[]> {
   const peers = await startPeers();
   for (const block of Object.values(peers.blocks)) deepStrictEqual(await block(1), expected);

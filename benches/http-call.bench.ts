@@ -46,7 +46,7 @@ const document: OpenAPISpec = {
   },
 };
 
-/** The document as openapi-fetch wants it: as types. */
+/** The document as the types that openapi-fetch requires. */
 interface Paths {
   "/items/{id}": {
     get: {
@@ -56,7 +56,9 @@ interface Paths {
   };
 }
 
-/** What an imported call costs on loopback, against `fetch` and `response.json()` by hand, and against openapi-fetch. */
+/**
+ * Measures an imported call on loopback against handwritten `fetch` and `response.json()`, and against openapi-fetch.
+ */
 export async function run(): Promise<Row[]> {
   const body = JSON.stringify(item);
   const server = await startLoopback(
@@ -122,7 +124,7 @@ export async function run(): Promise<Row[]> {
   for (const block of [byHand, byHandTimed, imported, importedTimed, peer, peerTimed]) {
     deepStrictEqual(((await block(1)) as { data: unknown }).data, item);
   }
-  // At some thousand calls a second the usual time would not be enough for the optimiser.
+  // At a few thousand calls per second, the default time would not be enough for the optimizer.
   const options = { blockTime: 40, rounds: 41, warmUp: 2000 };
   const plain = await measure(byHand, { imported, peer }, options);
   const timed = await measure(byHandTimed, { imported: importedTimed, peer: peerTimed }, options);

@@ -13,7 +13,7 @@ const modules = {
   package: builtEntry.href,
 };
 
-/** What a program waits for when it imports the package, in fresh processes and without their start. */
+/** Measures the import of the package in fresh processes, without the start of the process. */
 export async function run(): Promise<Row[]> {
   const samples: Record<keyof typeof modules, number[]> = { compiler: [], twin: [], package: [] };
   for (let round = 0; round < rounds; round++) {

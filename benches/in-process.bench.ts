@@ -15,7 +15,7 @@ function serve(target?: EventTarget) {
   return calls;
 }
 
-/** Keeps 64 calls under way until all have been made. Each block needs a loop of its own, see {@link Block}. */
+/** Keeps 64 calls running until all have been made. Each block needs its own loop, see {@link Block}. */
 const direct: Block = (times) => {
   let left = times;
   const loop = async () => {
@@ -49,7 +49,7 @@ const overEventTarget: Block = (times) => {
 const local = serve();
 const target = serve(new EventTarget());
 
-/** What the call protocol costs where nothing travels, beside a direct call. */
+/** Measures the call protocol in process against a direct call. */
 export async function run(): Promise<Row[]> {
   for (const block of [direct, inProcess, overEventTarget]) {
     deepStrictEqual(((await block(1)) as { data: unknown }).data, expected);

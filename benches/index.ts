@@ -41,7 +41,7 @@ process.on("SIGINT", () => {
 
 if (values.list) console.log(names.join("\n"));
 else if (names.length === 0) {
-  console.error(`No bench is called like "${positionals.join('", "')}".`);
+  console.error(`No bench matches "${positionals.join('", "')}".`);
   process.exitCode = 1;
 } else {
   if (!values["no-build"]) buildWhenStale();
@@ -66,7 +66,7 @@ async function runAll(names: readonly string[]): Promise<number> {
   return crashed.length > 0 || (values.strict && missed.length > 0) ? 1 : 0;
 }
 
-/** A process for each bench: what one taught the optimiser must not slow the next. */
+/** Runs a bench in its own process, so that optimizations for one bench do not slow the next. */
 function runBench(name: string): Promise<Row[] | undefined> {
   const child = fork(
     fileURLToPath(new URL("child.ts", import.meta.url)),

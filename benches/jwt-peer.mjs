@@ -1,4 +1,4 @@
-// The server of the jwt bench, in a process of its own. Arguments: port, schemas of input and output, ways to check.
+// The server of the jwt bench, in its own process. Arguments: port, schemas of input and output, verification modes.
 import { buildCallHandler, OperationRegistry, PendingRequestMap } from "../dist/index.js";
 import { createJWTAuthenticator } from "../dist/jwt/index.js";
 import { createNATSTransport } from "../dist/transport/nats/index.js";

@@ -23,7 +23,7 @@ interface Way {
   check?: { key: JWK; audience: string; bind: JWTBinding };
 }
 
-/** What signing costs: calls over NATS with signed identities, against the same calls where the bus is trusted. */
+/** Measures calls over NATS with signed identities against the same calls on a trusted bus. */
 export async function run(): Promise<Row[]> {
   const service = await startNATS();
   if (service === undefined) return [];

@@ -1,13 +1,15 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** A server on a thread of its own, so that it takes no time from what is measured. */
+/** A server on its own thread, so that it does not affect the measurement. */
 export interface LoopbackServer {
   origin: string;
   close(): Promise<void>;
 }
 
-/** Starts a server. `listener` is the source of a function `(request, response)`; it sees nothing of this file. */
+/**
+ * Starts a server. `listener` is the source of a function `(request, response)`. It cannot use variables of this file.
+ */
 export async function startLoopback(listener: string): Promise<LoopbackServer> {
   const code = `
     const { parentPort } = require("node:worker_threads");

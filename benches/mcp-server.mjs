@@ -1,4 +1,4 @@
-/** One tool, `sum`, on the SDK's own server: over stdio, or with `http` on a free port that it prints. */
+/** Serves one tool, `sum`, with the SDK's own server: over stdio, or with `http` on a free port that it prints. */
 import { createServer } from "node:http";
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
@@ -11,7 +11,7 @@ const tool = {
   outputSchema: { type: "object", properties: { sum: number }, required: ["sum"] },
 };
 
-/** A fresh server, as the SDK wants one for every connection or request. */
+/** Creates a server. The SDK requires a new one for every connection or request. */
 export function buildServer() {
   const server = new Server({ name: "bench", version: "1.0.0" }, { capabilities: { tools: {} } });
   server.setRequestHandler("tools/list", () => ({ tools: [tool] }));

@@ -19,15 +19,16 @@ const program = fileURLToPath(new URL("mcp-server.mjs", import.meta.url));
 const input = { a: 19, b: 23 };
 const timeout = 60_000;
 
-/** What a tool call costs through the registry, against the SDK's own `callTool`, and what loading many servers takes. */
+/** Measures a tool call through the registry against the SDK's `callTool`, and the loading of many servers. */
 export async function run(): Promise<Row[]> {
   const calls = [...(await compareStdio()), ...(await compareHTTP()), ...(await compareInMemory())];
   return [...calls, await compareLoading(), await countPackages()];
 }
 
 /**
- * Our programs lead a session of their own, so that what they start can be ended with them. A busy Linux gives each
- * session its turn, which costs calls some time; where there is `setsid`, the SDK's program is measured like that too.
+ * Our programs lead their own session, so that their descendants can be ended with them. On a busy Linux machine the
+ * scheduler alternates between sessions, which makes calls slower. If `setsid` is available, the SDK's program is also
+ * measured in its own session.
  */
 async function compareStdio(): Promise<Row[]> {
   const command = { command: process.execPath, args: [program, "stdio"] };
@@ -62,7 +63,7 @@ async function compareInMemory(): Promise<Row[]> {
   return compareCalls("one tool call in memory", 1.3, client, { transport: link }, { warmUp: 2_000 });
 }
 
-/** Both get a signal of their own for every call and the same time-out. */
+/** Both use a new signal for every call and the same timeout. */
 async function compareCalls(
   work: string,
   bar: number,
@@ -106,11 +107,11 @@ async function compareCalls(
 async function connectSDK(transport: Transport, mode: "legacy" | "auto"): Promise<Client> {
   const client = new Client({ name: "bench", version: "1.0.0" }, { versionNegotiation: { mode } });
   await client.connect(transport);
-  await client.listTools(); // from here on it knows the output schema, and checks it
+  await client.listTools(); // From now on, the client checks the output schema.
   return client;
 }
 
-/** Twenty servers that need up to four seconds to start, against the slowest of them alone. */
+/** Measures the loading of twenty servers that need up to four seconds to start, against the slowest of them. */
 async function compareLoading(): Promise<Row> {
   const slow = fileURLToPath(new URL("../test/fixtures/mcp-servers/slow-start.mjs", import.meta.url));
   const start = (ms: number) => ({ command: process.execPath, args: [slow, String(ms)] });
@@ -139,7 +140,7 @@ async function timeLoading(config: Record<string, MCPClientConfig>): Promise<num
   return took;
 }
 
-/** How many packages of the SDK are loaded by importing the package and its MCP door. */
+/** Counts the SDK packages that are loaded by importing the package and its `from-mcp` sub-path. */
 async function countPackages(): Promise<Row> {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const program = [

@@ -1,19 +1,20 @@
 /**
- * Does the work `times` times and gives the last result, so that no work can be optimised away. Every block has
- * its own loop: a shared one would see many functions and call none of them as fast as a program would.
+ * Does the work `times` times and returns the last result, so that no work can be optimized away. Every block has its
+ * own loop, because a shared loop would call many functions and could not be optimized for one.
  */
 export type Block = (times: number) => unknown;
 
-/** How a measurement is made. */
+/** Options of a measurement. */
 export interface MeasureOptions {
-  /** How often every block runs, each round in a new random order. @default 41 */
+  /** Number of rounds. Each round runs every block, in a new random order. @default 41 */
   rounds?: number;
-  /** How long one block takes, in ms; decides how often it repeats its work. @default 10 */
+  /** Duration of one block, in ms. It determines how often the block repeats its work. @default 10 */
   blockTime?: number;
-  /** How long each block runs before anything counts, in ms. @default 400 */
+  /** Warm-up time of each block, in ms. @default 400 */
   warmUp?: number;
   /**
-   * `cpu` counts what this process used, so that a busy machine does not blur the figures; for work that never waits.
+   * `cpu` counts the CPU time of this process, so that a busy machine does not distort the figures. Use it for work
+   * that never waits.
    * @default "wall"
    */
   clock?: "wall" | "cpu";
@@ -27,15 +28,15 @@ export interface Timing {
   ratio: number;
 }
 
-/** What came out of one measurement. */
+/** Result of one measurement. */
 export interface Measurement<Name extends string> {
   floor: Timing;
-  /** The floor's code once more: how far its ratio is from 1 is the noise of this measurement. */
+  /** The floor, measured a second time. The distance of its ratio from 1 is the noise of this measurement. */
   twin: Timing;
   cases: Record<Name, Timing>;
 }
 
-/** A twin further from its floor than this makes the measurement start again. */
+/** Maximum distance of the twin from the floor. Above it, the measurement is repeated. */
 const tolerance = 0.05;
 const attempts = 4;
 
@@ -43,8 +44,8 @@ const attempts = 4;
 export const sink: { last: unknown } = { last: undefined };
 
 /**
- * Times the cases against a floor and the floor's twin, in interleaved rounds. Repeats itself while the twin tells
- * of noise, and keeps the quietest of its attempts.
+ * Times the cases against a floor and the floor's twin, in interleaved rounds. Repeats the measurement while the twin
+ * shows noise, and keeps the attempt with the least noise.
  */
 export async function measure<Name extends string>(
   floor: Block,
@@ -63,17 +64,17 @@ export async function measure<Name extends string>(
   return { floor: floorTiming, twin, cases: Object.fromEntries(named) };
 }
 
-/** How far the twin is off, for a row's note. */
+/** Formats the noise for a row's note. */
 export function formatNoise({ twin }: { twin: Timing }): string {
   return `twin ${twin.ratio.toFixed(3)}`;
 }
 
-/** The middle value; of an even number the higher one. */
+/** Returns the median. For an even number of values, returns the higher of the two. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1]!;
 }
 
-/** A copy in random order. */
+/** Returns a copy in random order. */
 export function shuffle<T>(values: readonly T[]): T[] {
   const shuffled = [...values];
   for (let index = shuffled.length - 1; index > 0; index--) {
@@ -110,7 +111,7 @@ async function runRounds(blocks: Block[], counts: number[], { rounds = 41, clock
   return samples.map((times) => ({ ns: median(times), ratio: median(times.map((ns, round) => ns / floor[round]!)) }));
 }
 
-/** In milliseconds. */
+/** Returns the duration of a block, in ms. */
 async function time(block: Block, times: number, clock: MeasureOptions["clock"]): Promise<number> {
   const read = clock === "cpu" ? readCPUTime : () => performance.now();
   const start = read();
@@ -118,7 +119,7 @@ async function time(block: Block, times: number, clock: MeasureOptions["clock"])
   return read() - start;
 }
 
-/** What this process has used so far, in milliseconds. */
+/** Returns the CPU time that this process has used so far, in ms. */
 export function readCPUTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -20,7 +20,7 @@ function execute(...middleware: Middleware[]): Block {
   };
 }
 
-/** What retry, circuit breaker and concurrency limit cost a call that succeeds, beside middleware that does nothing. */
+/** Measures a successful call through retry, circuit breaker and concurrency limit against empty middleware. */
 export async function run(): Promise<Row[]> {
   const empty: Middleware = (_call, next) => next();
   const floor = execute(empty, empty, empty);

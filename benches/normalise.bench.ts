@@ -4,7 +4,8 @@ import { createNormaliser, looksClassless } from "../src/schema/index.ts";
 import { type Block, formatNoise, measure } from "./measure.ts";
 import { formatTime, type Row } from "./table.ts";
 
-// Made anew for every figure: a normaliser is kept by its schema, and would remember the data of the figure before.
+// Creates new schemas for every figure, because a normalizer is cached by its schema and would be optimized for earlier
+// data.
 function createSchemas() {
   const Task = Type.Object({
     id: Type.String(),
@@ -32,7 +33,7 @@ function createTask(index: number): Record<string, unknown> {
   return { ...task, tags: ["work", "today"], assignee: { id: `user-${index % 9}`, name: "Someone" } };
 }
 
-/** About as many tasks as make this many bytes of JSON. */
+/** Creates tasks with approximately this many bytes of JSON. */
 function createTasks(bytes: number, extra: Record<string, unknown> = {}): unknown[] {
   const count = Math.round(bytes / JSON.stringify({ ...createTask(1_000), ...extra }).length);
   return Array.from({ length: count }, (_, index) => ({ ...createTask(index), ...extra }));
@@ -40,7 +41,7 @@ function createTasks(bytes: number, extra: Record<string, unknown> = {}): unknow
 
 const megabyte = 1_000_000;
 
-/** What normalising costs: against copying the data, and what telling clean data costs against only checking it. */
+/** Measures normalizing against copying the data, and detecting clean data against only checking it. */
 export async function run(): Promise<Row[]> {
   const tasks = Array.from({ length: 100 }, (_, index) => createTask(index));
   const shapes = tasks.map((_, index) => ({ kind: "box", width: index, height: 2 * index }));
@@ -77,7 +78,7 @@ async function runClean(what: string, schema: TSchema, values: readonly unknown[
   const { isValid, isUnchanged = () => true } = createNormaliser(schema).quickCheck;
   const isClean = (value: unknown) => looksClassless(value) && isValid(value) && isUnchanged(value);
   if (!values.every((value) => isClean(value))) throw new Error(`"${what}" is not clean.`);
-  // Several values, because the check of a single one would be moved out of the loop.
+  // Use several values, because the check of a single value would be moved out of the loop.
   const floor: Block = (times) => {
     let fitting = 0;
     for (let turn = 0; turn < times; turn++) for (const value of values) if (open.Check(value)) fitting++;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { importBuilt } from "./built.ts";
 import { median, sink } from "./measure.ts";
 
-/** What importing one document cost in a fresh process. */
+/** Cost of importing one document in a fresh process. */
 export interface Imported {
   /** CPU time of `JSON.parse` on its text. */
   parseMs: number;
@@ -12,7 +12,7 @@ export interface Imported {
   /** Heap of the parsed document alone, and of document and operations. */
   documentBytes: number;
   importedBytes: number;
-  /** How often code was generated from text. */
+  /** Number of functions that were compiled from strings. */
   compiled: number;
 }
 
@@ -22,7 +22,7 @@ const { FromOpenAPI, parseOpenAPI } =
 const text = readFileSync(process.argv[2]!, "utf8");
 const config = { namespace: "github", onReport: () => {} };
 
-// Times first, of code that is not warm: a program imports once.
+// Measure times first, with cold code, because a program imports once.
 const parseMs = timeOfParsing();
 const compiled = countCompiled();
 const started = readCPUTime();
@@ -32,7 +32,7 @@ const importMs = readCPUTime() - started;
 const message: Imported = { parseMs, importMs, operations, compiled: compiled(), ...weigh() };
 process.send!(message, () => process.exit(0));
 
-/** In a function, so that nothing of it is left when the heap is weighed. */
+/** A separate function, so that its objects are released before the heap is measured. */
 async function countImported(): Promise<number> {
   return FromOpenAPI(await parseOpenAPI(text), config).length;
 }
@@ -57,7 +57,7 @@ function timeOfParsing(): number {
   return median(times);
 }
 
-/** In ms, of this process only: other work on the machine does not count. */
+/** Returns the CPU time of this process, in ms. */
 function readCPUTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -6,7 +6,7 @@ import type { Row } from "./table.ts";
 
 const rounds = 7;
 
-/** What importing GitHub's document (12.7 MB, 1,223 operations) costs in a fresh process. */
+/** Measures the import of GitHub's document (12.7 MB, 1,223 operations) in a fresh process. */
 export async function run(): Promise<Row[]> {
   const document = fileURLToPath(import.meta.resolve("@octokit/openapi/generated/api.github.com.json"));
   const results: Imported[] = [];

@@ -8,7 +8,7 @@ import type { Identity } from "../src/index.ts";
 import type { Block } from "./measure.ts";
 import { createTask, identity, input, Task, TaskInput } from "./task-operation.ts";
 
-/** Other libraries' way to the same operation. Each is set up in the way that is cheapest for it. */
+/** The same operation in other libraries. Each uses its fastest configuration. */
 export interface Peers {
   blocks: Record<"Moleculer broker.call" | "oRPC call" | "tRPC createCaller", Block>;
   close(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startPeers(): Promise<Peers> {
   };
 }
 
-/** Checks input by its own validator; it does not check output. */
+/** Starts Moleculer. It checks input with its own validator and does not check output. */
 async function startMoleculer(): Promise<ServiceBroker> {
   const broker = new ServiceBroker({ logger: false });
   broker.createService({
@@ -95,7 +95,7 @@ function enforceScope(caller: Identity): void {
   if (!caller.scopes.includes("task:write")) throw new Error("denied");
 }
 
-/** The check that the floor uses, so that the comparison is about the libraries and not about validators. */
+/** Wraps the same check that the floor uses, so that libraries are compared, not validators. */
 function toStandardSchema<Schema extends TSchema>(schema: Schema): StandardSchemaV1<Static<Schema>, Static<Schema>> {
   const compiled = Compile(schema);
   return {

@@ -2,16 +2,16 @@ import { operations } from "./built.ts";
 import { readCPUTime, sink } from "./measure.ts";
 import { numberedOperation } from "./task-operation.ts";
 
-/** What registering cost in a fresh process. */
+/** Cost of registering in a fresh process. */
 export interface Registered {
-  /** CPU time, the collector's threads included: on an idle machine it takes no longer than this. */
+  /** CPU time, including the threads of the garbage collector. An idle machine does not need longer. */
   ms: number;
-  /** The same for setting the definitions in a `Map`. */
+  /** CPU time for setting the definitions in a `Map`. */
   mapMs: number;
-  /** Heap for each operation, its definition included and its schemas not. */
+  /** Heap of each operation, including its definition but not its schemas. */
   heapBytes: number;
   definitionBytes: number;
-  /** How often code was generated from text. */
+  /** Number of functions that were compiled from strings. */
   compiled: number;
 }
 
@@ -34,7 +34,7 @@ function time() {
   return { timed: middle - start, mapMs: readCPUTime() - startMap, compiled };
 }
 
-/** The definitions are copied, so that all of an operation but its schemas is weighed. */
+/** Measures the heap. Definitions are copied, so that everything but the schemas counts. */
 function weigh() {
   const schemas = Array.from({ length: count }, (_, index) => {
     const { inputSchema, outputSchema } = numberedOperation(index);

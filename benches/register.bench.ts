@@ -6,7 +6,7 @@ import type { Row } from "./table.ts";
 
 const rounds = 7;
 
-/** What 10,000 registrations cost in a fresh process: nothing is warm when a program registers. */
+/** Measures 10,000 registrations in a fresh process with cold code, as in a program that starts. */
 export async function run(): Promise<Row[]> {
   const results: Registered[] = [];
   for (let round = 0; round < rounds; round++) results.push(await registerInChild());

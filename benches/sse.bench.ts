@@ -26,7 +26,10 @@ const document: OpenAPISpec = {
   },
 };
 
-/** How fast 100,000 small events come through `subscribe`, against the parser with one `await` per event on the same connection. */
+/**
+ * Measures 100,000 small events through `subscribe` against the parser with one `await` per event on the same
+ * connection.
+ */
 export async function run(): Promise<Row[]> {
   const server = await startLoopback(`(request, response) => {
     response.setHeader("content-type", "text/event-stream");
@@ -61,7 +64,7 @@ export async function run(): Promise<Row[]> {
     }
     return count / times;
   };
-  /** The parser and one `await` per event, without which no `for await` loop can receive it: the anchor. */
+  /** The floor: the parser with one `await` per event, which every `for await` loop needs. */
   const parserAwaited: Block = async (times) => {
     let count = 0;
     const ready = Promise.resolve();

@@ -47,7 +47,7 @@ const subscribe: Block = async (count) => {
   return last;
 };
 
-/** What one value of a long subscription costs. */
+/** Measures one value of a long subscription. */
 export async function run(): Promise<Row[]> {
   for (const block of [byHand, subscribe]) {
     deepStrictEqual(((await block(2)) as { data: unknown }).data, { symbol: "ALK", price: 12.5, at: 1 });

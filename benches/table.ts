@@ -1,20 +1,20 @@
 /** One measured figure. */
 export interface Row {
-  /** What was done, in a few words. */
+  /** Short description of the measured work. */
   work: string;
-  /** What came out: times the floor, or a figure in `unit`. Smaller is better. */
+  /** The result: a multiple of the floor, or a figure in `unit`. Smaller is better. */
   ratio: number;
-  /** The most it may be. Absent for figures that are only told. */
+  /** Maximum value. Absent for figures that are only reported. */
   bar?: number;
-  /** What we would like it to be. */
+  /** Desired value. */
   aim?: number;
-  /** Absolute times and what one must know to read the figure. */
+  /** Absolute times, and notes that explain the figure. */
   note?: string;
   /** @default "×" */
   unit?: string;
 }
 
-/** What became of a figure; empty where no bar was set. */
+/** Verdict on a figure. Empty without a bar. */
 export type Verdict = "aim met" | "met" | "missed" | "";
 
 /** Judges a row by its bar and aim. */
@@ -24,7 +24,7 @@ export function judge({ ratio, bar, aim }: Row): Verdict {
   return ratio <= bar ? "met" : "missed";
 }
 
-/** Lays rows out as a table of aligned columns. */
+/** Formats rows as a table with aligned columns. */
 export function formatTable(rows: readonly Row[]): string {
   const lines = rows.map((row) => [
     row.work,
@@ -54,7 +54,7 @@ function formatFigure(figure: number | undefined, unit = "×"): string {
   return `${figure >= 100 ? figure.toFixed(0) : figure.toFixed(2)} ${unit}`;
 }
 
-/** Nanoseconds in the unit that reads best. */
+/** Formats nanoseconds in a suitable unit. */
 export function formatTime(nanoseconds: number): string {
   if (nanoseconds < 10_000) return `${nanoseconds.toFixed(0)} ns`;
   if (nanoseconds < 10_000_000) return `${(nanoseconds / 1_000).toFixed(1)} µs`;

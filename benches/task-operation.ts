@@ -2,14 +2,14 @@ import { type Static, type TSchema, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { Identity, IOperationDefinition, ResponseEnvelope } from "../src/index.ts";
 
-/** What the benches' operation takes. */
+/** Input of the benches' operation. */
 export const TaskInput = Type.Object({
   title: Type.String(),
   priority: Type.Integer(),
   tags: Type.Optional(Type.Array(Type.String())),
 });
 
-/** What the benches' operation gives. */
+/** Output of the benches' operation. */
 export const Task = Type.Object({
   id: Type.String(),
   title: Type.String(),
@@ -21,7 +21,7 @@ export const input: Static<typeof TaskInput> = { title: "Write the report", prio
 export const identity: Identity = { id: "ada", scopes: ["task:read", "task:write"] };
 export const expected: Static<typeof Task> = { id: "task-1", title: "Write the report", priority: 3, done: false };
 
-/** The code that everything in these benches calls. */
+/** The function that all benches call. */
 export async function createTask({ title, priority }: Static<typeof TaskInput>): Promise<Static<typeof Task>> {
   return { id: "task-1", title, priority, done: false };
 }
@@ -29,7 +29,7 @@ export async function createTask({ title, priority }: Static<typeof TaskInput>):
 const compiledInput = Compile(TaskInput);
 const compiledTask = Compile(Task);
 
-/** The floor: what a careful person writes for this one operation, and no more. */
+/** The floor: careful handwritten code for this one operation. */
 export async function createTaskByHand(value: unknown, caller: Identity): Promise<ResponseEnvelope> {
   if (!caller.scopes.includes("task:write")) throw new Error("denied");
   if (!compiledInput.Check(value)) throw new Error("invalid input");
@@ -51,7 +51,7 @@ export const taskOperation: IOperationDefinition = {
   handler: createTask,
 };
 
-/** Another operation of the same shape, with schemas and a handler of its own. */
+/** Creates an operation of the same shape, with its own schemas and handler. */
 export function numberedOperation(index: number): IOperationDefinition {
   const id = `task-${index}`;
   return {
@@ -66,7 +66,7 @@ export function numberedOperation(index: number): IOperationDefinition {
   };
 }
 
-/** Schemas that share no object with those of any other operation. */
+/** Creates schemas that share no object with those of any other operation. */
 export function numberedSchemas(index: number): { inputSchema: TSchema; outputSchema: TSchema } {
   const inputSchema = Type.Object({
     title: Type.String(),

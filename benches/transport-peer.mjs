@@ -1,4 +1,4 @@
-// The server of the transports bench, in a thread of its own. `workerData.kind` says which.
+// The servers of the transports bench, each in its own thread. `workerData.kind` selects one.
 import { createServer } from "node:http";
 import { parentPort, workerData } from "node:worker_threads";
 import { WebSocketServer } from "ws";

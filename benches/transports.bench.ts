@@ -14,12 +14,12 @@ const { createWebSocketTransport } =
   await importBuilt<typeof import("../src/transport/websocket/index.ts")>("transport/websocket/index.js");
 
 const concurrency = 64;
-/** At least 0.70 of what is written by hand. */
+/** At least 0.70 of the throughput of handwritten code. */
 const bar = 1 / 0.7;
 
 type Call = () => Promise<{ data: unknown }>;
 
-/** What calls over worker threads and WebSockets cost, against messages sent and matched by hand. */
+/** Measures calls over worker threads and WebSockets against messages that handwritten code sends and matches. */
 export async function run(): Promise<Row[]> {
   return [await measureWorker(), await measureWebSocket()];
 }
@@ -54,7 +54,7 @@ async function measureWebSocket(): Promise<Row> {
 
 function startPeer(kind: string): Worker {
   const workerData = { kind, inputSchema: toJSON(TaskInput), outputSchema: toJSON(Task) };
-  // Without the loader of this process, so that the peer runs what users run.
+  // Start it without the loader of this process, so that the peer runs the built package.
   return new Worker(new URL("transport-peer.mjs", import.meta.url), { workerData, execArgv: [] });
 }
 
@@ -62,7 +62,7 @@ function toJSON(schema: object): unknown {
   return JSON.parse(JSON.stringify(schema));
 }
 
-/** What a person writes to have many questions under way on one connection. */
+/** The handwritten code for many concurrent requests on one connection. */
 function matchAnswers(send: (message: unknown) => void) {
   const pending = new Map<number, (answer: { data: unknown }) => void>();
   let last = 0;

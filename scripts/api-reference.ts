@@ -1,6 +1,6 @@
 /**
- * `npm run docs:api [folder]`: writes the API reference as web pages, one module per sub-path. Anything that TypeDoc warns
- * about is an error, such as a link to a name that does not exist.
+ * `npm run docs:api [folder]`: writes the API reference as web pages, one module per sub-path. Every TypeDoc warning is
+ * an error, such as a link to a name that does not exist.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const options: Record<string, string> = {
   // Without these two, all of TypeBox becomes part of the pages, which takes minutes and gigabytes.
   excludeExternals: "true",
   externalPattern: "**/node_modules/**",
-  // The builder of schemas is TypeBox's own under another type, with the same effect.
+  // The schema builder is TypeBox's own builder with another type, and has the same effect.
   exclude: "**/src/operation/type.ts",
   excludeInternal: "true",
   disableSources: "true",

@@ -1,6 +1,6 @@
 /**
- * Builds `dist/`: declarations by the compiler, one file per module, and code bundled per sub-path with shared chunks.
- * Importing two hundred small files took longer than everything in them.
+ * Builds `dist/`: declarations with one file per module, and code bundled per sub-path with shared chunks. Importing
+ * two hundred small files took longer than running them.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ rmSync(join(root, "dist"), { recursive: true, force: true });
 const bundle = await rolldown({
   cwd: root,
   input: Object.fromEntries(subpaths.map(({ entry }) => [entry, sourceOf(entry)])),
-  // Whatever is not ours stays an import, so that users have one copy of it.
+  // Keep third-party packages as imports, so that users have a single copy of each.
   external: (id) => !id.startsWith(".") && !id.startsWith("/") && !/^[A-Za-z]:/.test(id),
   platform: "neutral",
   treeshake: { moduleSideEffects: false },

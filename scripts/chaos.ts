@@ -1,4 +1,4 @@
-/** Breaks things at random for a while and says which promises did not hold. See docs/faults.md. */
+/** `npm run chaos`: injects random faults for a while and reports violated guarantees. See docs/faults.md. */
 import { existsSync, writeFileSync } from "node:fs";
 import { type TransportName, transportNames } from "../test/chaos/arena.ts";
 import { goodToken } from "../test/chaos/operations.ts";
@@ -19,7 +19,7 @@ const help = `npm run chaos -- [options]
 
 Ctrl-C ends early, cleans up and still says what was found. Exits with 1 when a promise was broken.`;
 
-/** A run that cannot end is a violation too: so long, in ms, may closing everything take. */
+/** Maximum time to close everything, in ms. A run that does not end is also a violation. */
 const closeTimeout = 240_000;
 
 const { values } = readOptions(help, {
@@ -37,7 +37,7 @@ const { values } = readOptions(help, {
 const patience = toNumber("patience", values.patience, Number.MIN_VALUE);
 if (values.check === undefined) await run();
 else if (existsSync(values.check)) judge(readHistory([values.check]));
-else fail(`There is no file ${values.check}. A run with --log keeps one.`);
+else fail(`The file ${values.check} does not exist. Create one with --log.`);
 
 async function run(): Promise<void> {
   const minutes = toNumber("minutes", values.minutes, Number.MIN_VALUE);
@@ -48,7 +48,7 @@ async function run(): Promise<void> {
   const started = performance.now();
   const watchdog = setTimeout(
     () => {
-      console.log("It did not come to an end.");
+      console.log("The run did not end.");
       process.exit(1);
     },
     minutes * 60_000 + closeTimeout,
@@ -68,7 +68,7 @@ async function run(): Promise<void> {
     writeFileSync(values.log, history.map((event) => `${JSON.stringify(event)}\n`).join(""));
   judge(history);
   console.log(again);
-  // Does not keep the process alive, so it only fires when something else does.
+  // This timer does not keep the process alive. It fires only if something else does.
   setTimeout(() => {
     console.log(`Something keeps this process alive: ${process.getActiveResourcesInfo().join(", ")}`);
     process.exit(1);
@@ -81,12 +81,12 @@ function judge(history: readonly HistoryEvent[]): void {
   if (violations.length > 0) process.exitCode = 1;
 }
 
-/** Fires at the first Ctrl-C. The second one ends everything at once. */
+/** Returns a signal that fires at the first Ctrl-C. The second Ctrl-C ends the process immediately. */
 function createInterrupt(): AbortSignal {
   const controller = new AbortController();
   process.on("SIGINT", () => {
     if (controller.signal.aborted) process.exit(130);
-    console.log("\nEnding early; once more to leave at once.");
+    console.log("\nEnding early. Press Ctrl-C again to exit immediately.");
     controller.abort();
   });
   return controller.signal;
@@ -101,7 +101,9 @@ function toNumber(name: string, text: string, least: number): number {
 function toTransports(list: string | undefined): TransportName[] {
   const names = list?.split(",") ?? [...transportNames];
   const unknown = names.find((name) => !transportNames.includes(name as TransportName));
-  return unknown === undefined ? (names as TransportName[]) : fail(`There is no transport "${unknown}".\n\n${help}`);
+  return unknown === undefined
+    ? (names as TransportName[])
+    : fail(`The transport "${unknown}" does not exist.\n\n${help}`);
 }
 
 function fail(message: string): never {

@@ -1,6 +1,6 @@
 /**
- * `npm test`: runs everything CI demands and ends with the sum, `N passed, N failed`. The tests mostly wait, so that the
- * other steps run beside them, one after the other; what those print is shown when they end.
+ * `npm test`: runs all checks of the CI and ends with the total, `N passed, N failed`. The tests mostly wait, so the
+ * other steps run in parallel with them, one after the other. The output of each step is printed when it ends.
  */
 import { ensureProgram, programNames } from "./ensure-program.ts";
 import { type Count, runStep } from "./run-step.ts";

@@ -28,8 +28,8 @@ async function main(folder: string): Promise<number> {
         .trimEnd(),
     );
   }
-  console.log(`${rows.length - failures} of ${rows.length} documents without a problem`);
-  // A folder without documents proves nothing.
+  console.log(`${rows.length - failures} of ${rows.length} documents have no problem`);
+  // A folder without documents is an error.
   return rows.length === 0 ? 1 : failures;
 }
 
@@ -45,7 +45,7 @@ const nothing: DocumentCheck = {
 
 const folder = process.argv[2];
 if (folder === undefined || !existsSync(folder)) {
-  console.error(folder === undefined ? "usage: npm run corpora -- <folder>" : `There is no folder ${folder}.`);
+  console.error(folder === undefined ? "usage: npm run corpora -- <folder>" : `The folder ${folder} does not exist.`);
   process.exitCode = 2;
 } else {
   process.exitCode = (await main(folder)) > 0 ? 1 : 0;

@@ -1,6 +1,9 @@
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
-/** Ends a run with `N passed, N failed` on a line of its own. Files that fail to load and stray errors count as failed. */
+/**
+ * Ends a run with `N passed, N failed` on a line of its own. Files that fail to load and unhandled errors count as
+ * failed.
+ */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     let passed = 0;

@@ -1,4 +1,7 @@
-/** Copies running code into README, docs and TSDoc. With `--check` it writes nothing and fails on any difference. */
+/**
+ * Copies code and output of examples into README, docs and TSDoc. With `--check`, it writes nothing and fails on any
+ * difference.
+ */
 import { checkPages, writePages } from "./docs/pages.ts";
 import { ExampleRunner } from "./examples.ts";
 

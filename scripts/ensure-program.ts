@@ -1,4 +1,4 @@
-/** `npm run programs`: fetches what tests, benches and examples start beside Node, and prints where each program is. */
+/** `npm run programs`: fetches the programs that tests, benches and examples start, and prints their paths. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -12,15 +12,15 @@ export type ProgramName = (typeof programNames)[number];
 /** A program that can be started. */
 export interface Program {
   path: string;
-  /** Its environment, which names the folders of its libraries when it was unpacked into the cache. */
+  /** Its environment. For a program in the cache, it contains the folders of its libraries. */
   env: NodeJS.ProcessEnv;
 }
 
-/** Where programs are looked for. */
+/** Folders that are searched for programs. */
 export interface ProgramPlaces {
   /** Folders of installed programs. */
   system: readonly string[];
-  /** The folder that holds one unpacked package per program. */
+  /** The folder that contains one unpacked package per program. */
   cache: string;
 }
 
@@ -41,8 +41,8 @@ export const defaultPlaces: ProgramPlaces = {
 };
 
 /**
- * Finds a program, and fetches its Debian package into the cache when it is missing. Nothing is installed.
- * Prints the reason and returns `undefined` where that is impossible; under `CI` it throws instead.
+ * Finds a program, and fetches its Debian package into the cache if it is missing. Nothing is installed. If the package
+ * cannot be fetched, prints the reason and returns `undefined`; under `CI`, throws instead.
  */
 export async function ensureProgram(name: ProgramName, places = defaultPlaces): Promise<Program | undefined> {
   const found = findProgram(name, places);
@@ -55,7 +55,9 @@ export async function ensureProgram(name: ProgramName, places = defaultPlaces): 
   } catch (error) {
     const message = `${name} is missing and could not be fetched: ${(error as Error).message}`;
     if (process.env["CI"]) throw new Error(message, { cause: error });
-    console.log(`${message}\nWhat needs it is skipped. Install it, for example with: apt-get install ${name}`);
+    console.log(
+      `${message}\nTests and examples that need it are skipped. Install it, for example with: apt-get install ${name}`,
+    );
     return undefined;
   }
 }

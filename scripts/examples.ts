@@ -7,7 +7,7 @@ import { startRedis } from "../test/services/redis.ts";
 import { type ProgramResult, runProgram } from "./run-program.ts";
 import { root } from "./subpaths.ts";
 
-/** Brokers that examples connect to, with the environment variable that holds the address. */
+/** Brokers that examples connect to, with the environment variable that contains the address. */
 const brokers = {
   nats: { start: startNATS, variable: "NATS_URL", scheme: "nats" },
   redis: { start: startRedis, variable: "REDIS_URL", scheme: "redis" },
@@ -21,7 +21,7 @@ const brokersOf: Record<string, BrokerName[]> = {
   "signed-identity": ["redis"],
 };
 
-/** The names of all examples: the folders of `examples/` that contain a `main.ts`. */
+/** Returns the names of all examples: the folders of `examples/` that contain a `main.ts`. */
 export function listExamples(): string[] {
   return readdirSync(resolve(root, "examples"), { recursive: true, encoding: "utf8" })
     .flatMap((file) => /^([^/\\]+)[/\\]main\.ts$/.exec(file)?.[1] ?? [])
@@ -33,14 +33,14 @@ export function programOf(example: string): string {
   return `examples/${example}/main.ts`;
 }
 
-/** What an example printed, and how long it took in ms. `skipped` names the broker that is not available. */
+/** The output of an example and its duration in ms. `skipped` is the name of the broker that is not available. */
 export type ExampleResult = (ProgramResult & { durationMs: number; skipped?: undefined }) | { skipped: string };
 
-/** Where examples run. */
+/** The environment in which examples run. */
 export interface ExamplePlace {
-  /** The folder that they are started in. Packages are found from there. */
+  /** The working directory. Packages are resolved from it. */
   cwd: string;
-  /** Returns the program that stands for `examples/<name>/<file>`. */
+  /** Returns the path of the program to run for `examples/<name>/<file>`. */
   locate(path: string): string;
 }
 
@@ -50,19 +50,21 @@ export class ExampleRunner implements AsyncDisposable {
   readonly #services = new Map<BrokerName, Promise<Service | undefined>>();
   readonly #results = new Map<string, Promise<ExampleResult>>();
 
-  /** Without a place, examples run where they are, with our sources. */
+  /** Without a place, examples run in the repository, with its sources. */
   constructor(place: ExamplePlace = { cwd: root, locate: (path) => path }) {
     this.#place = place;
   }
 
-  /** Runs the program at `path`, or returns the result of an earlier run. `file` runs instead, with the same brokers. */
+  /**
+   * Runs the program at `path`, or returns the result of an earlier run. `file` runs instead, with the same brokers.
+   */
   run(path: string, file = this.#place.locate(path)): Promise<ExampleResult> {
     const known = this.#results.get(file) ?? this.#start(path, file);
     this.#results.set(file, known);
     return known;
   }
 
-  /** Runs programs side by side. Most of the time they wait or start up. */
+  /** Runs programs in parallel, because they spend most of their time waiting. */
   async runAll(paths: readonly string[], onResult: (path: string, result: ExampleResult) => void): Promise<void> {
     const waiting = [...paths];
     const runNext = async (): Promise<void> => {
@@ -93,7 +95,7 @@ export class ExampleRunner implements AsyncDisposable {
 
   async #start(path: string, file: string): Promise<ExampleResult> {
     const [, example = ""] = path.split("/");
-    // All of the tour runs, including the parts that have to be asked for.
+    // Run the whole tour, including the optional parts.
     const args = example === "tour" ? ["--all", "--nats", "--redis"] : [];
     const prepared = await this.prepare(example, args);
     if ("missing" in prepared) return { skipped: prepared.missing };

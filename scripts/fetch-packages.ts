@@ -9,29 +9,31 @@ export interface FetchRequest {
   packages: readonly string[];
   /** The folder that becomes the root of the unpacked packages. It appears when the program in it works. */
   folder: string;
-  /** Returns the program of packages that were unpacked below `root`. It must run `--version` before the folder appears. */
+  /**
+   * Returns the program of packages that were unpacked below `root`. It must run `--version` before the folder appears.
+   */
   probe(root: string): Program;
   /** Fills `root`. @default downloads the packages and what they depend on with apt-get */
   unpack?: (packages: readonly string[], root: string, run: RunCommand) => Promise<void>;
 }
 
-/** Runs a command to its end. Rejects with what it printed when it fails. */
+/** Runs a command. If it fails, rejects with its output. */
 export type RunCommand = (program: string, args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<void>;
 
-/** The package that is never unpacked: the system's program loader only works with the libc that it came with. */
+/** The package that is never unpacked, because the system's program loader works only with its own libc. */
 const libc = /^libc6_/;
 
 /**
- * Downloads Debian packages with what they depend on and the system lacks, and unpacks all of it into one folder.
- * Needs no root and changes nothing outside the folder. Processes that ask for the same folder wait for the first one.
+ * Downloads Debian packages and their missing dependencies, and unpacks them into one folder. It does not need root and
+ * changes nothing outside the folder. Other processes that request the same folder wait for the first one.
  */
 export async function fetchPackages(request: FetchRequest): Promise<void> {
   const { packages, folder, probe, unpack = unpackFromDebian } = request;
   mkdirSync(dirname(folder), { recursive: true });
   const partial = `${folder}.partial`;
   await using _lock = await takeLock(`${folder}.lock`);
-  if (existsSync(folder)) return; // another process fetched it while this one waited
-  rmSync(partial, { recursive: true, force: true }); // left by a process that was killed
+  if (existsSync(folder)) return; // Another process fetched the packages in the meantime.
+  rmSync(partial, { recursive: true, force: true }); // Remove the remains of a killed process.
   console.log(`Fetching ${packages.join(", ")} of Debian into ${folder} (nothing is installed) …`);
   mkdirSync(partial);
   using commands = new Commands(() => rmSync(partial, { recursive: true, force: true }));
@@ -53,7 +55,7 @@ async function unpackFromDebian(packages: readonly string[], root: string, run: 
       ...["-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=3"],
       ...args,
     ]);
-  // A list that cannot be read may belong to a server that has nothing to do with the package.
+  // A list that cannot be read may belong to a server that does not have the package.
   const updateError = await apt("update").catch((error: Error) => error);
   await apt("install", "--download-only", "--reinstall", "--no-install-recommends", ...packages).catch(
     (error: Error) => {
@@ -66,7 +68,7 @@ async function unpackFromDebian(packages: readonly string[], root: string, run: 
   rmSync(work, { recursive: true });
 }
 
-/** The commands of one fetch. Whatever ends the fetch also ends the command that is running, and cleans up. */
+/** The commands of one fetch. The end of the fetch also ends the running command and cleans up. */
 class Commands {
   readonly #cleanUp: () => void;
   #child: ChildProcess | undefined;
@@ -97,17 +99,17 @@ class Commands {
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#child?.kill("SIGKILL");
     this.#cleanUp();
-    process.kill(process.pid, signal); // this listener is gone, so the signal has its usual effect
+    process.kill(process.pid, signal); // This listener was removed, so the signal has its default effect.
   };
 }
 
-/** Takes a lock between processes. The kernel releases it when its owner ends, however that happens. */
+/** Acquires a lock between processes. The kernel releases it when its owner ends for any reason. */
 async function takeLock(path: string): Promise<AsyncDisposable> {
-  // `cat` ends when its input ends, which is when this process releases the lock or dies.
+  // `cat` ends when its input ends, which happens when this process releases the lock or ends.
   const holder = spawn("flock", [path, "sh", "-c", "echo locked; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(holder, "close");
   const failed = ended.then(() => Promise.reject(new Error(`flock could not lock ${path}.`)));
-  failed.catch(() => {}); // it also ends after it was released
+  failed.catch(() => {}); // The process also ends after the lock was released.
   await Promise.race([once(holder.stdout, "data"), failed]);
   return {
     async [Symbol.asyncDispose]() {

@@ -18,7 +18,7 @@ interface Group {
 export interface SuiteResult {
   passed: number;
   total: number;
-  /** `file: group: test` of every case that did not give the expected answer. */
+  /** `file: group: test` of every case with an unexpected result. */
   failed: string[];
 }
 

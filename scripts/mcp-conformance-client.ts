@@ -1,6 +1,6 @@
 /**
- * The client that `npm run mcp-conformance` puts to the test: imports the server at the URL it is given, calls what the
- * scenario asks for, and ends. Logs in where the server demands it.
+ * The client that `npm run mcp-conformance` tests. It imports the server at the given URL, makes the calls of the
+ * scenario, and ends. It logs in if the server requires it.
  */
 import { OperationRegistry, type OperationSpec } from "@alkdev/operations";
 import { closeMCPClient, createMCPClient, type MCPClientConfig } from "@alkdev/operations/from-mcp";
@@ -69,7 +69,10 @@ async function toAuth(): Promise<MCPClientConfig["auth"]> {
   return scenario.startsWith("auth/") ? { type: "provider", provider: login } : undefined;
 }
 
-/** The authorization server that the client's credentials are for. An operator would know it; here the server is asked. */
+/**
+ * The authorization server that the client's credentials are for. An operator would configure it; here it is
+ * discovered.
+ */
 async function findIssuer(): Promise<string> {
   const { origin, pathname } = new URL(url);
   const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
@@ -77,7 +80,7 @@ async function findIssuer(): Promise<string> {
   return issuers[0]!;
 }
 
-/** A login needs a browser that returns with a code; then the work is repeated. */
+/** Runs `work`. If it requires a login, completes the login and runs it again. */
 async function loggedIn<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -88,10 +91,10 @@ async function loggedIn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the scenario asks for, else every tool, with the least that its schema wants. */
+/** Returns the calls of the scenario, or one call of every tool with minimal valid arguments. */
 function planCalls(specs: readonly OperationSpec[]): Array<[id: string, input: Input]> {
   if (context.toolCalls) {
-    // An argument that is null is one that was left out: the schemas of these tools do not allow null.
+    // A null argument means an omitted one: the schemas of these tools do not allow null.
     return context.toolCalls.map((call) => [`conformance.${call.name}`, withoutNull(call.arguments)]);
   }
   if (scenario === "json-schema-2020-12-preservation") {

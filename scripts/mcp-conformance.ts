@@ -14,16 +14,16 @@ import { root } from "./subpaths.ts";
 
 const suite = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const revisions = ["2025-11-25", "2026-07-28"] as const;
-/** What we offer beyond what a revision requires: extensions, and a scenario that came after both. */
+/** Scenarios beyond the requirements of a revision: extensions, and a scenario that is newer than both. */
 const extras = ["auth/client-credentials-basic", "auth/client-credentials-jwt", "json-schema-2020-12-preservation"];
 
-/** `revision scenario` and the reason why it may fail. An entry that passes is an error too. */
+/** `revision scenario` and the reason why it may fail. An entry that passes is also an error. */
 const expectedFailures: Readonly<Record<string, string>> = {};
 
 interface Run {
   revision: string;
   scenario: string;
-  /** Why it did not pass. */
+  /** The reason why it did not pass. */
   problem: string | undefined;
   output: string;
 }
@@ -51,7 +51,7 @@ async function worker(): Promise<void> {
       join(root, "scripts/mcp-conformance-client.ts"),
     ];
     const results = join(folder, revision, scenario);
-    // Extensions belong to no revision, and the suite would leave them out.
+    // Extensions do not belong to a revision, so the suite would skip them.
     const options = ["--scenario", scenario, "--spec-version", revision, "--force", "--output-dir", results];
     const command = ["client", "--command", client.join(" "), "--timeout", "60000", "--verbose", ...options];
     const { code, output } = await runSuite(command);

@@ -1,6 +1,6 @@
 /**
- * `npm run mcp-servers [-- name …]`: installs published MCP servers from npm, imports each, and prints what came of it:
- * tools registered with the schemas they are known to have, a good call, a bad call, and processes left after closing.
+ * `npm run mcp-servers [-- name …]`: installs published MCP servers from npm, imports each, and prints the results:
+ * registered tools with the recorded schemas, valid calls, an invalid call, and processes that are left after closing.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ interface ServerEntry {
   bin: string;
   args: string[];
   env?: Record<string, string>;
-  /** What it works with, and cannot reach here: its own errors are good answers then. */
+  /** A service that it needs and that is not available here. Its own errors then count as valid results. */
   needs?: string;
   calls?: Array<[tool: string, input: Record<string, unknown>]>;
 }
@@ -73,7 +73,7 @@ async function tryServer(server: ServerEntry): Promise<Outcome> {
 
 async function tryInstalled(server: ServerEntry, home: string, cwd: string): Promise<Outcome> {
   const all = readJSON(join(fixtures, "mcp-tools", `${server.id}.json`)) as RecordedTool[];
-  // Tools that only run as tasks are left out, and reported.
+  // Tools that only run as tasks are skipped and reported.
   const recorded = all.filter(({ execution }) => execution?.taskSupport !== "required");
   const tasks = all.length - recorded.length;
   const problems: string[] = [];
@@ -83,8 +83,7 @@ async function tryInstalled(server: ServerEntry, home: string, cwd: string): Pro
     env: server.env,
     cwd,
     onReport: ({ skipped }) => {
-      if (skipped.length !== tasks)
-        problems.push(...skipped.map(({ where, reason }) => `left out ${where}: ${reason}`));
+      if (skipped.length !== tasks) problems.push(...skipped.map(({ where, reason }) => `skipped ${where}: ${reason}`));
     },
   });
   const registry = new OperationRegistry();
@@ -118,13 +117,13 @@ function compareTools(registry: OperationRegistry, namespace: string, recorded: 
   });
 }
 
-/** Makes every call of the list. What a server answers is its business; that it arrives as an envelope is ours. */
+/** Makes every call of the list. Only the envelope is checked, not the result of the server. */
 async function tryCalls(registry: OperationRegistry, server: ServerEntry, problems: string[]): Promise<string> {
   const answers: string[] = [];
   for (const [tool, input] of server.calls ?? []) {
     try {
       const { meta } = await registry.execute(`${server.id}.${tool}`, input, { deadline: Date.now() + 30_000 });
-      if (meta.source !== "mcp") problems.push(`${tool} answered as ${meta.source}`);
+      if (meta.source !== "mcp") problems.push(`${tool} returned the source ${meta.source}`);
       answers.push(meta.source === "mcp" && meta.isError ? "isError" : "ok");
     } catch (error) {
       const code = isCallError(error) ? error.code : String(error);
@@ -136,7 +135,7 @@ async function tryCalls(registry: OperationRegistry, server: ServerEntry, proble
   return summarise(answers);
 }
 
-/** Calls a tool without its required arguments: refused before it leaves, and refused by the server behind our back. */
+/** Calls a tool without its required arguments: through the registry, which refuses it, and directly at the server. */
 async function tryBadCall(
   registry: OperationRegistry,
   namespace: string,
@@ -165,7 +164,7 @@ function describe(error: unknown): string {
   return (isCallError(error) ? `${error.code}: ${error.message}` : String(error)).slice(0, 200);
 }
 
-/** `ok ×3, isError` */
+/** Returns a summary such as `ok ×3, isError`. */
 function summarise(answers: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const answer of answers) counts.set(answer, (counts.get(answer) ?? 0) + 1);

@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 /**
- * Reads what a program was started with. Prints `help` and ends the program with 0 when it was asked for, and with 2,
- * after what is wrong, when it was not understood.
+ * Reads the options of a program. With `--help`, prints `help` and ends the program with 0. With invalid options,
+ * prints the problem and `help` and ends the program with 2.
  */
 export function readOptions<Config extends ParseArgsConfig>(help: string, config: Config) {
   try {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "./subpaths.ts";
 
-/** What a release depends on. */
+/** The facts that a release depends on. */
 export interface ReleaseFacts {
   /** The parsed `package.json`. */
   manifest: Record<string, unknown>;
@@ -24,7 +24,7 @@ const addresses: Record<string, string> = {
   homepage: "It is the address that npm links from the page of the package.",
 };
 
-/** Returns what is missing for a release, as whole sentences that say what to do. */
+/** Returns the problems that prevent a release, as sentences that explain what to do. */
 export function findReleaseProblems({ manifest, changelog, tag }: ReleaseFacts): string[] {
   const version = String(manifest["version"]);
   const problems = Object.entries(addresses)

@@ -1,7 +1,7 @@
 /**
- * `npm run examples`: runs every `examples/<name>/main.ts`. An example checks itself and exits non-zero when something is
- * wrong.
- * `npm run examples -- <name> [arguments]` runs one example in the terminal. Brokers are started as needed.
+ * `npm run examples`: runs every `examples/<name>/main.ts`. An example checks itself and exits with a non-zero code if
+ * a check fails. `npm run examples -- <name> [arguments]` runs one example in the terminal. Brokers are started as
+ * needed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -38,10 +38,10 @@ async function runOne(example: string): Promise<number> {
     return 2;
   }
   const prepared = await runner.prepare(example, args);
-  if ("missing" in prepared) return 1; // the reason was printed
+  if ("missing" in prepared) return 1; // The reason was already printed.
   const program = ["--import", "tsx", programOf(example), ...args];
   const child = spawn(process.execPath, program, { cwd: root, env: prepared.env, stdio: "inherit" });
-  process.on("SIGINT", () => {}); // Ctrl-C also reaches the example; brokers are stopped after it
+  process.on("SIGINT", () => {}); // Ctrl-C also reaches the example. Brokers are stopped after it.
   const [exitCode] = await once(child, "close");
   return exitCode ?? 1;
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** How many things a step looked at, and how they were. */
+/** Number of passed and failed checks of a step. */
 export interface Count {
   passed: number;
   failed: number;
@@ -9,8 +9,8 @@ export interface Count {
 const countLine = /^(\d+) passed, (\d+) failed$/;
 
 /**
- * Runs a shell command and passes on what it prints. A command that counts says `N passed, N failed` on a line of its
- * own, which is read and not printed; any other command counts as one.
+ * Runs a shell command and forwards its output. A command that counts prints `N passed, N failed` on its own line,
+ * which is read and not forwarded. Any other command counts as one check.
  */
 export function runStep(command: string, print: (line: string) => void): Promise<Count> {
   return new Promise((resolve, reject) => {
@@ -32,7 +32,7 @@ export function runStep(command: string, print: (line: string) => void): Promise
     child.on("close", (exitCode) => {
       if (rest !== "") line(rest);
       const count = counted ?? { passed: exitCode === 0 ? 1 : 0, failed: 0 };
-      // A step that exits with an error must never add up to a pass.
+      // A step that exits with an error must never count as passed.
       resolve(exitCode === 0 || count.failed > 0 ? count : { ...count, failed: 1 });
     });
   });

@@ -1,4 +1,4 @@
-/** `npm run soak`: the same thing done very often, on each transport, to see whether anything piles up. */
+/** `npm run soak`: repeats the same work very often on each transport, to detect leaks. */
 import { runSoaks } from "../test/soak/run-soaks.ts";
 import { soaks } from "../test/soak/soaks.ts";
 import { formatSoaks } from "../test/soak/table.ts";
@@ -41,7 +41,7 @@ async function main(): Promise<number> {
     soaks.map(({ name }) => name),
   );
   const scale = Number(values.scale);
-  if (!(scale > 0)) throw new TypeError("--scale takes a number above 0.");
+  if (!(scale > 0)) throw new TypeError("--scale must be a number above 0.");
 
   const interruption = new AbortController();
   process.once("SIGINT", () => interruption.abort());

@@ -5,17 +5,17 @@ import { fileURLToPath } from "node:url";
 /** The repository's root folder. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** One entry of `exports` in package.json that holds code. */
+/** One entry of `exports` in package.json that contains code. */
 export interface Subpath {
-  /** As in `exports`: `.` or `./from-openapi`. */
+  /** The key in `exports`, such as `.` or `./from-openapi`. */
   key: string;
-  /** What users import: `@alkdev/operations/from-openapi`. */
+  /** The specifier that users import, such as `@alkdev/operations/from-openapi`. */
   specifier: string;
-  /** The module behind it without folder and extension: `from/openapi/index`. */
+  /** Its module without folder and extension, such as `from/openapi/index`. */
   entry: string;
 }
 
-/** Every sub-path of the package. `exports` in package.json is the one table; add new ones there. */
+/** Every sub-path of the package. Add new ones to `exports` in package.json. */
 export const subpaths: Subpath[] = readSubpaths();
 
 /** The source file of an entry, as an absolute path. */

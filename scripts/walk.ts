@@ -1,4 +1,7 @@
-/** `npm run walk -- <transport>`: the files and named functions of `src/` that one warm call runs through, both ends in this process. */
+/**
+ * `npm run walk -- <transport>`: lists the files and named functions of `src/` that one warm call uses, with both ends
+ * in this process.
+ */
 import { createServer } from "node:http";
 import { Session } from "node:inspector/promises";
 import type { AddressInfo } from "node:net";
@@ -37,7 +40,7 @@ const { values, positionals } = readOptions(help, {
 
 /** Makes the call to be measured. */
 type Call = () => Promise<unknown>;
-/** Starts both ends of a walk and returns its call, and what ends both. */
+/** Starts both ends of a walk. Returns its call, and a function that closes both ends. */
 type Start = () => Promise<{ call: Call; close: () => Promise<void> }>;
 
 const registry = createRegistry({
@@ -105,7 +108,7 @@ async function connect(serverTransport: Transport, connectCaller: () => Promise<
   };
 }
 
-/** Functions that a call runs, by file. */
+/** Returns the functions that a call runs, by file. */
 async function measure(call: Call): Promise<Map<string, string[]>> {
   const session = new Session();
   session.connect();
@@ -113,9 +116,9 @@ async function measure(call: Call): Promise<Map<string, string[]>> {
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   for (let count = 0; count < 3; count++) {
     await call();
-    await new Promise((resolve) => setTimeout(resolve, 20)); // what a call leaves to later turns is not the next one's
+    await new Promise((resolve) => setTimeout(resolve, 20)); // Wait for work that the call leaves to later turns.
   }
-  await session.post("Profiler.takePreciseCoverage"); // and sets all counts to 0
+  await session.post("Profiler.takePreciseCoverage"); // This also resets all counts to 0.
   await call();
   const { result } = await session.post("Profiler.takePreciseCoverage");
   session.disconnect();
@@ -132,7 +135,7 @@ async function measure(call: Call): Promise<Map<string, string[]>> {
   return byFile;
 }
 
-/** Whether a name stands in the sources: initialisers of fields and helpers of the compiler do not. */
+/** Whether a name appears in the sources. Field initializers and helpers of the compiler do not. */
 function isWritten(name: string): boolean {
   return name !== "" && name !== "__name" && !name.startsWith("<");
 }

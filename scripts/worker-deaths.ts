@@ -1,4 +1,4 @@
-/** `npm run worker-deaths`: loses workers at random moments of long calls and measures when callers are notified. */
+/** `npm run worker-deaths`: ends workers at random moments of long calls and measures when callers are notified. */
 
 import type { BrokerName } from "../test/faults/brokers.ts";
 import { callTimeout, loseWorker, type Notice } from "../test/faults/worker-deaths.ts";
@@ -38,7 +38,8 @@ for (const name of values.brokers.split(",")) await run(name as BrokerName);
 
 async function run(broker: BrokerName): Promise<void> {
   await using service = await (broker === "nats" ? startNATS() : startRedis());
-  if (service === undefined) return console.log(`${broker}: there is no server to start.`);
+  if (service === undefined)
+    return console.log(`${broker}: The server is not available. Fetch it with: npm run programs`);
   const { port } = service;
   const notices: Notice[] = [];
   let left = kills;
@@ -65,12 +66,12 @@ function report(broker: BrokerName, notices: readonly Notice[]): void {
   if (late.length > 0) process.exitCode = 1;
 }
 
-/** A request that leaves in the moment of the loss may reach the broker after it. */
+/** Whether an error is expected. A request that is sent at the moment of the loss may reach the broker after it. */
 function isExpected({ code, mayHaveRun }: Notice): boolean {
   return code === "UNAVAILABLE" || (code === "OPERATION_NOT_FOUND" && !mayHaveRun);
 }
 
-/** The distribution of the times until a caller was notified. */
+/** Describes the distribution of the times until a caller was notified. */
 function describe(notices: readonly Notice[]): string {
   const times = notices.map(({ noticed }) => noticed).sort((a, b) => a - b);
   const at = (share: number) =>

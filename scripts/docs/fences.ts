@@ -1,4 +1,4 @@
-/** A fenced code block in Markdown, or in a comment that holds Markdown. */
+/** A fenced code block in Markdown, or in a comment that contains Markdown. */
 export interface Fence {
   /** Line of the opening fence, from 1. */
   line: number;
@@ -13,8 +13,8 @@ export interface Fence {
 const opening = /^(\s*(?:\* ?)?\s*)(`{3,}|~{3,})\s*([^\s`]*)([^`]*)$/;
 
 /**
- * Walks over the fenced blocks of a text and puts in what `fill` returns; `undefined` leaves a block as it is.
- * The prefix of the opening line (indentation, ` * ` in a comment) goes before every line. Throws when a block has no end.
+ * Replaces the content of each fenced block with the result of `fill`; `undefined` leaves a block unchanged. The prefix
+ * of the opening line (indentation, ` * ` in a comment) is added to every line. Throws if a block has no end.
  */
 export function mapFences(text: string, fill: (fence: Fence) => string | undefined): string {
   const lines = text.split("\n");
@@ -36,7 +36,7 @@ export function mapFences(text: string, fill: (fence: Fence) => string | undefin
   return result.join("\n");
 }
 
-/** The same text with the lines of fenced blocks emptied, so that line numbers stay. */
+/** Empties the lines of fenced blocks. Line numbers do not change. */
 export function blankFences(text: string): string {
   return mapFences(text, ({ content }) => content.replace(/[^\n]/g, ""));
 }

@@ -1,14 +1,14 @@
 import { findLinks } from "./links.ts";
 
-/** A page that has to link everything of one kind. */
+/** A page that must link all files of a group. */
 export interface IndexPage {
   path: string;
   text: string;
-  /** What it has to link: files, or folders of which one file is linked. Relative to the root. */
+  /** Files that it must link, or folders of which it must link one file. Relative to the root. */
   targets: readonly string[];
 }
 
-/** Returns, as `path: reason`, what an index page does not link. */
+/** Returns the targets that an index page does not link, as `path: reason`. */
 export function findOrphans({ path, text, targets }: IndexPage): string[] {
   const linked = findLinks({ path, text }).map(({ file }) => file);
   return targets

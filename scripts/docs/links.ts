@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { blankFences } from "./fences.ts";
 
-/** A Markdown page whose links are looked at. Paths are relative to `root`, with `/`. */
+/** A Markdown page whose links are checked. Paths are relative to `root` and use `/`. */
 export interface LinkingPage {
   root: string;
   path: string;
@@ -10,8 +10,9 @@ export interface LinkingPage {
 }
 
 /**
- * Returns, as `line: reason`, the relative links of a page that lead to a missing file or heading. `packed` lists the files
- * of the package. A page of the package may only link to other files of it, because a user has nothing else.
+ * Returns the relative links of a page that point to a missing file or heading, as `line: reason`. `packed` lists the
+ * files of the package. A page in the package may only link to other files in the package, because users do not have
+ * the repository.
  */
 export function findBrokenLinks(page: LinkingPage, packed: readonly string[] = []): string[] {
   return findLinks(page).flatMap(({ line, target, file, heading }) => {
@@ -55,7 +56,7 @@ function whyBroken({ root, path, text }: LinkingPage, file: string, heading: str
   if (file !== path && !existsSync(linked)) return `${file} does not exist`;
   if (heading === undefined || heading === "" || !file.endsWith(".md")) return undefined;
   const anchors = headingAnchors(file === path ? text : readFileSync(linked, "utf8"));
-  return anchors.has(decodeURIComponent(heading)) ? undefined : `there is no heading #${heading}`;
+  return anchors.has(decodeURIComponent(heading)) ? undefined : `the heading #${heading} does not exist`;
 }
 
 function whyNotPacked({ path }: LinkingPage, file: string, packed: readonly string[]): string | undefined {
@@ -63,7 +64,10 @@ function whyNotPacked({ path }: LinkingPage, file: string, packed: readonly stri
   return `${file} is not in the package, but this page is. Name the file without a link`;
 }
 
-/** Anchors as GitHub makes them: lower case, punctuation dropped, spaces to hyphens, repeats numbered. */
+/**
+ * Returns the anchors that GitHub generates: lower case, without punctuation, hyphens for spaces, and numbers for
+ * repetitions.
+ */
 function headingAnchors(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const line of blankFences(text).split("\n")) {

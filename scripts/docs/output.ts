@@ -1,4 +1,4 @@
-/** What differs from run to run: times, ids, durations, ports. */
+/** Patterns of values that differ between runs: times, ids, durations, ports. */
 const volatile: Array<[RegExp, string]> = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "<uuid>"],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
@@ -7,7 +7,9 @@ const volatile: Array<[RegExp, string]> = [
   [/(127\.0\.0\.1|localhost):\d+/g, "$1:<port>"],
 ];
 
-/** True when `shown` is the output, or lines of it in a row, except for times, ids, durations, ports and trailing spaces. */
+/**
+ * Whether `shown` is the output or a range of its lines. Times, ids, durations, ports and trailing spaces may differ.
+ */
 export function isShownTruly(shown: string, output: string): boolean {
   const part = mask(shown);
   return part !== "" && `\n${mask(output)}\n`.includes(`\n${part}\n`);

@@ -2,7 +2,10 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { root } from "../subpaths.ts";
 
-/** Returns the files that `npm pack` puts into the package, relative to the root. What is not built yet is missing. */
+/**
+ * Returns the files that `npm pack` puts into the package, relative to the root. Files that are not built yet are
+ * missing.
+ */
 export async function listPackedFiles(): Promise<string[]> {
   const command = ["pack", "--dry-run", "--json", "--ignore-scripts"];
   const { stdout } = await promisify(execFile)("npm", command, { cwd: root, maxBuffer: 16 * 1024 * 1024 });

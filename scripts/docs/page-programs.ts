@@ -1,12 +1,14 @@
 import { mapFences } from "./fences.ts";
 
-/** A block of a page that is a whole program: ` ```ts program source="…" `. A reader can copy it into a file and run it. */
+/**
+ * A block of a page that is a whole program: ` ```ts program source="…" `. A reader can copy it into a file and run it.
+ */
 export interface PageProgram {
   /** The page, relative to the root. */
   path: string;
   /** The line of the block, from 1. */
   line: number;
-  /** The example that the program comes from, which decides about the brokers that it needs. */
+  /** The example that contains the program. It determines the required brokers. */
   example: string;
   content: string;
   /** The output that the page shows in the next block, if that block has `output="…"`. */

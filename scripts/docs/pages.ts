@@ -8,15 +8,15 @@ import { listPackedFiles } from "./packed-files.ts";
 import { listPagePrograms, type PageProgram } from "./page-programs.ts";
 import { listPrograms, syncPage } from "./sync.ts";
 
-/** The pages that have to link everything of one kind. */
+/** Index pages, with the files that each must link. */
 const indexes: Record<string, () => string[]> = {
   "docs/README.md": () => findFiles("docs", /\.md$/).filter((path) => path !== "docs/README.md"),
   "examples/README.md": () => listExamples().map((name) => `examples/${name}`),
 };
 
-/** How many pages are up to date, and what is wrong with the others. */
+/** Number of pages that are up to date, and the problems of the others. */
 export interface PagesResult extends Count {
-  /** As `path:line: reason`. */
+  /** Problems as `path:line: reason`. */
   problems: string[];
 }
 
@@ -60,7 +60,7 @@ async function visitPages(
   return result;
 }
 
-/** What a program printed, or `undefined` when it cannot run here. Throws when it failed. */
+/** Returns the output of a program, or `undefined` if it cannot run on this machine. Throws if it failed. */
 async function outputOf(runner: ExampleRunner, program: string): Promise<string | undefined> {
   const result = await runner.run(program);
   if (result.skipped !== undefined) return undefined;

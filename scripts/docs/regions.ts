@@ -1,8 +1,8 @@
 const marker = /^\s*\/\/ #(region|endregion) (\S+)\s*$/;
 
 /**
- * Takes the lines between `// #region name` and `// #endregion name`, without markers and common indentation.
- * A region may be opened more than once; its pieces are joined by an empty line. Without a name: the whole file.
+ * Returns the lines between `// #region name` and `// #endregion name`, without markers and common indentation. A
+ * region may be opened more than once; its parts are joined by an empty line. Without a name, returns the whole file.
  */
 export function readRegion(text: string, name: string | undefined): string {
   const pieces = name === undefined ? [text.split("\n")] : findPieces(text, name);

@@ -32,7 +32,7 @@ test.each([
   ['```ts source="gone.ts"\nx\n```', "docs/page.md:1: there is no file gone.ts"],
   ['\n```txt output="gone.ts"\nx\n```', "docs/page.md:2: there is no file gone.ts"],
   ["```ts\nx", "docs/page.md:1: the code block that begins here has no end"],
-  ["see [it](other.md#nowhere)", "docs/page.md:1: link to other.md#nowhere: there is no heading #nowhere"],
+  ["see [it](other.md#nowhere)", "docs/page.md:1: link to other.md#nowhere: the heading #nowhere does not exist"],
   ["\n[it]: ./gone.md", "docs/page.md:2: link to ./gone.md: docs/gone.md does not exist"],
   [
     "[a](../main.ts)",

@@ -5,16 +5,18 @@ import { findBrokenLinks, type LinkingPage } from "./links.ts";
 import { isShownTruly } from "./output.ts";
 import { readRegion } from "./regions.ts";
 
-/** A page with its code blocks filled, and what is wrong with it, as `path:line: reason`. */
+/** A page with filled code blocks, and its problems as `path:line: reason`. */
 export interface SyncedPage {
   text: string;
   problems: string[];
 }
 
-/** Returns what a program printed, or `undefined` when it cannot run on this machine. Throws when it failed. */
+/** Returns the output of a program, or `undefined` if it cannot run on this machine. Throws if it failed. */
 export type ReadOutput = (program: string) => Promise<string | undefined>;
 
-/** Fills the blocks of one page from the files that they name, and looks at its links. `packed` lists the package's files. */
+/**
+ * Fills the blocks of one page from the files that they name, and checks its links. `packed` lists the package's files.
+ */
 export async function syncPage(
   page: LinkingPage,
   readOutput: ReadOutput,
@@ -83,7 +85,7 @@ function findPrograms(text: string): string[] {
       return undefined;
     });
   } catch {
-    // a block without an end is reported with its page
+    // A block without an end is reported with its page.
   }
   return [...programs];
 }

@@ -1,4 +1,4 @@
-/** Node 20 has no `fs.globSync`. The conformance suite imports it, and never calls it where a client is tested. */
+/** Node 20 has no `fs.globSync`. The conformance suite imports it, but does not call it when it tests a client. */
 import fs from "node:fs";
 import { register } from "node:module";
 

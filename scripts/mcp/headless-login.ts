@@ -3,7 +3,7 @@ import { auth, type OAuthClientProvider, type OAuthDiscoveryState } from "@model
 type Client = NonNullable<Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>>;
 type Tokens = NonNullable<Awaited<ReturnType<OAuthClientProvider["tokens"]>>>;
 
-/** A user who says yes to every login page: follows the redirect and keeps the code that comes back. In memory only. */
+/** Simulates a user who accepts every login page: follows the redirect and keeps the returned code, in memory only. */
 export class HeadlessLogin implements OAuthClientProvider {
   readonly redirectUrl = "http://localhost:3000/callback";
   readonly clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
@@ -20,7 +20,7 @@ export class HeadlessLogin implements OAuthClientProvider {
   #discovery: OAuthDiscoveryState | undefined;
   #callback: URLSearchParams | undefined;
 
-  /** `registered` is a client that the authorisation server knows already. */
+  /** `registered` is a client that is already registered at the authorization server. */
   constructor(registered?: Client) {
     this.#registered = registered;
   }
@@ -70,14 +70,14 @@ export class HeadlessLogin implements OAuthClientProvider {
     this.#callback = new URL(location).searchParams;
   }
 
-  /** Redeems the code of the last redirect. Gives `false` when there was none. */
+  /** Redeems the code of the last redirect. Returns `false` if there was none. */
   async finish(serverUrl: string): Promise<boolean> {
     const callback = this.#callback;
     this.#callback = undefined;
     const code = callback?.get("code");
     if (callback === undefined || code == null) return false;
     const result = await auth(this, { serverUrl, authorizationCode: code, iss: callback.get("iss") ?? undefined });
-    // Another time the server may name another authorisation server.
+    // The server may name another authorization server next time.
     this.#discovery = undefined;
     return result === "AUTHORIZED";
   }

@@ -7,7 +7,7 @@ import { root } from "../subpaths.ts";
 const execute = promisify(execFile);
 
 /**
- * Installs one package, `name@version`, into a folder of its own below `.cache`, unless it is there already, and gives
+ * Installs one package, `name@version`, into its own folder below `.cache`, unless it is already installed, and returns
  * the folder. Install scripts do not run.
  */
 export async function installPackage(folder: string, specifier: string): Promise<string> {
@@ -16,7 +16,7 @@ export async function installPackage(folder: string, specifier: string): Promise
   if (readInstalled(manifest) !== specifier) {
     mkdirSync(home, { recursive: true });
     writeFileSync(manifest, JSON.stringify({ private: true }));
-    // Some of them say that they need a later Node, and run all the same.
+    // Some packages declare a later version of Node, but run with this one.
     const flags = ["--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     await execute("npm", ["install", ...flags, specifier], { cwd: home, timeout: 300_000 });
     const written = JSON.parse(readFileSync(manifest, "utf8")) as object;
@@ -25,7 +25,7 @@ export async function installPackage(folder: string, specifier: string): Promise
   return home;
 }
 
-/** Where a program of an installed package is. */
+/** Returns the path of a program of an installed package. */
 export function binOf(home: string, bin: string): string {
   return join(home, "node_modules", ".bin", bin);
 }

@@ -8,7 +8,7 @@ interface Process {
   group: number;
 }
 
-/** All processes that run. Those that ended and were not collected yet do not. */
+/** Lists all running processes. Zombies are not included. */
 function listProcesses(): Process[] {
   const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,pgid=,stat="], { encoding: "utf8" }).trim().split("\n");
   const rows = lines.map((line) => line.trim().split(/\s+/));
@@ -17,27 +17,27 @@ function listProcesses(): Process[] {
     .map(([pid, parent, group]) => ({ pid: Number(pid), parent: Number(parent), group: Number(group) }));
 }
 
-/** The processes below this one that lead a group or belong to one below it, children of children included. */
+/** Lists all descendants of this process that are in another process group. */
 export function listDescendants(): Process[] {
   const all = listProcesses();
   const below = (parent: number): Process[] =>
     all.filter((one) => one.parent === parent).flatMap((one) => [one, ...below(one.pid)]);
   const own = all.find(({ pid }) => pid === process.pid)?.group;
-  // `ps` and the loader's helpers are in our own group; servers never are.
+  // `ps` and the loader's helpers are in the group of this process. Servers never are.
   return below(process.pid).filter(({ group }) => group !== own);
 }
 
-/** What a server left behind. */
+/** Processes that a server left behind. */
 export interface Leftovers {
-  /** Still there in a group that was to be ended. */
+  /** Processes that still run in a group that should have ended. */
   left: number[];
-  /** Started by the server in a group of its own on purpose, and still there after five seconds. */
+  /** Processes that the server started in their own group and that still run after five seconds. */
   detached: number[];
-  /** The same, and ended by itself meanwhile. */
+  /** Processes that the server started in their own group and that ended within five seconds. */
   late: number[];
 }
 
-/** Looks for processes that should be gone. `leaders` are the programs that were started. */
+/** Finds processes that should have ended. `started` are the programs that were started. */
 export async function findLeftovers(started: readonly Process[]): Promise<Leftovers> {
   const leaders = new Set(started.filter(({ parent }) => parent === process.pid).map(({ pid }) => pid));
   const remaining = () => {

@@ -9,9 +9,9 @@ export interface NodeFileSystem extends Required<ScannerFS> {
 }
 
 /**
- * The file system of this machine. Symbolic links are not followed, so that a scan stays in its directory and ends.
- * TypeScript modules load on every supported Node. A module is loaded once; it is loaded again, with its relative
- * imports, when one of these files has changed or when it could not be loaded before.
+ * The file system of this machine. Symbolic links are not followed, so that a scan stays inside its directory and ends.
+ * TypeScript modules load on every supported Node. A module is loaded once. It is loaded again, with its relative
+ * imports, if one of these files has changed or if it could not be loaded before.
  */
 export const nodeFileSystem: NodeFileSystem = {
   async *readdir(path) {

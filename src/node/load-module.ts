@@ -12,9 +12,10 @@ interface LoadedModule {
 const loaded = new Map<string, LoadedModule>();
 
 /**
- * Imports a module by its `file:` URL. The first import shares the module with the application. Later ones load it again
- * if its file, or a file that it imports by a relative path, has changed: Node would return the old module for as long
- * as the process lives. `onFile` is called with the URL of each of these files before it is read; some do not exist.
+ * Imports a module by its `file:` URL. The first import shares the module with the application. A later import loads it
+ * again if its file, or a file that it imports by a relative path, has changed. Node itself would return the old module
+ * until the process ends. `onFile` is called with the URL of each of these files before it is read, including
+ * candidates that do not exist.
  */
 export async function loadModule(url: string, onFile: (url: string) => void = () => {}): Promise<unknown> {
   const version = await versionOf(url, onFile);
@@ -32,8 +33,8 @@ export async function loadModule(url: string, onFile: (url: string) => void = ()
 let jiti: Promise<Jiti> | undefined;
 
 /**
- * Imports a module by its `file:` URL. Node itself loads JavaScript, and TypeScript where it can, so that the application
- * shares the module; other TypeScript is transpiled.
+ * Imports a module by its `file:` URL. Node loads JavaScript, and TypeScript if it supports it, so that the application
+ * shares the module. Other TypeScript is transpiled.
  */
 export async function importModule(url: string, nodeRunsTypeScript = canRunTypeScript()): Promise<unknown> {
   if (!isTypeScript(url)) return import(/* @vite-ignore */ url);
@@ -52,8 +53,8 @@ export async function importModule(url: string, nodeRunsTypeScript = canRunTypeS
 let reloads = 0;
 
 /**
- * Imports a module and its relative imports again. Of a module with a top-level `await` only the file itself is loaded
- * again: Node must load it, and Node keeps every module that it has loaded.
+ * Imports a module and its relative imports again. If a module has a top-level `await`, only the file itself is loaded
+ * again, because Node has to load it and caches its imports.
  */
 async function importAgain(url: string): Promise<unknown> {
   const uncached = await loadJiti(false);
@@ -76,11 +77,11 @@ function canRunTypeScript(): boolean {
 
 async function loadJiti(moduleCache = true): Promise<Jiti> {
   const { createJiti } = await import("jiti");
-  // Without a cache on disk, which could be in a temporary directory that other users can write to.
+  // Disable the cache on disk, which could be in a temporary directory that other users can write to.
   return createJiti(import.meta.url, { fsCache: false, moduleCache });
 }
 
-/** Of a module with more imports, only this many files are checked for changes. */
+/** Maximum number of files per module that are checked for changes. */
 const maxFiles = 1_000;
 
 /** Identifies the version of a module by the times and sizes of its file and of its relative imports. */
@@ -107,17 +108,20 @@ async function readState(url: string): Promise<{ text: string; changed: number; 
     const { mtimeMs, size } = await stat(path);
     return { text: await readFile(path, "utf8"), changed: mtimeMs, size };
   } catch {
-    return undefined; // one of several candidates, or a missing module, whose import fails
+    return undefined; // The file is one of several candidates, or a missing module whose import fails.
   }
 }
 
-/** The relative imports of a module, in any syntax. One inside a comment does no harm. */
+/** Returns the relative imports of a module, in any syntax. Imports inside comments are harmless. */
 function* relativeImports(text: string): Iterable<string> {
   for (const match of text.matchAll(/(?:\bfrom|\bimport|\brequire)\s*\(?\s*["'](\.{1,2}\/[^"'\n]*)["']/g))
     yield match[1]!;
 }
 
-/** The files that a path can refer to: TypeScript is imported as `.js`, and when transpiled also without an extension. */
+/**
+ * Returns the files that a path can refer to. TypeScript is imported as `.js`, or without an extension if it is
+ * transpiled.
+ */
 function candidates(url: string): string[] {
   if (/\.m?js$/.test(url)) return [url, url.replace(/js$/, "ts")];
   return /\.[a-z]+$/.test(url) ? [url] : [url, `${url}.ts`, `${url}.js`, `${url}/index.ts`, `${url}/index.js`];

@@ -170,7 +170,7 @@ describe("with watch", () => {
     await write("a.mjs", code("a", "2"));
     await eventually(async () => expect(await call("a")).toBe(2));
 
-    const reason = "it cannot be imported, and its last version stays: broken";
+    const reason = "it cannot be imported, and its last version stays registered: broken";
     expect(reports.at(1)).toEqual({ imported: [], skipped: [], warnings: [{ where: "a.mjs", reason }] });
     expect([kept, names()]).toEqual([1, ["a", "b"]]);
   });

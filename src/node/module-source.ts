@@ -24,23 +24,24 @@ import { loadModule } from "./load-module.ts";
 
 const log = logger("node");
 
-/** Between the first change and reading the directory again, in ms. Editors write a file in several steps. */
+/** Delay between the first change and the next read of the directory, in ms. Editors write a file in several steps. */
 const settleMs = 50;
-/** Between attempts to read a directory that cannot be read, in ms. */
+/** Delay between attempts to read a directory that cannot be read, in ms. */
 const retryMs = 1_000;
 
 /** Options of {@link moduleSource}. */
 export interface ModuleSourceOptions extends ScanOptions {
   /**
-   * Loads modules again when they change, and when files change that they import by a relative path. A module that can no
-   * longer be loaded is reported, and its last version stays. @default false
+   * Loads modules again when they change, and when files change that they import by a relative path. A module that can
+   * no longer be loaded is reported, and its last version stays registered. @default false
    */
   watch?: boolean;
 }
 
 /**
- * The operations that the modules below a directory export as default, for `registry.follow()`. Modules are loaded as
- * `scanOperations` loads them; operations without a handler are skipped and reported. Watching does not keep the process alive.
+ * Creates a source with the operations in the default exports of the modules below a directory, for
+ * `registry.follow()`. Modules are loaded as by `scanOperations`. Operations without a handler are skipped and
+ * reported. Watching does not keep the process alive.
  * @example
  * await registry.follow(moduleSource(new URL("operations", import.meta.url), { watch: true }));
  */
@@ -56,7 +57,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   readonly #directory: string;
   readonly #options: ModuleSourceOptions;
   readonly #changes = new Emitter<SourceChange>((error) =>
-    log.error("{name}: a listener failed: {error}", { name: this.name, error }),
+    log.error("A listener for changes of {name} failed: {error}", { name: this.name, error }),
   );
   readonly #watchers: DirectoryWatchers;
   #operations: ReadonlyMap<string, IOperationDefinition> = new Map();
@@ -103,20 +104,20 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.stop();
-    this.#watchers.close(); // without waiting for a module that is being loaded, which cannot be stopped
+    this.#watchers.close(); // Do not wait for a module that is being loaded, because that cannot be stopped.
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** Reads the directory when earlier readings have ended. */
+  /** Reads the directory after earlier reads have ended. */
   #read(): Promise<void> {
     this.#reading = this.#reading.catch(() => {}).then(() => this.#scan());
     return this.#reading;
   }
 
-  /** Waits a moment, in which further changes may follow. A directory that changes all the time is read all the same. */
+  /** Reads the directory after a delay, because further changes may follow. Further changes do not extend the delay. */
   #readSoon(delay: number): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     const read = () => {
@@ -174,12 +175,15 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   }
 }
 
-/** The file system of one scan. It watches what it reads, and loads the last version of a module that cannot be loaded. */
+/**
+ * The file system of one scan. It watches the directories that it reads, and falls back to the last version of a module
+ * that cannot be loaded.
+ */
 class WatchedScan implements ScannerFS {
   readonly report = new ReportBuilder();
   /** The exports of each module, by URL. */
   readonly modules = new Map<string, unknown>();
-  /** What was read, to be watched. */
+  /** Directories that were read and are watched. */
   readonly directories = new Set<string>();
   readonly #root: string;
   readonly #earlier: ReadonlyMap<string, unknown>;
@@ -203,7 +207,7 @@ class WatchedScan implements ScannerFS {
   }
 
   readdir(path: string): ReturnType<ScannerFS["readdir"]> {
-    this.#watch(path); // before it is read, so that no change is missed
+    this.#watch(path); // Watch before reading, so that no change is missed.
     return nodeFileSystem.readdir(path);
   }
 
@@ -218,12 +222,15 @@ class WatchedScan implements ScannerFS {
     const path = fileURLToPath(url);
     try {
       const exports = await loadModule(url, (file) => this.#watch(dirname(fileURLToPath(file))));
-      // A file is empty while a program writes it.
+      // A file can be empty while a program writes it.
       return earlier !== undefined && (await stat(path)).size === 0 ? earlier : exports;
     } catch (error) {
       if (earlier === undefined) throw error;
       const where = relative(this.#root, path).split(sep).join("/");
-      this.report.warn(where, `it cannot be imported, and its last version stays: ${mapError(error).message}`);
+      this.report.warn(
+        where,
+        `it cannot be imported, and its last version stays registered: ${mapError(error).message}`,
+      );
       return earlier;
     }
   }
@@ -237,8 +244,8 @@ class WatchedScan implements ScannerFS {
 }
 
 /**
- * Watches directories one by one: a watcher of a whole tree misses changes on some versions of Node. Watching does not keep
- * the process alive.
+ * Watches directories one by one, because a recursive watcher misses changes on some versions of Node. Watching does
+ * not keep the process alive.
  */
 class DirectoryWatchers {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -249,7 +256,7 @@ class DirectoryWatchers {
     this.#onChange = onChange;
   }
 
-  /** Returns why a directory cannot be watched. One that does not exist is not a problem. */
+  /** Watches a directory. Returns the reason if it cannot be watched. A missing directory is not a problem. */
   add(path: string): string | undefined {
     if (this.#isClosed || this.#watchers.has(path)) return undefined;
     try {

@@ -323,7 +323,7 @@ test("schemas with known mistakes are repaired, and that is reported once", () =
   expect(compileSchema(operations[0]!.inputSchema).check({ body: { flag: "x" } })).toBe(false);
   expect(report.warnings.map(({ reason }) => reason).sort()).toEqual([
     '"\\"any\\"" is not a JSON Schema type; it is ignored',
-the value of     "properties is malformed; it is ignored",
+    "the value of properties is malformed; it is ignored",
   ]);
 });
 

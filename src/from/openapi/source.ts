@@ -167,7 +167,7 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   }
 
   #closed(): CallError {
-    return new CallError("UNAVAILABLE", `${this.name} is closed.`);
+    return new CallError("UNAVAILABLE", `The source ${this.name} is closed.`);
   }
 
   async #reload(signal: AbortSignal): Promise<OpenAPIChange> {
