@@ -1,9 +1,9 @@
+import { isObject } from "../internal/objects.ts";
 import type { CallOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
 import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf } from "./known.ts";
-import type { MCPContentBlock } from "./mcp-content.ts";
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
 export type Client<Known extends KnownOperations = KnownOperations> = {
@@ -140,8 +140,12 @@ export function toData({ data, meta }: ResponseEnvelope): unknown {
   });
 }
 
-function firstText(content: MCPContentBlock[]): string | undefined {
-  for (const block of content) if (block.type === "text" && block.text !== "") return block.text.slice(0, 1_000);
+/** The blocks may come from a peer, which can send anything in their place. */
+function firstText(content: readonly unknown[]): string | undefined {
+  for (const block of content) {
+    const text = isObject(block) && block["type"] === "text" ? block["text"] : undefined;
+    if (typeof text === "string" && text !== "") return text.slice(0, 1_000);
+  }
   return undefined;
 }
 

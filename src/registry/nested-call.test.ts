@@ -29,6 +29,20 @@ function runInside(handler: (context: OperationContext) => unknown) {
   return registry.execute("test.outer", {}, { identity: { id: "ada", scopes: [] }, metadata: { trace: 1 } });
 }
 
+test.each([[[null]], [[{ type: "text" }]], [[{ type: "text", text: 5 }]]])(
+  "a client throws a CallError for an MCP result with isError whose content is %j",
+  async (content) => {
+    const envelope = mcpEnvelope(undefined, { isError: true, content: content as never });
+    const failing = operation({ name: "failing", handler: markToolHandler(async () => envelope) });
+
+    const called = createRegistry({ operations: [failing] })
+      .client()
+      ["test"]?.["failing"]?.({});
+
+    await expect(called).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "The tool reported an error." });
+  },
+);
+
 describe("context.call", () => {
   test("returns the data of an operation that is given by definition or by id, and is trusted", async () => {
     const byDefinition = await runInside(({ call }) => call(find, { id: "1" }));
