@@ -90,3 +90,14 @@ test("the oldest keys are forgotten when there are too many", async () => {
 
   expect(records.map(({ message }) => message[0])).toEqual(["a", "b", "c", "a"]);
 });
+
+test("the console receives a limited number of lines, and the last one explains that", () => {
+  const lines: string[] = [];
+  vi.spyOn(console, "warn").mockImplementation((line) => void lines.push(line));
+
+  for (let index = 0; index < 2_000; index++) warnVisibly(logger("call"), [{ message: `${index}`, properties: {} }]);
+
+  expect(lines.length).toBeLessThanOrEqual(1_000);
+  expect(lines[0]).toBe("[alkdev.operations.call] 0");
+  expect(lines.at(-1)).toBe("[alkdev.operations] Further warnings are not shown. Configure LogTape to see them.");
+});

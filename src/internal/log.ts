@@ -41,8 +41,19 @@ export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
       `There are ${warnings.length - lines.length} more warnings. Configure LogTape or pass onReport to see them all.`,
     );
   }
+  for (const line of lines) writeLine(`[${log.category.join(".")}] ${line}`);
+}
+
+/** A peer can cause a new warning with each message that it sends. */
+const maxConsoleTotal = 1_000;
+let writtenLines = 0;
+
+function writeLine(line: string): void {
+  writtenLines += 1;
+  if (writtenLines > maxConsoleTotal) return;
+  const isLast = writtenLines === maxConsoleTotal;
   // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
-  for (const line of lines) console.warn(`[${log.category.join(".")}] ${line}`);
+  console.warn(isLast ? "[alkdev.operations] Further warnings are not shown. Configure LogTape to see them." : line);
 }
 
 /** Warns the first time that a key is used. `properties` fill the placeholders of the message. */
