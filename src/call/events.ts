@@ -1,5 +1,6 @@
 import type { TUnsafe } from "typebox";
-import { toObjectSchema } from "../operation/index.ts";
+import { array, object } from "../internal/shape.ts";
+import { specFields, toObjectSchema } from "../operation/index.ts";
 import { type Frame, frameFields, type PeerEvent } from "../transport/frames.ts";
 
 /** The frame of each event of the call protocol, by name. */
@@ -10,9 +11,15 @@ export type CallEventMap = {
   >;
 };
 
+/** The fields of every event, with those of a spec, which frames leave to where it is registered. */
+const eventFields = {
+  ...frameFields,
+  "peer.announced": { ...frameFields["peer.announced"], specs: array(object(specFields)) },
+};
+
 /** The schemas of the call protocol's events, by name. They are the same over every transport. */
 export const CallEventMap = Object.fromEntries(
-  Object.entries(frameFields).map(([type, { type: _, ...fields }]) => [type, toObjectSchema(fields)]),
+  Object.entries(eventFields).map(([type, { type: _, ...fields }]) => [type, toObjectSchema(fields)]),
 ) as { [Type in keyof CallEventMap]: TUnsafe<CallEventMap[Type]> };
 
 /** Alias of {@link CallEventMap}. @alias */

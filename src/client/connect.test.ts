@@ -149,13 +149,14 @@ test("a call fails when its time is up: its own, or that of the client", async (
   await expect(client.task.hang({}, { deadline: Date.now() + 10 })).rejects.toMatchObject(timedOut);
 });
 
-test("the client's timeout is that of calls, not of subscriptions", async () => {
+test("the client's timeout is that of calls, not of subscriptions, which may have their own", async () => {
   const { client, seen } = await setUp({ timeout: 60_000 });
 
   await client.task.create({ title: "x" });
   await client.task.changes().next();
+  await client.task.changes({}, { timeout: 60_000 }).next();
 
-  expect(seen.deadlines).toEqual([expect.any(Number), undefined]);
+  expect(seen.deadlines).toEqual([expect.any(Number), undefined, expect.any(Number)]);
 });
 
 test.each([{ timeout: -1 }, { deadline: Number.NaN }, { signal: {} as never }, { deadline: 5_000 }])(

@@ -1,4 +1,4 @@
-import { createWebSocketTransport } from "../transport/websocket/index.ts";
+import { openClient } from "../transport/websocket/web-socket-client.ts";
 import type { ConnectOptions } from "./connect.ts";
 import type { Connection } from "./connection.ts";
 import { TransportConnection } from "./over-transport.ts";
@@ -9,6 +9,6 @@ export async function openWebSocket(
   { token, webSocket, ...options }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<Connection> {
-  const transport = await createWebSocketTransport(url, { ...webSocket, token, signal });
+  const transport = await openClient(url, { ...webSocket, token, signal });
   return new TransportConnection(transport, options);
 }

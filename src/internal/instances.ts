@@ -1,9 +1,4 @@
-/** Whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */
-export function isClassless(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object);
-  if (prototype === Object.prototype || prototype === null) return true;
-  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
-}
+import { isClassless } from "./objects.ts";
 
 /** Whether an object is one of the built-in values that the wire format encodes. */
 export function isWireValue(object: object): boolean {

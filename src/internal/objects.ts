@@ -1,5 +1,3 @@
-import { isClassless } from "./instances.ts";
-
 /** An object as JSON has it. Read properties of foreign ones with {@link getOwn}. */
 export type JSONObject = Record<string, unknown>;
 
@@ -33,4 +31,11 @@ export function setOwn(target: JSONObject, key: string, value: unknown): void {
 export function copyWith<T extends object>(source: T, changes: object): T {
   const properties = { ...Object.getOwnPropertyDescriptors(source), ...Object.getOwnPropertyDescriptors(changes) };
   return Object.create(Object.getPrototypeOf(source), properties);
+}
+
+/** Whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */
+export function isClassless(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  if (prototype === Object.prototype || prototype === null) return true;
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 }

@@ -1,7 +1,5 @@
 import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
-import { resolveCount, resolveDuration } from "./limits.ts";
-import { mapError } from "./map-error.ts";
 
 const deadlineHint = "must be a time in milliseconds since the epoch, such as Date.now() + 5_000";
 
@@ -46,21 +44,6 @@ export function checkCallOptions(
 /** Returns a `VALIDATION_ERROR` for a deadline in the first months of 1970, which is a duration such as `5_000` by mistake. */
 export function checkPastDeadline(operationId: string, deadline: number): CallError | undefined {
   return deadline >= 100 && deadline < 1e10 ? invalidOption(operationId, "deadline", deadlineHint) : undefined;
-}
-
-/** Returns a `VALIDATION_ERROR` if `idleTimeout`, `credit` or `creditBytes` of a subscription is invalid. */
-export function checkSubscribeOptions(
-  operationId: string,
-  options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,
-): CallError | undefined {
-  try {
-    resolveDuration("idleTimeout", options?.idleTimeout, undefined, { infinite: true, operationId });
-    resolveCount("credit", options?.credit, undefined, { min: 1, operationId });
-    resolveCount("creditBytes", options?.creditBytes, undefined, { min: 1, infinite: true, operationId });
-    return undefined;
-  } catch (error) {
-    return mapError(error);
-  }
 }
 
 function invalidOption(operationId: string, name: string, message: string): CallError {

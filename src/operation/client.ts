@@ -131,6 +131,11 @@ export function explainPaths<T extends object>(operation: T, id: string, create:
   return Object.setPrototypeOf(operation, paths);
 }
 
+/** Returns the data and drops the meta. */
+export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
+  return envelope.data;
+}
+
 /** Returns the data of an envelope. Throws `EXECUTION_ERROR` for an MCP result with `isError`. */
 export function toData({ data, meta }: ResponseEnvelope): unknown {
   if (meta.source !== "mcp" || !meta.isError) return data;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
+import { unwrap } from "./client.ts";
 import {
   type HTTPResponseMeta,
   httpEnvelope,
@@ -8,7 +9,6 @@ import {
   localEnvelope,
   mcpEnvelope,
   RESPONSE_SOURCES,
-  unwrap,
 } from "./envelope.ts";
 import { MCPContentBlockSchema, ResponseEnvelopeSchema, ResponseMetaSchema } from "./schemas.ts";
 

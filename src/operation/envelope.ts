@@ -127,11 +127,6 @@ export function mcpEnvelope<T>(data: T, meta: Omit<MCPResponseMeta, "source">): 
   return { data, meta: { source: "mcp", ...meta } };
 }
 
-/** Returns the data and drops the meta. */
-export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
-  return envelope.data;
-}
-
 /**
  * Returns whether a value is an envelope: an own `meta` with a known source and the required fields of that source, and
  * an own or missing `data`, because JSON drops `data: undefined`. The test is structural, so that it works after JSON and

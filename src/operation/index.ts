@@ -1,4 +1,4 @@
-export { checkCallOptions, checkPastDeadline, checkSubscribeOptions, withDeadline } from "./call-options.ts";
+export { checkCallOptions, checkPastDeadline, withDeadline } from "./call-options.ts";
 export { checkAccess, checkResource, checkScopes, enforceAccess } from "./check-access.ts";
 export {
   type CallArguments,
@@ -21,6 +21,7 @@ export {
   type SubscriptionIterator,
   toData,
   toDataIterator,
+  unwrap,
 } from "./client.ts";
 export type {
   CallableOperation,
@@ -69,10 +70,10 @@ export {
   mcpEnvelope,
   RESPONSE_SOURCES,
   restoreData,
-  unwrap,
 } from "./envelope.ts";
-export type { CallErrorJSON, CallErrorOptions } from "./error.ts";
-export { CallError, errorCodes, errorJSONFields, InfrastructureErrorCode, isCallError } from "./error.ts";
+export type { CallErrorOptions } from "./error.ts";
+export { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
+export { type CallErrorJSON, errorJSONFields } from "./error-json.ts";
 export {
   aborted,
   accessDenied,
@@ -103,7 +104,7 @@ export type {
   SubscriptionsOf,
 } from "./known.ts";
 export type { Limits } from "./limits.ts";
-export { defaultLimits, resolveCount, resolveDuration, resolveLimits } from "./limits.ts";
+export { checkSubscribeOptions, defaultLimits, resolveCount, resolveDuration, resolveLimits } from "./limits.ts";
 export { loadPeer } from "./load-peer.ts";
 export { mapError } from "./map-error.ts";
 export {

@@ -2,6 +2,7 @@ import { quote, truncate } from "../internal/text.ts";
 import { maxTimerDelay } from "../internal/timers.ts";
 import type { CallError } from "./error.ts";
 import { validationError } from "./errors.ts";
+import { mapError } from "./map-error.ts";
 
 /**
  * Limits on the cost of one call, document or connection. A missing or `undefined` field has its default.
@@ -167,4 +168,19 @@ function describe(value: unknown): string {
   if (typeof value === "string") return quote(truncate(value, 40));
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
   return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
+}
+
+/** Returns a `VALIDATION_ERROR` if `idleTimeout`, `credit` or `creditBytes` of a subscription is invalid. */
+export function checkSubscribeOptions(
+  operationId: string,
+  options: { idleTimeout?: unknown; credit?: unknown; creditBytes?: unknown } | undefined,
+): CallError | undefined {
+  try {
+    resolveDuration("idleTimeout", options?.idleTimeout, undefined, { infinite: true, operationId });
+    resolveCount("credit", options?.credit, undefined, { min: 1, operationId });
+    resolveCount("creditBytes", options?.creditBytes, undefined, { min: 1, infinite: true, operationId });
+    return undefined;
+  } catch (error) {
+    return mapError(error);
+  }
 }

@@ -23,8 +23,8 @@ import { markPipelineError, notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
 
 /**
- * What holds for every call of a client; a call's own options come on top. Either signal aborts, the earlier deadline counts,
- * and a call's own `timeout` replaces that of the client.
+ * What holds for every call of a client; a call's own options come on top. Either signal aborts, and the earlier deadline
+ * counts. `timeout` is for calls without a `timeout` or `deadline` of their own, and does not limit subscriptions.
  */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "timeout" | "metadata">;
 
@@ -63,7 +63,7 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   const isSubscription = () => core.operations.get(id)?.isSubscription === true;
   const run = (input: unknown, options?: CallOptions) => executeMerged(core, id, input, base, options);
   const iterate = (input: unknown, options?: SubscribeOptions) =>
-    new Subscription(core, id, input, mergeOptions(base, options));
+    new Subscription(core, id, input, mergeOptions({ ...base, timeout: undefined }, options));
 
   const call = (input?: unknown, options?: SubscribeOptions) =>
     isSubscription() ? toDataIterator(iterate(input, options)) : run(input, options).then(toData);
@@ -196,7 +196,10 @@ export function executeMerged(
   }
 }
 
-/** Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts. */
+/**
+ * Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts, and
+ * the timeout for all calls is for those without a limit of their own.
+ */
 export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
   if (own === undefined || own === null) return base;
   return {
@@ -207,6 +210,6 @@ export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefine
     signal: own.signal ?? base.signal,
     [baseSignal]: own.signal === undefined ? undefined : base.signal,
     deadline: earlier(base.deadline, own.deadline),
-    timeout: own.timeout ?? base.timeout,
+    timeout: own.timeout ?? (own.deadline === undefined ? base.timeout : undefined),
   };
 }

@@ -90,6 +90,18 @@ describe("timeout", () => {
     expect(await client["left"]!()).toBe(80);
     expect(await client["left"]!({}, { timeout: 300 })).toBe(300);
     expect(await client["left"]!({}, { deadline: Date.now() + 10 })).toBe(10);
+    expect(await client["left"]!({}, { deadline: Date.now() + 300 })).toBe(300);
+  });
+
+  test("of a client does not limit subscriptions, and one of a subscription does", async () => {
+    const client = registryOf().client({ timeout: 80 })["test"]!;
+    const read = async (options?: { timeout: number }) => {
+      const { value } = await (client["ticks"]!({}, options) as AsyncIterableIterator<number>).next();
+      return value;
+    };
+
+    expect(await read()).toBeNaN();
+    expect(await read({ timeout: 300 })).toBe(300);
   });
 
   test("of an env built for application code counts for each of its calls", async () => {

@@ -21,7 +21,6 @@ import {
   type Progress,
   progressFields,
   type ResponseEnvelope,
-  specFields,
 } from "../operation/index.ts";
 
 const maxIdLength = 256;
@@ -134,8 +133,8 @@ export const frameFields = {
     type: oneOf(["peer.announced"]),
     /** Who announces. */
     peerId,
-    /** What it serves, in place of what it announced before. */
-    specs: array(object<OperationSpec>(specFields)) as Field<readonly OperationSpec[], false>,
+    /** What it serves, in place of what it announced before. A spec is checked where it is registered, not here. */
+    specs: array(object<OperationSpec>({})) as Field<readonly OperationSpec[], false>,
     /** Ids of operations that it serves too, whose specs are larger than a message may be; at most 20. */
     omitted: optional(array(string()) as Field<readonly string[]>),
   },

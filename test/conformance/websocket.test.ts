@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { until } from "../../src/call/testing.ts";
 import type { Identity } from "../../src/index.ts";
+import { servingParts } from "../../src/transport/peer/index.ts";
 import { WebSocketClient } from "../../src/transport/websocket/web-socket-client.ts";
 import {
   createWebSocketServer,
@@ -24,7 +25,7 @@ async function createNetwork(): Promise<TransportNetwork> {
     maxMessage: limits.maxMessage,
     async caller(identity) {
       const token = identity === undefined ? {} : { token: btoa(JSON.stringify(identity)) };
-      const caller = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token });
+      const caller = new WebSocketClient({ limits, reconnect: { first: 10, max: 50 }, ...token }, servingParts);
       callers.push(caller);
       for (const { url } of servers) await caller.connect(url);
       return caller;

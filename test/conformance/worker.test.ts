@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
-import { ChannelTransport } from "../../src/transport/peer/index.ts";
+import { ChannelTransport, servingParts } from "../../src/transport/peer/index.ts";
 import { attachPipe, attachPort } from "../../src/transport/worker/worker-transport.ts";
 import { describeStories } from "../stories/calls.ts";
 import { describeTransport, type TransportNetwork } from "./transport.ts";
@@ -24,14 +24,14 @@ async function createNetwork(connect: Connect, close = async () => {}): Promise<
   return {
     maxMessage: limits.maxMessage,
     async caller() {
-      const caller = new ChannelTransport("worker");
+      const caller = new ChannelTransport("worker", servingParts);
       callers.push(caller);
       for (const server of servers) await link(caller, server);
       await Promise.all(Array.from(caller.peers, (it) => it.sync()));
       return caller;
     },
     async server() {
-      const server = new ChannelTransport("worker");
+      const server = new ChannelTransport("worker", servingParts);
       servers.push(server);
       for (const caller of callers) await link(caller, server);
       return server;

@@ -15,7 +15,7 @@ const consumer = inject("consumer");
 const chromium = inject("chromium");
 
 /** In bytes, minified and compressed: all of a client over a WebSocket, and what a page loads before its first call. */
-const maxBytes = { all: 27_000, initial: 7_500 };
+const maxBytes = { all: 25_000, initial: 6_000 };
 
 /** What a page does with the packed package. */
 const program = `import { connect, isCallError } from "@alkdev/operations/client";

@@ -60,7 +60,7 @@ function whyWrong(found: Import): string | undefined {
   const allowed = row.ours.includes(target) || (!target.endsWith(".ts") && row.ours.includes(groupOf(target)));
   if (!allowed) return `${layer} may import ${row.ours.join(", ") || "nothing of ours"}`;
   if (found.kind !== "type" && typeOnly[layer]?.includes(target)) return `${layer} imports types only from ${target}`;
-  if (openFolders.includes(target)) return undefined;
+  if (openFolders.includes(target) || row.ours.includes(found.target)) return undefined;
   if (found.target !== target && found.target !== `${target}/index.ts`)
     return `${target} is entered through its index.ts`;
   return undefined;

@@ -66,7 +66,14 @@ export const layers: Record<string, Layer> = {
     packages: ["typebox"],
   },
   client: {
-    ours: ["internal", "operation", "call/outgoing", "transport/transport.ts", "transport/websocket"],
+    ours: [
+      "internal",
+      "operation",
+      "call/outgoing",
+      "transport/transport.ts",
+      "transport/websocket",
+      "transport/websocket/web-socket-client.ts", // a client that only calls, which is not public
+    ],
     packages: [],
   },
   jwt: {

@@ -4,7 +4,6 @@ import { nextRequestId } from "../../internal/request-id.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import {
   type CallError,
-  nearestOperation,
   notServedNow,
   type OperationSpec,
   operationNotFound,
@@ -25,6 +24,7 @@ import {
   type Unsubscribe,
 } from "../transport.ts";
 import { type Channel, Connection, type ConnectionOptions, type ConnectionOwner } from "./connection.ts";
+import type { servingParts } from "./incoming-calls.ts";
 import { PeerDirectory } from "./peer-directory.ts";
 
 const log = clientLogger("transport", "peer");
@@ -43,6 +43,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   /** A reply is accepted only on the connection that its request left on. */
   readonly capabilities: TransportCapabilities = { authenticatesReplies: true };
   readonly servers = new Map<string, OnRequest>();
+  readonly serving: typeof servingParts | undefined;
   readonly #peerId = nextRequestId();
   readonly #connections = new Set<Connection>();
   readonly #directory = new PeerDirectory<Connection>({ now: monotonicNow, duration: restartMs });
@@ -50,8 +51,10 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   #hasServed = false;
   #isClosed = false;
 
-  constructor(name: string) {
+  /** @param serving absent when the transport only makes calls: what it does not serve is reported without a suggestion */
+  constructor(name: string, serving?: typeof servingParts) {
     this.name = name;
+    this.serving = serving;
   }
 
   get isClosed(): boolean {
@@ -92,6 +95,8 @@ export class ChannelTransport implements Transport, ConnectionOwner {
 
   async serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing> {
     this.#assertOpen();
+    if (this.serving === undefined)
+      throw new TypeError("This transport only makes calls, and cannot serve operations.");
     for (const id of operationIds) this.servers.set(id, onRequest);
     this.#hasServed = true;
     await this.#sendAll(() => ({ type: "link.serves", operationIds }));
@@ -132,8 +137,8 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   notServed(operationId: string, connection: Connection): CallError {
     // A peer that has stopped serving everything is about to end, and may be replaced.
     if (this.#hasServed && this.servers.size === 0) return notServedNow(operationId);
-    const { identity } = connection;
-    return operationNotFound(operationId, nearestOperation(operationId, connection.shown(this.#specs), identity));
+    const shown = connection.shown(this.#specs);
+    return operationNotFound(operationId, this.serving?.nearestOperation(operationId, shown, connection.identity));
   }
 
   /** Returns whether a connection is missing that should be there. */
@@ -175,7 +180,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     }
     if (this.#directory.mayReturn(operationId)) return notServedNow(operationId);
     // Peers announce to this one only what it may see.
-    return operationNotFound(operationId, this.#directory.nearestId(operationId, "all"));
+    return operationNotFound(operationId, this.serving?.nearestOperation(operationId, this.#directory.specs(), "all"));
   }
 
   /** Sends a frame to every peer and waits until they have handled it, unless they are starting or paused. */

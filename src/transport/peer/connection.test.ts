@@ -3,6 +3,7 @@ import { resolveLimits } from "../../operation/index.ts";
 import type { CallRequested, OnRequest, ReplyFrame } from "../transport.ts";
 import { ChannelTransport } from "./channel-transport.ts";
 import type { Channel, ConnectionOptions } from "./connection.ts";
+import { servingParts } from "./incoming-calls.ts";
 
 const transports: ChannelTransport[] = [];
 afterEach(async () => {
@@ -11,7 +12,7 @@ afterEach(async () => {
 });
 
 function createTransport(): ChannelTransport {
-  const transport = new ChannelTransport("test");
+  const transport = new ChannelTransport("test", servingParts);
   transports.push(transport);
   return transport;
 }
@@ -355,5 +356,32 @@ describe("the heartbeat", () => {
     vi.advanceTimersByTime(2 * heartbeat);
 
     expect([whileComing, connection.isOpen]).toEqual([true, false]);
+  });
+});
+
+describe("a transport that only makes calls", () => {
+  test("refuses requests and does not serve", async () => {
+    const transport = new ChannelTransport("test");
+    transports.push(transport);
+    const { connection, sent, send } = attachPeer(transport);
+
+    send(opened, request(), { type: "call.aborted", requestId: "r-1" });
+    await vi.waitFor(() => expect(sent.map(({ type }) => type)).toContain("call.error"));
+
+    expect(sent.filter(({ type }) => type === "call.error")).toEqual([
+      {
+        type: "call.error",
+        requestId: "r-1",
+        code: "OPERATION_NOT_FOUND",
+        message: 'No operation "test.echo".',
+        details: { operationId: "test.echo" },
+        retryable: false,
+        mayHaveRun: false,
+      },
+    ]);
+    expect(connection.isOpen).toBe(true);
+    await expect(transport.serve(["test.echo"], serveNothing)).rejects.toThrow(
+      "This transport only makes calls, and cannot serve operations.",
+    );
   });
 });

@@ -1,13 +1,7 @@
 import { clientLogger } from "../../internal/client-log.ts";
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { notify } from "../../internal/emitter.ts";
-import {
-  type CallError,
-  type Identity,
-  type Limits,
-  limitExceeded,
-  type OperationSpec,
-} from "../../operation/index.ts";
+import { CallError, type Identity, type Limits, limitExceeded, type OperationSpec } from "../../operation/index.ts";
 import { decode, encode, type FrameLimits, type OtherFrame, type WireFrame, wireVersion } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -22,7 +16,7 @@ import { ChannelWriter, readLines } from "./batch-writer.ts";
 import { ClockSync, PeerClock } from "./clock-sync.ts";
 import { linkLost } from "./errors.ts";
 import { type Pulse, startHeartbeat } from "./heartbeat.ts";
-import { AcceptedCall, IncomingCalls, type RemotePeer } from "./incoming-calls.ts";
+import type { IncomingCalls, RemotePeer, servingParts } from "./incoming-calls.ts";
 import { OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
 
 const log = clientLogger("transport", "peer");
@@ -67,6 +61,8 @@ export interface ConnectionOwner {
   readonly name: string;
   /** The operations that this peer serves. */
   readonly servers: ReadonlyMap<string, OnRequest>;
+  /** `undefined` when this peer only makes calls. */
+  readonly serving: typeof servingParts | undefined;
   /** The error of a request for an operation that is not served here. */
   notServed(operationId: string, connection: Connection): CallError;
   onAnnounced(connection: Connection, event: PeerAnnounced): void;
@@ -86,7 +82,8 @@ export class Connection implements RemotePeer, Pulse {
   readonly #options: ConnectionOptions;
   readonly #writer: ChannelWriter;
   readonly #outgoing: OutgoingCalls;
-  readonly #incoming: IncomingCalls;
+  /** `undefined` when this peer only makes calls. */
+  readonly #incoming: IncomingCalls | undefined;
   readonly #sync: ClockSync;
   readonly #receiveLimits: FrameLimits;
   /** The remote peer's limit may be the smaller one. */
@@ -111,7 +108,8 @@ export class Connection implements RemotePeer, Pulse {
       (_clock, question, calls) => this.send({ type: "link.pinged", question, calls }),
       () => this.#sendLimits.maxMessage,
     );
-    this.#incoming = new IncomingCalls(this, this.#sync, limits);
+    const { serving } = owner;
+    this.#incoming = serving === undefined ? undefined : new serving.IncomingCalls(this, this.#sync, limits);
     this.watch(options.heartbeat);
   }
 
@@ -203,9 +201,9 @@ export class Connection implements RemotePeer, Pulse {
 
   /** Ends the subscriptions that are served here, each with the error that its consumer receives. */
   endSubscriptions(toError: (operationId: string) => CallError): void {
-    for (const call of this.#incoming.list()) {
+    for (const call of this.#incoming?.list() ?? []) {
       if (!call.isSubscription) continue;
-      this.#incoming.abort(call, "the server ended the subscription", toError(call.operationId));
+      this.#incoming?.abort(call, "the server ended the subscription", toError(call.operationId));
     }
   }
 
@@ -223,7 +221,7 @@ export class Connection implements RemotePeer, Pulse {
       notify(() => this.#outgoing.fail(requestId, failure), this.#report("failing a call"));
     }
     const reason = error?.message ?? "the connection was closed";
-    for (const call of this.#incoming.list()) this.#incoming.abort(call, reason);
+    for (const call of this.#incoming?.list() ?? []) this.#incoming?.abort(call, reason);
     this.#sync.close();
   }
 
@@ -317,22 +315,23 @@ export class Connection implements RemotePeer, Pulse {
 
   #serve(frame: CallRequested): void {
     const { requestId, operationId } = frame;
-    if (this.#incoming.get(requestId) !== undefined) return;
+    const incoming = this.#incoming;
+    if (incoming?.get(requestId) !== undefined) return;
     const onRequest = this.#owner.servers.get(operationId);
-    if (onRequest === undefined) {
+    if (incoming === undefined || onRequest === undefined) {
       this.send(toFailedFrame(requestId, this.#owner.notServed(operationId, this)));
       return;
     }
     if (!this.#options.passesIdentity) delete frame.identity;
-    const call = this.#incoming.accept(frame);
-    if (call instanceof AcceptedCall) this.#incoming.run(call, onRequest);
-    else this.send(toFailedFrame(requestId, call));
+    const call = incoming.accept(frame);
+    if (call instanceof CallError) this.send(toFailedFrame(requestId, call));
+    else incoming.run(call, onRequest);
   }
 
   #follow(frame: FollowUp): void {
-    const call = this.#incoming.get(frame.requestId);
+    const call = this.#incoming?.get(frame.requestId);
     if (call === undefined) return;
-    if (frame.type === "call.aborted") this.#incoming.end(call);
+    if (frame.type === "call.aborted") this.#incoming?.end(call);
     call.deliver(frame);
   }
 }

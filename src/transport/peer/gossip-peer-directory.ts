@@ -4,6 +4,7 @@ import { pause } from "../../internal/wait.ts";
 import {
   type CallError,
   formatOperationId,
+  nearestOperation,
   notServedNow,
   type OperationSpec,
   operationNotFound,
@@ -177,7 +178,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
   notServed(operationId: string): CallError {
     if (this.mayReturn(operationId)) return notServedNow(operationId);
     // Only operations that require no scope are suggested: the identity of the caller is not known here.
-    return operationNotFound(operationId, this.nearestId(operationId, undefined));
+    return operationNotFound(operationId, nearestOperation(operationId, this.specs(), undefined));
   }
 
   #noteAlive(peerId: string, revision: number): boolean {

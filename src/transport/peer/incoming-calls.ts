@@ -1,6 +1,6 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 import { TurnoverMap } from "../../internal/turnover-map.ts";
-import { type CallError, type Identity, limitExceeded, timedOut } from "../../operation/index.ts";
+import { type CallError, type Identity, limitExceeded, nearestOperation, timedOut } from "../../operation/index.ts";
 import type { WireFrame } from "../codec/index.ts";
 import {
   type CallRequested,
@@ -195,3 +195,6 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     if (call.earlyAbort !== undefined) call.toHandler(call.earlyAbort);
   }
 }
+
+/** The parts of a transport that serve operations. Transports that only make calls do without them, and are smaller. */
+export const servingParts = { IncomingCalls, nearestOperation } as const;

@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../internal/bounded.ts";
 import { clientLogger } from "../../internal/client-log.ts";
 import { Emitter } from "../../internal/emitter.ts";
-import { type Identity, nearestOperation, type OperationSpec } from "../../operation/index.ts";
+import type { OperationSpec } from "../../operation/index.ts";
 import type { PeerAnnounced, PeerEvent, Unsubscribe } from "../transport.ts";
 
 const log = clientLogger("transport", "peer");
@@ -95,12 +95,8 @@ export class PeerDirectory<Key> {
     return false;
   }
 
-  /** The announced operation whose name is nearest, of those that the identity may see; `"all"` sees every operation. */
-  nearestId(operationId: string, identity: Identity | "all" | undefined): string | undefined {
-    return nearestOperation(operationId, this.#specs(), identity);
-  }
-
-  *#specs(): Iterable<OperationSpec> {
+  /** The specs of all peers. */
+  *specs(): Iterable<OperationSpec> {
     for (const { specs } of this.#announced.values()) yield* specs;
   }
 }

@@ -34,7 +34,8 @@ interface HandshakeReport {
 
 /** Loads `ws` when it is first needed: it is an optional peer, which browsers do not have. */
 export function loadWS(purpose: string): Promise<typeof WS> {
-  return loadPeer("ws", purpose, () => import("ws"));
+  // With a `catch`, esbuild only warns when it does not find the package, and does not refuse to build.
+  return loadPeer("ws", purpose, () => import("ws").catch((error) => Promise.reject(error)));
 }
 
 /**
@@ -97,11 +98,12 @@ async function findConstructor(
   if (Class !== undefined) return () => new Class(url, toProtocols(options.token));
   try {
     const ws = await loadWS("WebSockets on this version of Node");
-    return () => createWithWS(ws, url, options, report);
+    // A bundle for browsers that runs on Node after all contains the entry of `ws` for browsers, which has no class.
+    if (own === undefined || ws.WebSocket !== undefined) return () => createWithWS(ws, url, options, report);
   } catch (error) {
     if (own === undefined) throw error;
-    return () => new own(url, toProtocols(options.token));
   }
+  return () => new own(url, toProtocols(options.token));
 }
 
 function createWithWS(

@@ -4,7 +4,10 @@ import { PendingRequestMap } from "../../call/index.ts";
 import { startServer } from "./testing.ts";
 import { createWebSocketTransport } from "./web-socket-client.ts";
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.doUnmock("ws");
+});
 
 test("Node uses ws where it is installed, because only ws reports why a server refuses", async () => {
   const server = await startServer({ authenticate: () => undefined });
@@ -15,6 +18,28 @@ test("Node uses ws where it is installed, because only ws reports why a server r
 
   await expect(refused).rejects.toMatchObject({ code: "UPSTREAM_DENIED", details: { status: 401 } });
   expect(other).not.toHaveBeenCalled();
+  await server.close();
+});
+
+test("Node uses its own class where a bundler has chosen the entry of ws for browsers, which has none", async () => {
+  const server = await startServer();
+  const opened: string[] = [];
+  vi.stubGlobal(
+    "WebSocket",
+    class extends NodeSocket {
+      constructor(url: string, protocols: string[]) {
+        super(url, protocols);
+        opened.push(url);
+      }
+    },
+  );
+  vi.doMock("ws", () => ({ WebSocket: undefined }));
+
+  const calls = new PendingRequestMap(await createWebSocketTransport(server.url));
+
+  expect((await calls.call("test.echo", 1)).data).toBe(1);
+  expect(opened).toEqual([server.url]);
+  await calls.close();
   await server.close();
 });
 

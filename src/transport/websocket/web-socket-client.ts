@@ -1,6 +1,6 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
 import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
-import { ChannelTransport } from "../peer/index.ts";
+import { ChannelTransport, servingParts } from "../peer/index.ts";
 import type { Transport, TransportCapabilities } from "../transport.ts";
 import type { WebSocketConstructor } from "./open-socket.ts";
 import {
@@ -34,9 +34,18 @@ export interface WebSocketTransportOptions {
  * several servers, a call goes to one that serves it, the one with the fewest pending calls. Rejects when no first
  * connection can be made.
  */
-export async function createWebSocketTransport(
+export function createWebSocketTransport(
   url: string | URL | ReadonlyArray<string | URL>,
   options: WebSocketTransportOptions = {},
+): Promise<Transport> {
+  return openClient(url, options, servingParts);
+}
+
+/** Connects as {@link createWebSocketTransport} does. Without `serving`, the transport only makes calls. */
+export async function openClient(
+  url: string | URL | ReadonlyArray<string | URL>,
+  options: WebSocketTransportOptions,
+  serving?: typeof servingParts,
 ): Promise<Transport> {
   const urls: string[] = (Array.isArray(url) ? url : [url]).map(String);
   if (urls.length === 0)
@@ -44,7 +53,7 @@ export async function createWebSocketTransport(
   for (const it of urls) assertURL(it);
   const { signal } = options;
   if (signal?.aborted) throw connectingAborted(signal.reason);
-  const client = new WebSocketClient(options);
+  const client = new WebSocketClient(options, serving);
   const stopListening = onAbort(signal, () => void client.close());
   const attempts = await Promise.allSettled(urls.map((it) => client.connect(it)));
   stopListening();
@@ -84,8 +93,8 @@ export class WebSocketClient extends ChannelTransport {
   readonly #options: ResolvedClientOptions;
   readonly #sockets = new Set<ReconnectingSocket>();
 
-  constructor(options: WebSocketTransportOptions) {
-    super("websocket");
+  constructor(options: WebSocketTransportOptions, serving: typeof servingParts | undefined) {
+    super("websocket", serving);
     const { token, WebSocket, reconnect = {} } = options;
     this.#options = {
       token,

@@ -15,7 +15,7 @@ import {
   resolveLimits,
   toIdentity,
 } from "../../operation/index.ts";
-import { ChannelTransport, type Connection } from "../peer/index.ts";
+import { ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import {
   findRefusal,
@@ -102,7 +102,7 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
   readonly #anonymous: WS.WebSocketServer;
 
   constructor(ws: typeof WS, options: WebSocketServerOptions) {
-    super("websocket");
+    super("websocket", servingParts);
     this.#options = options;
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });

@@ -2,7 +2,7 @@ import type { WorkerOptions } from "node:worker_threads";
 import { BackOff } from "../../internal/back-off.ts";
 import { logger } from "../../internal/log.ts";
 import { CallError, type Limits, resolveCount, resolveDuration, resolveLimits } from "../../operation/index.ts";
-import { ChannelTransport, type Connection } from "../peer/index.ts";
+import { ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
 import type { PeerAnnounced, Transport } from "../transport.ts";
 import { readBuiltin } from "./port.ts";
 import { type StartedWorker, startProcess, startThread, type WorkerProcessOptions } from "./started-worker.ts";
@@ -101,7 +101,7 @@ class WorkerPoolTransport extends ChannelTransport implements WorkerPool {
   readonly #startTimeout: number;
 
   constructor(url: string | URL, options: WorkerPoolOptions) {
-    super("worker-pool");
+    super("worker-pool", servingParts);
     // import.meta.resolve() returns a string, which neither threads nor processes accept.
     this.#url = typeof url === "string" && url.startsWith("file:") ? new URL(url) : url;
     this.#options = { ...options, limits: resolveLimits(options.limits) };

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type Limits, resolveLimits } from "../../operation/index.ts";
-import { type Channel, ChannelTransport, type Connection } from "../peer/index.ts";
+import { type Channel, ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import { openPipe, takeParentPipe } from "./pipe.ts";
 import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./port.ts";
@@ -18,7 +18,7 @@ export interface WorkerTransportOptions {
  */
 export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
   const resolved = resolveLimits(limits); // before the pipe is taken, which is possible only once
-  const transport = new ChannelTransport("worker");
+  const transport = new ChannelTransport("worker", servingParts);
   const pipe = port === undefined ? takeParentPipe() : undefined;
   if (pipe === undefined) attachPort(transport, port ?? findParentPort(), resolved);
   else attachPipe(transport, pipe, resolved);
