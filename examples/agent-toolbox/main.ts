@@ -15,29 +15,40 @@ import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { mcpSource } from "@alkdev/operations/from-mcp";
 import { openAPISource } from "@alkdev/operations/from-openapi";
 
+const greet = defineOperation({
+  namespace: "trip",
+  name: "greet",
+  type: "query",
+  description: "Greets a traveller",
+  inputSchema: Type.Object({ name: Type.String() }),
+  outputSchema: Type.String(),
+  handler: ({ name }) => `Hello, ${name}!`,
+});
+
 const prepare = defineOperation({
   namespace: "trip",
   name: "prepare",
   type: "query",
-  description: "Returns the temperature of a city and what to pack",
-  inputSchema: Type.Object({ city: Type.String() }),
-  outputSchema: Type.Object({ celsius: Type.Number(), pack: Type.Array(Type.String()) }),
-  handler: async ({ city }, { call }) => {
+  description: "Greets a traveller and lists what to pack for a city",
+  inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
+  outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
+  handler: async ({ name, city }, { call }) => {
+    const greeting = await call(greet, { name }); // a function
     const { celsius } = await call<{ celsius: number }>("weather.forecast", { city }); // an HTTP endpoint
     const { items } = await call<{ items: string[] }>("packing.suggest", { celsius }); // an MCP tool
-    return { celsius, pack: items };
+    return { greeting, celsius, pack: items };
   },
 });
 // #endregion operation
 
 // #region sources
-const registry = createRegistry({ operations: [prepare] });
+const registry = createRegistry({ operations: [greet, prepare] });
 await registry.follow(openAPISource(weatherDocument, { namespace: "weather" }));
 await registry.follow(mcpSource({ name: "packing", command: "node", args: [packingServer] }));
 // #endregion sources
 
 // #region call
-const { data } = await registry.execute("trip.prepare", { city: "Oslo" });
+const { data } = await registry.execute("trip.prepare", { name: "Grace", city: "Oslo" });
 console.log(data);
 // #endregion call
 // #endregion program
@@ -93,7 +104,7 @@ const agent: Identity = { id: "agent", scopes: [] };
 console.log(listTools(agent).map(({ name }) => name));
 
 // Three tool calls as a model makes them. The second one is invalid, and the third one fails:
-console.log(await runTool({ name: "trip_prepare", input: { city: "Lima" } }, agent));
+console.log(await runTool({ name: "trip_prepare", input: { name: "Ada", city: "Lima" } }, agent));
 console.log(await runTool({ name: "weather_forecast", input: { town: "Lima" } }, agent));
 console.log(await runTool({ name: "packing_weigh", input: { items: ["coat"] } }, agent));
 // #endregion agent
@@ -103,5 +114,5 @@ await registry.close(); // ends the MCP server
 // #endregion close
 await weather.close();
 
-assert.deepEqual(data, { celsius: -4, pack: ["coat", "gloves"] });
+assert.deepEqual(data, { greeting: "Hello, Grace!", celsius: -4, pack: ["coat", "gloves"] });
 assert.equal(best?.name, "suggest");
