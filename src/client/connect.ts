@@ -134,7 +134,7 @@ function parseURL(url: string | URL): URL | undefined {
 
 function assertTransport(to: Transport): Transport {
   if (typeof (to as Partial<Transport> | null)?.request === "function") return to;
-  const hint = (to as unknown) instanceof Promise ? " It was given a promise: await the transport first." : "";
+  const hint = (to as unknown) instanceof Promise ? " You passed a promise. Await the transport first." : "";
   throw new TypeError(`connect() takes a URL or a transport.${hint}`);
 }
 
