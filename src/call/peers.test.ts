@@ -280,7 +280,7 @@ describe("a subscription to a followed operation", () => {
 
     await expect(subscribe(hub.registry, "test.ticks", {}, { idleTimeout: 30 }).next()).rejects.toMatchObject({
       code: "TIMEOUT",
-      message: '"test.ticks" was silent for longer than its idleTimeout of 30 ms.',
+      message: '"test.ticks" yielded no value within its idleTimeout of 30 ms.',
     });
     await until(() => aborts.length > 0);
     expect(aborts).toEqual(["call.aborted"]);

@@ -128,10 +128,10 @@ test.each([
     },
   ],
   [
-    limitExceeded("Calls nest too deep", "callDepth", 64),
+    limitExceeded("Calls are nested too deeply", "callDepth", 64),
     {
       code: "LIMIT_EXCEEDED",
-      message: "Calls nest too deep: the limit is 64. Raise limits.callDepth if you need more.",
+      message: "Calls are nested too deeply: the limit is 64. Raise limits.callDepth if you need more.",
       details: { limit: "callDepth", allowed: 64 },
       retryable: false,
       mayHaveRun: false,

@@ -116,7 +116,7 @@ export function timedOut(id: string, started: boolean): CallError {
 export function silentTooLong(id: string, idleTimeout: number): CallError {
   return new CallError(
     "TIMEOUT",
-    `${quote(id)} was silent for longer than its idleTimeout of ${idleTimeout} ms.`,
+    `${quote(id)} yielded no value within its idleTimeout of ${idleTimeout} ms.`,
     { operationId: id, idleTimeout },
     { retryable: true },
   );

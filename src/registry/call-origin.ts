@@ -2,47 +2,47 @@ import type { Identity, OperationContext, Progress } from "../operation/index.ts
 import { noMetadata, stateOf } from "./call-state.ts";
 import type { Guard } from "./guard.ts";
 
-/** How many calls one incoming call may lead to, at any depth. */
+/** The number of calls that one incoming call may cause, at any depth. */
 export interface CallBudget {
   readonly allowed: number;
-  /** Below 0 when there were too many. */
+  /** Negative when the limit is exceeded. */
   callsLeft: number;
 }
 
-/** Where a call or subscription came from that arrived by a transport. The calls inside it share its budget. */
+/** The origin of a call or subscription that arrived by a transport. Its nested calls share its budget. */
 export interface CallOrigin {
-  /** The id that the caller chose. */
+  /** The request id of the caller. */
   readonly requestId: string;
-  /** How many calls of other processes it is nested in. */
+  /** Number of calls of other processes that it is nested in. */
   readonly depth: number;
-  /** Absent as long as no call counts on it. */
+  /** Absent until a call uses it. */
   readonly budget: CallBudget | undefined;
   /** Returns the budget, created on first use. */
   openBudget(): CallBudget;
-  /** Registers the budget for calls that leave for peers and come back, and returns the id to find it by. */
+  /** Registers the budget for calls that return from peers, and returns the id to find it by. */
   shareBudget(): string;
-  /** Whether it, or a call that it is nested in, came from outside this process. */
+  /** Whether it, or a call that it is nested in, arrived from outside this process. */
   readonly isRemote: boolean;
-  /** The caller's own call whose handler made this one. */
+  /** The call of the caller whose handler made this one. */
   readonly parentRequestId?: string | undefined;
-  /** Receives what the handler reports, also after the call has ended. */
+  /** Receives the progress that the handler reports, also after the call has ended. */
   reportProgress(progress: Progress): void;
-  /** What ends the call. Absent until `openGuard()` was called. */
+  /** Ends the call early. Absent until `openGuard()` was called. */
   readonly guard?: Guard | undefined;
-  /** Returns the guard, created on first use. Subscriptions have their own and no such method. */
+  /** Returns the guard, created on first use. Missing for subscriptions, which have their own guard. */
   openGuard?(): Guard;
 }
 
-/** What a call that is forwarded to a peer carries of the call whose handler forwards it. */
+/** The properties that a call forwarded to a peer inherits from the call whose handler forwards it. */
 export interface ForwardedCall {
   parentRequestId: string | undefined;
   rootRequestId: string | undefined;
   depth: number | undefined;
-  /** Of a subscription: how many values the peer may be ahead. */
+  /** For a subscription: the number of values that the peer may send ahead. */
   credit: number | undefined;
-  /** The same in bytes. */
+  /** For a subscription: the number of bytes that the peer may send ahead. */
   creditBytes: number | undefined;
-  /** Whether this call, or one that it is nested in, came from outside this process. */
+  /** Whether this call, or one that it is nested in, arrived from outside this process. */
   isRemote: boolean;
   deadline: number | undefined;
   identity: Identity | undefined;
@@ -52,7 +52,7 @@ export interface ForwardedCall {
   token: string | undefined;
 }
 
-/** What a call that is forwarded to a peer carries of the call whose handler got `context`, and of those around it. */
+/** Returns the properties that a call forwarded to a peer inherits from the call with this context and its parents. */
 export function describeForwarded(context: OperationContext): ForwardedCall {
   const { deadline, identity, metadata, progress: onProgress } = context;
   const state = stateOf(context);
@@ -63,7 +63,7 @@ export function describeForwarded(context: OperationContext): ForwardedCall {
     const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
     return { ...own, ...unknown, token: undefined };
   }
-  // In one literal, because it is a good part of what forwarding costs.
+  // One literal, because creating this object is a large part of the cost of forwarding.
   return {
     parentRequestId: state.knownRequestId,
     rootRequestId: state.incoming?.shareBudget(),

@@ -22,23 +22,23 @@ import { observe, observeStart } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope, in the order of the steps: find, scopes, guard, validate, resource, run, wrap and
-// normalise. Subscriptions share everything up to the handler. None of the functions that most calls run through is async,
-// and none makes a closure: the promise of the caller is the handler's own with one reaction on it (decision 001).
+// normalise. Subscriptions share everything up to the handler. The functions that most calls run through are not async
+// and create no closure: the caller's promise is the handler's promise with one reaction (decision 001).
 
-/** A query or mutation that arrived from outside. It receives the outcome also when it has ended before, and ignores it. */
+/** A query or mutation that arrived from outside. It ignores an outcome that it receives after it has ended. */
 export interface IncomingExecution
   extends CallOrigin,
     CallOutcome,
     Pick<CallOptions, "identity" | "deadline" | "metadata"> {
-  /** What ends the call. Absent until `openGuard()` was called. */
+  /** Ends the call early. Absent until `openGuard()` was called. */
   readonly guard: Guard | undefined;
   openGuard(): Guard;
 }
 
 /**
  * Runs a query or mutation for a direct caller, or inside the call whose context is `parent`. A trusted call skips access
- * rules. A context in the place of options makes it a nested call, with the same identity, signal and deadline, but without
- * trust. Rejects with a `CallError` and never throws.
+ * rules. A context instead of options makes it a nested call with the same identity, signal and deadline, but without trust.
+ * Rejects with a `CallError` and never throws.
  */
 export function execute(
   core: RegistryCore,
@@ -79,12 +79,12 @@ function start(call: CallState, input: unknown, parent: CallState | undefined): 
   return runSync(compiled, call, input, compiled.wrapResult, compiled.throwFailure);
 }
 
-/** A function of its own: a closure in `execute` would cost every call an allocation. */
+/** A separate function, because a closure in `execute` would cost every call an allocation. */
 function startObserved(call: CallState, input: unknown, parent: CallState | undefined): Promise<ResponseEnvelope> {
   return observe(observeStart(call), call.operationId, () => start(call, input, parent));
 }
 
-/** Listeners are notified when the call ends, also when its handler is still running then. */
+/** Listeners are notified when the call ends, even if its handler is still running. */
 function startIncomingObserved(call: CallState, input: unknown, incoming: IncomingExecution): void {
   const run = () => race(incoming.openGuard(), find(call, "execute"), call, input);
   observe(observeStart(call), call.operationId, run).then(
@@ -93,7 +93,7 @@ function startIncomingObserved(call: CallState, input: unknown, incoming: Incomi
   );
 }
 
-/** Find and scopes, the steps before the input is read. Throws a `CallError`. */
+/** Runs the steps find and scopes, before the input is read. Throws a `CallError`. */
 export function find(call: CallState, used: "execute" | "subscribe"): CompiledOperation {
   const { core, operationId: id } = call;
   const entry = core.operations.get(id);
@@ -103,7 +103,7 @@ export function find(call: CallState, used: "execute" | "subscribe"): CompiledOp
     const decision = checkScopes(entry.access, call.context.identity);
     if (decision !== true) throw denied(id, decision);
   }
-  // A call that neither is nested nor came from outside exceeds no limit.
+  // Only nested and incoming calls can exceed a limit.
   if (call.depth > 0 || call.incoming !== undefined) call.throwIfLimitExceeded();
   return entry.compiled ?? core.compile(entry);
 }
@@ -126,30 +126,30 @@ function throwIfNotFound(call: CallState, entry: OperationEntry | undefined): as
 
 function notFound({ core, operationId: id, context }: CallState, isRefused: boolean): CallError {
   if (isRefused) return unavailable("The registry was closed and is not available.", { mayHaveRun: false });
-  // An id may be anything: it can come from a network.
+  // The id may be any value, because it can arrive from a network.
   if (typeof id !== "string") return operationNotFound("(not a string)");
   if (core.mayAppear(id)) return notServedNow(id);
   return operationNotFound(id, nearestOperation(id, core.specs(), context.identity));
 }
 
 /**
- * Whether the access rule of an operation is not checked: the call is trusted, or the peer that serves the operation checks
- * the rule. A call from a network is checked here as well, because the connection to the peer authenticates this process
+ * Returns whether the access rule of an operation is skipped: the call is trusted, or the peer that serves the operation
+ * checks the rule. A call from a network is checked here as well, because the connection to the peer authenticates this process
  * and not the sender of that call.
  */
 function isExempt(entry: OperationEntry, call: CallState): boolean {
   return call.isTrusted || (entry.isCheckedByPeer && !call.isRemote);
 }
 
-/** Whether no step has to wait before the handler is called. */
+/** Returns whether all steps before the handler are synchronous. */
 function isSynchronous(compiled: CompiledOperation, call: CallState): boolean {
   if (compiled.middleware.length > 0 || compiled.standardValidate !== undefined) return false;
   return !compiled.demandsResource || isExempt(compiled.entry, call);
 }
 
 /**
- * Validates and runs in one turn, and settles the promise that it returns by one of two functions. Throws a `CallError`.
- * `then` is called here because the engine knows here what kind of promise it is, which makes it twice as fast.
+ * Validates the input and calls the handler synchronously. One of two functions settles the returned promise. Throws a
+ * `CallError`. `then` is called here, where the engine knows the type of the promise: that is twice as fast.
  */
 function runSync<T>(
   compiled: CompiledOperation,
@@ -177,8 +177,8 @@ function runSync<T>(
 }
 
 /**
- * Whether a value is a promise as the language makes them: calling its `then` runs no foreign code and returns another such
- * promise. A subclass, or a promise with its own `then`, is not.
+ * Returns whether a value is a native promise: calling its `then` runs no foreign code and returns another native promise.
+ * A subclass instance, or a promise with an own `then`, is not.
  */
 export function isNativePromise(value: unknown): value is Promise<unknown> {
   return value instanceof Promise && value.then === Promise.prototype.then && value.constructor === Promise;
@@ -192,14 +192,14 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Calls the `then` of a thenable inside a promise, where it may throw. `await` would skip the own `then` of a promise. */
+/** Calls the `then` of a thenable inside a promise, where it may throw. `await` would ignore an own `then` of a promise. */
 async function adopt(value: unknown): Promise<unknown> {
   return value;
 }
 
-/** The same steps where one of them has to wait: a resource rule, a Standard Schema or middleware. */
+/** Runs the same steps for a call with an asynchronous one: a resource rule, a Standard Schema or middleware. */
 async function runAsync(compiled: CompiledOperation, call: CallState, input: unknown): Promise<ResponseEnvelope> {
-  // Middleware that is added or removed meanwhile does not change a call that has begun.
+  // Middleware that is added or removed later does not affect a running call.
   const { middleware } = compiled;
   call.openGuard();
   const validated = await validate(compiled, middleware, call, input);
@@ -214,7 +214,7 @@ async function runAsync(compiled: CompiledOperation, call: CallState, input: unk
   return middleware.length === 0 ? compiled.wrapResult(result) : compiled.wrapMiddlewareResult(result);
 }
 
-/** Validate and resource. Returns what the handler receives; rejects with a `CallError`. */
+/** Runs the steps validate and resource. Returns the input for the handler; rejects with a `CallError`. */
 export async function validate(
   compiled: CompiledOperation,
   middleware: readonly Middleware[],
@@ -223,7 +223,7 @@ export async function validate(
 ): Promise<unknown> {
   const { entry, isForwarding } = compiled;
   const needsResource = compiled.demandsResource && !isExempt(entry, call);
-  // The registry that the call is forwarded to validates the input. Here it is validated for those who read it.
+  // The registry that the call is forwarded to validates the input. It is validated here only if a step here reads it.
   if (isForwarding && !needsResource && middleware.length === 0) return input;
   try {
     const validated = await compiled.validate(input);
@@ -234,7 +234,7 @@ export async function validate(
   }
 }
 
-/** Resource, on the validated input. Rejects with a `CallError`. */
+/** Runs the step resource on the validated input. Rejects with a `CallError`. */
 async function checkResourceRule(entry: OperationEntry, call: CallState, input: unknown): Promise<void> {
   const { id, spec, access } = entry;
   const { identity, metadata } = call.context;
@@ -251,10 +251,10 @@ async function checkResourceRule(entry: OperationEntry, call: CallState, input: 
     const { code, message, details } = accessDenied(id, `customAuth "${name}" failed`);
     throw markPipelineError(id, new CallError(code, message, details, { cause, mayHaveRun: false }));
   }
-  if (allowed !== true) throw markPipelineError(id, accessDenied(id, `customAuth "${name}" did not allow it`));
+  if (allowed !== true) throw markPipelineError(id, accessDenied(id, `customAuth "${name}" did not return true`));
 }
 
-/** Run: middleware, outermost first, then the handler. Throws when the call has ended meanwhile. */
+/** Runs middleware, outermost first, then the handler. Throws when the call has ended before that. */
 export function callHandler(
   compiled: CompiledOperation,
   middleware: readonly Middleware[],
@@ -274,7 +274,7 @@ export function callHandler(
     try {
       return await adopt(handler(input, context));
     } catch (error) {
-      // Middleware decides by what the caller would receive: a nested call that never ran does not mean that this one did not.
+      // Middleware receives the same error as the caller: `mayHaveRun: false` of a nested call does not apply to this one.
       throw toFailure(entry, error);
     }
   };
@@ -292,7 +292,7 @@ function nextAfterEnd(id: string): CallError {
   return new CallError("EXECUTION_ERROR", message);
 }
 
-/** Runs a call whose outcome is reported to an object instead of by a promise. Throws what is thrown before the handler. */
+/** Runs a call and reports its outcome to an object instead of a promise. Throws errors of the steps before the handler. */
 function runInto(outcome: CallOutcome, compiled: CompiledOperation, call: CallState, input: unknown): void {
   if (isSynchronous(compiled, call)) {
     runSync(

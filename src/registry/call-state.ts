@@ -21,41 +21,41 @@ import type { RegistryCore } from "./core.ts";
 import { markPipelineError } from "./failures.ts";
 import { Guard } from "./guard.ts";
 
-/** The signal of a client or an env, where `signal` is the one of a single call. Either ends the call. */
+/** The signal of a client or an env, besides the `signal` of a single call. Either one ends the call. */
 export const baseSignal = Symbol("base signal");
 
-/** The options of a call on top of those of its client or env. */
+/** The options of a call, merged with those of its client or env. */
 export interface MergedOptions extends SubscribeOptions {
   readonly [baseSignal]?: AbortSignal | undefined;
 }
 
-/** Metadata of a call without any. */
+/** The metadata of a call without metadata. */
 export const noMetadata: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /**
- * What the registry knows about one call. Its handler receives only the context, which holds this in a private field.
- * The properties are assigned in the constructor instead of defined as class fields: there is one for each call, and that
- * is faster.
+ * The state of one call. Its handler receives only the context, which holds the state in a private field. The properties
+ * are assigned in the constructor instead of defined as class fields, because that is faster and there is one for each
+ * call.
  */
 export class CallState {
   declare readonly core: RegistryCore;
   declare readonly operationId: string;
   declare readonly options: MergedOptions | undefined;
-  /** Where the outermost call came from, if it arrived by a transport. */
+  /** The origin of the outermost call, if it arrived by a transport. */
   declare readonly incoming: CallOrigin | undefined;
-  /** How many calls it is nested in, those of other processes included. */
+  /** Number of calls that it is nested in, including those of other processes. */
   declare readonly depth: number;
   /** Whether the call skips access rules. */
   declare readonly isTrusted: boolean;
-  /** What the handler receives. */
+  /** The context that the handler receives. */
   declare readonly context: CallContext;
-  /** What ends the call early, if it has a guard by now. */
+  /** Ends the call early. Absent until a guard is needed. */
   declare guard: Guard | undefined;
   /** Whether the handler has ended. */
   declare isFinished: boolean;
-  /** What the handler returned, once it has returned a promise. */
+  /** The promise that the handler returned. */
   declare private handlerResult: PromiseLike<unknown> | undefined;
-  /** Whether the end of the handler is noticed when it comes. Listening costs, so it starts when the end first matters. */
+  /** Whether the call listens for the end of the handler. Listening has a cost, so it starts when the end first matters. */
   declare private observesEnd: boolean;
   declare private requestId: string | undefined;
   declare private env: OperationEnv | undefined;
@@ -74,7 +74,7 @@ export class CallState {
     this.isTrusted = trusted;
     this.isFinished = false;
     this.handlerResult = undefined;
-    // Progress that is reported after the end is dropped, so the end must be noticed.
+    // Progress that is reported after the end is dropped, so the call must listen for the end.
     this.observesEnd = options?.onProgress !== undefined;
     this.requestId = undefined;
     this.env = undefined;
@@ -93,22 +93,22 @@ export class CallState {
     }
   }
 
-  /** Whether no other call of this process made this one. */
+  /** Whether this call is not nested in another call of this process. */
   get isOutermost(): boolean {
     return this.depth === (this.incoming === undefined ? 0 : this.incoming.depth);
   }
 
-  /** Whether it, or a call that it is nested in, came from outside this process. */
+  /** Whether it, or a call that it is nested in, arrived from outside this process. */
   get isRemote(): boolean {
     return this.incoming?.isRemote === true;
   }
 
-  /** Whether anything can end the call early. */
+  /** Whether the call can end early. */
   get isAbortable(): boolean {
     return this.guard !== undefined || (this.isOutermost && this.incoming?.openGuard !== undefined);
   }
 
-  /** Returns the request id, created on first use. A nested call always has an id of its own. */
+  /** Returns the request id, created on first use. A nested call never shares the id of its parent. */
   openRequestId(): string {
     if (this.requestId === undefined) {
       const given: unknown = this.isOutermost ? (this.incoming ?? this.options)?.requestId : undefined;
@@ -117,7 +117,7 @@ export class CallState {
     return this.requestId;
   }
 
-  /** The nearest request id of this call and those around it that anything can have seen: a new one would link to nothing. */
+  /** The nearest request id of this call and its parents that was already used. A new id would not match any event. */
   get knownRequestId(): string | undefined {
     const isGiven = this.isOutermost && (this.incoming ?? this.options)?.requestId !== undefined;
     return this.requestId !== undefined || isGiven ? this.openRequestId() : this.context.parentRequestId;
@@ -133,15 +133,15 @@ export class CallState {
     return this.guard.signal;
   }
 
-  /** The guard of a call that can end early, created now if need be. */
+  /** Returns the guard of a call that can end early, created on first use. */
   openGuard(): Guard | undefined {
     if (this.guard === undefined && this.isOutermost) this.guard = this.incoming?.openGuard?.();
     return this.guard;
   }
 
   /**
-   * Creates the guard of a call that has a signal or a deadline, or is nested in a call with a guard; all others have none.
-   * It may have ended already. Throws a `CallError` for options that are invalid.
+   * Creates the guard of a call that has a signal or a deadline, or is nested in a call with a guard. Other calls have no
+   * guard. The guard may have ended already. Throws a `CallError` for invalid options.
    */
   armGuard(parent: CallState | undefined): Guard | undefined {
     const { options } = this;
@@ -168,17 +168,17 @@ export class CallState {
     return guard;
   }
 
-  /** Throws for a call that is nested too deep, or whose incoming call has led to too many calls. */
+  /** Throws if the call is nested too deeply, or if its incoming call has caused too many calls. */
   throwIfLimitExceeded(): void {
     const { callDepth } = this.core.limits;
     const id = this.operationId;
     if (this.depth > callDepth) {
-      throw markPipelineError(id, limitExceeded(`Calls nest too deep at "${id}"`, "callDepth", callDepth));
+      throw markPipelineError(id, limitExceeded(`Calls are nested too deeply at "${id}"`, "callDepth", callDepth));
     }
     const budget = this.incoming?.budget;
     if (budget === undefined || budget.callsLeft >= 0) return;
-    const what = `One call caused too many others, at "${id}"`;
-    throw markPipelineError(id, limitExceeded(what, "callsPerRoot", budget.allowed));
+    const problem = `One incoming call caused too many other calls, the last of "${id}"`;
+    throw markPipelineError(id, limitExceeded(problem, "callsPerRoot", budget.allowed));
   }
 
   reportProgress(progress: Progress): void {
@@ -189,27 +189,27 @@ export class CallState {
     if (options?.onProgress !== undefined) notify(() => options.onProgress?.(progress), this.core.onProgressError);
   }
 
-  /** Notices the end of a handler that has not been called yet. */
+  /** Makes the call listen for the end of a handler that has not been called yet. */
   observeEnd(): void {
     this.observesEnd = true;
   }
 
-  /** The handler's function has returned a promise; the handler runs until that settles. */
+  /** Records that the handler returned a promise. The handler runs until the promise settles. */
   handlerReturned(result: PromiseLike<unknown>): void {
     this.handlerResult = result;
     if (this.observesEnd) this.#listenForEnd(result);
   }
 
-  /** The handler has ended: from now on no call in its name is trusted. */
+  /** Records that the handler has ended: its calls are no longer trusted. */
   finish(): void {
     this.isFinished = true;
     this.handlerResult = undefined;
   }
 
   /**
-   * Whether the handler of this call is running. The first question makes the call listen for the end, so that handlers
-   * which call nothing pay nothing. Once the handler's function has returned, the result takes a microtask: if the handler
-   * ended before, its reaction is in the queue ahead of that one.
+   * Returns whether the handler of this call is running. The first use makes the call listen for the end, so that handlers
+   * without nested calls do not pay for it. After the handler has returned a promise, the result is delayed by a microtask:
+   * if the handler has ended, the reaction to its end is ahead in the queue.
    */
   isRunning(): boolean | Promise<boolean> {
     if (this.isFinished) return false;
@@ -243,21 +243,21 @@ function throwIfInvalid(id: string, error: CallError | undefined): void {
   if (error !== undefined) throw markPipelineError(id, error);
 }
 
-/** The earlier of two deadlines that may both be absent. */
+/** Returns the earlier of two deadlines, either of which may be absent. */
 export function earlier(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
 }
 
-/** Returns what the registry knows about the call that a context belongs to; `undefined` for any other value. */
+/** Returns the state of the call that a context was created for; `undefined` for any other value. */
 export let stateOf: (value: unknown) => CallState | undefined;
 
 /**
- * The context of one call, as its handler receives it. Its private field cannot be forged (decision 004), and everything
- * that costs is created when it is first read: most handlers read none of it.
+ * The context of one call, as its handler receives it. Its private field cannot be forged (decision 004). Expensive
+ * members are created when they are first read, because most handlers read none of them.
  */
 export class CallContext implements OperationContext {
-  // Not defined as class fields, which would store each of them twice.
+  // Declared only: class fields would store each of them twice.
   declare readonly identity: Identity | undefined;
   declare readonly deadline: number | undefined;
   declare readonly metadata: Readonly<Record<string, unknown>>;
@@ -312,7 +312,7 @@ export class CallContext implements OperationContext {
     return createDeclaredErrors(operationId, core.operations.get(operationId)?.spec.errorSchemas);
   }
 
-  /** A function of its own each time, so that a handler may destructure its context. */
+  /** Returns a bound function, so that a handler may destructure its context. */
   get progress(): (progress: Progress) => void {
     return (progress) => this.#state.reportProgress(progress);
   }

@@ -23,14 +23,14 @@ import { markPipelineError, notStarted } from "./failures.ts";
 import { Subscription } from "./subscription.ts";
 
 /**
- * What holds for every call of a client; a call's own options come on top. Either signal aborts, and the earlier deadline
- * counts. `timeout` is for calls without a `timeout` or `deadline` of their own, and does not limit subscriptions.
+ * Options of every call of a client. The options of a single call are merged with them: either signal aborts, and the
+ * earlier deadline applies. `timeout` applies to calls without a `timeout` or `deadline`, and does not limit subscriptions.
  */
 export type ClientOptions = Pick<CallOptions, "identity" | "signal" | "deadline" | "timeout" | "metadata">;
 
 type AnyOperation = ClientAny<unknown, unknown>;
 
-/** Makes the client of a registry. Unknown names return a function too, whose call fails with the nearest name. */
+/** Creates the client of a registry. An unknown name resolves to a function whose call fails and suggests the nearest name. */
 export function createClient(core: RegistryCore, options: ClientOptions): Record<string, Record<string, AnyOperation>> {
   return createLookup({
     label: "client",
@@ -83,12 +83,12 @@ function createOperation(core: RegistryCore, id: string, base: ClientOptions): A
   return isKnown ? operation : explainPaths(operation, id, (longer) => createOperation(core, longer, base));
 }
 
-/** How nested calls are checked: not at all, because the outer call was, or against the caller's own scopes. */
+/** How nested calls are checked: `trust` skips access rules, `attenuate` checks them against the scopes of the caller. */
 export type NestedMode = "trust" | "attenuate";
 
 type Caller = (id: string, input: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
 
-/** Makes calls that are nested in the call of a running handler. */
+/** Returns a function that makes calls nested in the call of a running handler. */
 function nestedCaller(core: RegistryCore, call: CallState, mode: NestedMode): Caller {
   return (id, input, options) => {
     const running = call.isRunning();
@@ -97,7 +97,7 @@ function nestedCaller(core: RegistryCore, call: CallState, mode: NestedMode): Ca
   };
 }
 
-/** The env of a running handler: its calls are nested in the handler's own. */
+/** Creates the env of a running handler. Its calls are nested in the call of the handler. */
 export function createTrustedEnv(
   core: RegistryCore,
   call: CallState,
@@ -107,7 +107,7 @@ export function createTrustedEnv(
   return createEnv(core, allowed, nestedCaller(core, call, mode));
 }
 
-/** `context.call` of a running handler. */
+/** Creates `context.call` of a running handler. */
 export function createTrustedCall(core: RegistryCore, state: CallState): CallOperation {
   const call = nestedCaller(core, state, "trust");
   const run = (operation: string | CallableOperation, input?: unknown, options?: NestedCallOptions) => {
@@ -121,7 +121,7 @@ export function createTrustedCall(core: RegistryCore, state: CallState): CallOpe
   return run as never;
 }
 
-/** The id of an operation that may be anything: a handler can pass on what it received. */
+/** Returns the id of an operation. The argument may be any value, because handlers can pass on their input. */
 function idOf(operation: unknown): string {
   if (typeof operation === "string") return operation;
   const { namespace, name } = (operation ?? {}) as Partial<CallableOperation>;
@@ -129,7 +129,7 @@ function idOf(operation: unknown): string {
   return hasNames ? formatOperationId(namespace, name) : "(not an operation)";
 }
 
-/** An env for code outside any handler: every call is checked against the identity that was given. */
+/** Creates an env for code outside a handler. Every call is checked against the given identity. */
 export function createCheckedEnv(core: RegistryCore, base: CallOptions, allowed?: readonly string[]): OperationEnv {
   return createEnv(core, allowed, (id, input, options) => {
     const { signal, deadline, timeout, metadata, onProgress } = options ?? {};
@@ -157,7 +157,7 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
     label: `env.${namespace}`,
     find(name) {
       const entry = core.namesIn(namespace)?.get(name);
-      if (entry === undefined && beginsName(core, namespace, name)) return createPath(`${namespace}.${name}`, call);
+      if (entry === undefined && isNamePrefix(core, namespace, name)) return createPath(`${namespace}.${name}`, call);
       if (entry === undefined || entry.isSubscription) return undefined;
       const { id } = entry;
       return (input?: unknown, options?: NestedCallOptions) => call(id, input, options);
@@ -168,8 +168,8 @@ function createEnvNamespace(core: RegistryCore, namespace: string, call: Caller)
   });
 }
 
-/** Whether an operation has a name such as `issues/create`, for `issues`. */
-function beginsName(core: RegistryCore, namespace: string, start: string): boolean {
+/** Returns whether a name starts with `start` and a separator, such as `issues/create` for `issues`. */
+function isNamePrefix(core: RegistryCore, namespace: string, start: string): boolean {
   for (const name of core.namesIn(namespace)?.keys() ?? []) {
     if (name.startsWith(start) && /^[^\w$]/.test(name.slice(start.length))) return true;
   }
@@ -181,7 +181,7 @@ function createPath(id: string, call: Caller): OperationEnv[string][string] {
   return explainPaths(operation, id, (longer) => createPath(longer, call));
 }
 
-/** Runs a call with its own options on top of those that hold for all calls. Never throws, whatever the options are. */
+/** Runs a call with the merged options of its client and its own. Never throws, even for invalid options. */
 export function executeMerged(
   core: RegistryCore,
   id: string,
@@ -197,8 +197,8 @@ export function executeMerged(
 }
 
 /**
- * Puts a call's own options on top of those that hold for all calls: either signal aborts, the earlier deadline counts, and
- * the timeout for all calls is for those without a limit of their own.
+ * Merges the options of a client with those of one call: either signal aborts, the earlier deadline applies, and the timeout
+ * of the client applies to calls without a limit.
  */
 export function mergeOptions(base: CallOptions, own: SubscribeOptions | undefined): MergedOptions {
   if (own === undefined || own === null) return base;

@@ -4,7 +4,7 @@ import type { IOperationDefinition } from "../operation/index.ts";
 import { OperationRegistry } from "./functions.ts";
 import { deferred, operation } from "./testing.ts";
 
-/** A source with the given operations, whose changes a test can tell and whose closing it can watch. */
+/** A source with the given operations, whose changes a test can emit and whose closing it can observe. */
 function sourceOf(load: () => Promise<IOperationDefinition[]>, close: () => Promise<void> = async () => {}) {
   let listener: ((change: SourceChange) => void) | undefined;
   const source: OperationSource = {
@@ -48,7 +48,7 @@ describe("closing a registry", () => {
     expect(source.close).toHaveBeenCalledTimes(1);
   });
 
-  test("refuses to follow afterwards, without opening the source", async () => {
+  test("refuses to follow another source, without loading it", async () => {
     const load = vi.fn(async () => [operation()]);
     const registry = new OperationRegistry();
     await registry.close();
@@ -57,7 +57,7 @@ describe("closing a registry", () => {
     expect(load).not.toHaveBeenCalled();
   });
 
-  test("twice waits twice for the same end", async () => {
+  test("twice closes each source once, and both calls wait for it", async () => {
     const closed = deferred();
     const { source } = sourceOf(
       async () => [],
@@ -80,7 +80,7 @@ describe("closing a registry", () => {
     expect(source.close).toHaveBeenCalledTimes(1);
   });
 
-  test("waits for all sources though one fails, and says so", async () => {
+  test("waits for all sources when one fails, and rejects with its error", async () => {
     const slow = deferred();
     const failing = sourceOf(
       async () => [],
@@ -106,7 +106,7 @@ describe("closing a registry", () => {
 });
 
 describe("following a source", () => {
-  test("something that is not an operation leaves the others alone", async () => {
+  test("a value that is not an operation does not affect the others", async () => {
     const registry = new OperationRegistry();
 
     await registry.follow(sourceOf(async () => [null as never, 5 as never, operation()]).source);
@@ -114,7 +114,7 @@ describe("following a source", () => {
     expect(registry.list().map(({ name }) => name)).toEqual(["echo"]);
   });
 
-  test("an operation that the application has put in its place is neither replaced nor removed", async () => {
+  test("an operation that the application registered instead is neither replaced nor removed", async () => {
     const registry = new OperationRegistry();
     const { source, tell } = sourceOf(async () => [operation()]);
     const following = await registry.follow(source);
@@ -129,7 +129,7 @@ describe("following a source", () => {
     expect(registry.getHandler("test.echo")).toBe(handler);
   });
 
-  test("a change that comes after the end is ignored", async () => {
+  test("a change after the end is ignored", async () => {
     const registry = new OperationRegistry();
     const { source, tell } = sourceOf(async () => []);
     const following = await registry.follow(source);
@@ -140,7 +140,7 @@ describe("following a source", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  test("a change while loading is applied in order, also when loading is told twice of one operation", async () => {
+  test("changes while loading are applied in order, also two changes of one operation", async () => {
     const registry = new OperationRegistry();
     const { source, tell } = sourceOf(async () => {
       tell({ removed: ["test.echo"] });

@@ -24,25 +24,25 @@ import { forwardingOf, type OperationEntry } from "./operation-entry.ts";
 import { anything, createEnveloper, outputStep } from "./output.ts";
 import type { Middleware } from "./types.ts";
 
-/** What calls of one operation need of its schemas and handler: made on the first call, kept as long as the operation. */
+/** The compiled schemas and handler of one operation. Created on the first call and kept as long as the operation. */
 export class CompiledOperation {
   readonly entry: OperationEntry;
   readonly handler: OperationHandler | SubscriptionHandler;
-  /** Whether the resource step has anything to check. */
+  /** Whether the operation has a resource rule or a `customAuth`. */
   readonly demandsResource: boolean;
   /** Whether the handler forwards calls to another registry, which validates the input. */
   readonly isForwarding: boolean;
-  /** What wraps the handler, outermost first. Chosen when the operation is compiled and when middleware changes. */
+  /** Middleware around the handler, outermost first. Selected when the operation is compiled and when middleware changes. */
   middleware: readonly Middleware[] = [];
-  /** Absent for a forwarding handler until input has to be validated here. */
+  /** Absent for a forwarding handler until its input is validated here. */
   private input: InputStep | undefined;
-  /** Of a Standard Schema: what turns the validated input into what the handler receives. */
+  /** For a Standard Schema: converts the validated input to the input of the handler. */
   readonly standardValidate: StandardValidate | undefined;
-  /** Wraps, checks and normalises what the handler returned. Throws `OUTPUT_INVALID` under `strict`. */
+  /** Wraps, checks and normalises the result of the handler. Throws `OUTPUT_INVALID` under `strict`. */
   readonly wrapResult: (value: unknown) => ResponseEnvelope;
-  /** The same for what middleware returned, which may be anything. */
+  /** Wraps, checks and normalises the result of middleware, which may be any value. */
   readonly wrapMiddlewareResult: (value: unknown) => ResponseEnvelope;
-  /** Throws what a handler threw as the `CallError` that its caller receives. */
+  /** Converts an error of the handler to the `CallError` that its caller receives, and throws it. */
   readonly throwFailure: (error: unknown) => never;
 
   constructor(entry: OperationEntry, handler: OperationHandler | SubscriptionHandler, policy: OutputPolicy) {
@@ -66,16 +66,16 @@ export class CompiledOperation {
     };
   }
 
-  /** Validates input by the schema, without `standardValidate`. Returns it with its defaults; throws a `CallError`. */
+  /** Validates input by the schema, without `standardValidate`. Returns the input with defaults; throws a `CallError`. */
   validateSync(value: unknown): unknown {
-    // Where the call is forwarded, the filled copy is only read here, whatever the other registry fills.
+    // For a forwarded call, the filled copy is only read here; the other registry fills defaults itself.
     const { isValid, isUnchanged, fill } = this.input ?? this.openInput();
     const input = fill === undefined ? value : fill(value);
     try {
       const isAccepted = looksClassless(input) && isValid(input) && (isUnchanged === undefined || isUnchanged(input));
       if (isAccepted) return input;
     } catch {
-      // Nested too deeply, or a getter throws: the slow path finds out which.
+      // The value is nested too deeply, or a getter throws. The slow path reports which.
     }
     return this.validateSlowly(value);
   }
@@ -91,13 +91,13 @@ export class CompiledOperation {
     const input = fill === undefined ? value : fill(value);
     const { errors, total } = compiled.errors(input);
     if (total === 0) return input;
-    // Without input, an operation that takes an object and requires no property receives an empty one.
+    // Without input, an operation that accepts an object without properties receives an empty one.
     const empty = value === undefined ? (fill?.({}) ?? {}) : undefined;
     if (empty !== undefined && compiled.check(empty)) return empty;
     throw markPipelineError(this.entry.id, validationError(inputLabel(this.entry), errors, total));
   }
 
-  /** Validates input by the schema and by `standardValidate`. Rejects with a `CallError`, or with what that threw. */
+  /** Validates input by the schema and by `standardValidate`. Rejects with a `CallError` or the error of `standardValidate`. */
   async validate(value: unknown): Promise<unknown> {
     const input = this.validateSync(value);
     if (this.standardValidate === undefined) return input;
@@ -108,7 +108,7 @@ export class CompiledOperation {
   }
 }
 
-/** Uses a schema, which may turn out to be malformed only now. */
+/** Reads a schema. Throws a `CallError` if it is malformed, which may be detected only now. */
 function use<T>({ id, spec }: OperationEntry, which: "inputSchema" | "outputSchema", make: (schema: TSchema) => T): T {
   try {
     return make(spec[which]);
@@ -118,7 +118,7 @@ function use<T>({ id, spec }: OperationEntry, which: "inputSchema" | "outputSche
   }
 }
 
-/** What validates the input of one operation. */
+/** Validates the input of one operation. */
 interface InputStep extends QuickCheck {
   readonly compiled: CompiledSchema;
   readonly fill: ((value: unknown) => unknown) | undefined;

@@ -33,25 +33,25 @@ import type {
   SearchOptions,
 } from "./types.ts";
 
-/** One call of `use()`. The same middleware may be added twice, and each can be removed by itself. */
+/** One call of `use()`. The same middleware may be added twice, and each can be removed separately. */
 interface InstalledMiddleware {
   readonly middleware: Middleware;
   readonly selects: Selector;
 }
 
-/** What a call needs of its registry: operations, middleware, listeners and limits. */
+/** The part of a registry that calls use: operations, middleware, listeners and limits. */
 export class RegistryCore {
   readonly limits: Required<Limits>;
   /** Whether warnings about operations and sources are logged. */
   readonly isLogging: boolean;
-  /** For direct calls without a limit of their own, in ms. */
+  /** Timeout of direct calls without a timeout or deadline, in ms. */
   readonly defaultTimeout: number | undefined;
   readonly calls = new Emitter<RegistryCallEvent>((error) => reportListener("call", error));
   readonly changes = new Emitter<ChangeEvent>((error) => reportListener("change", error));
   isClosed = false;
-  /** Whether a followed source may soon have an operation that is missing now. */
+  /** Returns whether a followed source may soon provide an operation that is missing now. */
   mayAppear: (id: string) => boolean = () => false;
-  /** By id. Changed by `put` and `remove` only. */
+  /** Operations by id. Only `put` and `remove` change it. */
   readonly operations = new Map<string, OperationEntry>();
   /** Created when it is first needed, and kept up to date from then on. */
   #namespaces: Map<string, Map<string, OperationEntry>> | undefined = undefined;
@@ -129,7 +129,7 @@ export class RegistryCore {
     return Object.hasOwn(this.#customAuth, name) ? this.#customAuth[name] : undefined;
   }
 
-  /** Compiles what calls of the operation need. Throws a `CallError` when it cannot be called. */
+  /** Compiles the schemas and handler of an operation. Throws a `CallError` when it cannot be called. */
   compile(entry: OperationEntry): CompiledOperation {
     const { handler, id } = entry;
     if (handler === undefined) throw markPipelineError(id, handlerMissing(id));
@@ -139,7 +139,8 @@ export class RegistryCore {
   }
 
   use(middleware: Middleware, selection: OperationSelection): Unsubscribe {
-    if (typeof middleware !== "function") throw new TypeError("use() takes a function: (call, next) => next()");
+    if (typeof middleware !== "function")
+      throw new TypeError("use() requires a function, such as (call, next) => next().");
     const installed: InstalledMiddleware = { middleware, selects: createSelector(selection) };
     this.#setMiddleware([...this.#middleware, installed]);
     return () => this.#setMiddleware(this.#middleware.filter((other) => other !== installed));
@@ -156,7 +157,7 @@ export class RegistryCore {
     return this.#middleware.filter(({ selects }) => selects(entry)).map(({ middleware }) => middleware);
   }
 
-  /** Applies the timeout of a call, or the registry's own where a direct call has no limit. */
+  /** Applies the timeout of a call, or the default timeout of the registry to a direct call without a limit. */
   limit(options: CallOptions | undefined, parent: CallState | undefined): CallOptions | undefined {
     const isLimited = parent !== undefined || options?.timeout !== undefined || options?.deadline !== undefined;
     return withDeadline(isLimited ? options : { ...options, timeout: this.defaultTimeout });
@@ -170,7 +171,7 @@ export class RegistryCore {
     return createTrustedCall(this, call);
   }
 
-  /** Receives what a caller's `onProgress` throws. */
+  /** Logs an error that a caller's `onProgress` threw. */
   onProgressError(error: unknown): void {
     reportListener("progress", error);
   }

@@ -68,7 +68,7 @@ const ticks = defineOperation({
 const registry = createRegistry({ operations: [createTask, listTasks, searchText, now, ticks] });
 declare const imported: IOperationDefinition[];
 
-test("a registry shows what it knows as plain object types", () => {
+test("a registry shows its types as resolved object types", () => {
   expectTypeOf(registry).toEqualTypeOf<
     OperationRegistry<{
       "task.create": { type: "mutation"; input: { title: string }; output: { id: string } };
@@ -80,7 +80,7 @@ test("a registry shows what it knows as plain object types", () => {
   >();
 });
 
-test("execute checks id and input and knows the output", () => {
+test("execute checks id and input, and types the output", () => {
   expectTypeOf(registry.execute("task.create", { title: "a" })).resolves.toEqualTypeOf<
     ResponseEnvelope<{ id: string }>
   >();
@@ -93,14 +93,14 @@ test("execute checks id and input and knows the output", () => {
   >();
 });
 
-test("execute refuses unknown ids, wrong inputs and subscriptions", () => {
-  // @ts-expect-error: there is no such operation
+test("execute rejects unknown ids, invalid inputs and subscriptions", () => {
+  // @ts-expect-error: the operation does not exist
   registry.execute("task.crate", { title: "a" });
   // @ts-expect-error: title is a string
   registry.execute("task.create", { title: 1 });
   // @ts-expect-error: title is missing
   registry.execute("task.create", {});
-  // @ts-expect-error: the input has no such property
+  // @ts-expect-error: the input does not have the property
   registry.execute("task.create", { title: "a", tittle: "b" });
   // @ts-expect-error: clock.ticks is a subscription
   registry.execute("clock.ticks", { every: 1 });
@@ -108,7 +108,7 @@ test("execute refuses unknown ids, wrong inputs and subscriptions", () => {
   registry.execute("task.create", { title: "a" }, { trusted: true });
 });
 
-test("the input may be left out where {} is one, and only there", () => {
+test("the input is optional only where {} is valid", () => {
   expectTypeOf(registry.execute("task.list")).resolves.toEqualTypeOf<ResponseEnvelope<{ titles: string[] }>>();
   expectTypeOf(registry.execute("clock.now")).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
   expectTypeOf(registry.execute("task.list", undefined, { timeout: 5 })).resolves.toHaveProperty("data");
@@ -121,7 +121,7 @@ test("the input may be left out where {} is one, and only there", () => {
   registry.client().task.create();
   // @ts-expect-error: every is missing
   registry.subscribe("clock.ticks");
-  // @ts-expect-error: there is no such operation
+  // @ts-expect-error: the operation does not exist
   registry.execute("task.lists");
 
   const mixed = createRegistry({ operations: [createTask, ...imported] });
@@ -130,7 +130,7 @@ test("the input may be left out where {} is one, and only there", () => {
   mixed.execute("task.create");
 });
 
-test("subscribe checks id and input and knows each value", async () => {
+test("subscribe checks id and input, and types each value", async () => {
   for await (const envelope of subscribe(registry, "clock.ticks", { every: 1 })) {
     expectTypeOf(envelope).toEqualTypeOf<ResponseEnvelope<{ at: number }>>();
   }
@@ -148,11 +148,11 @@ test("subscribe checks id and input and knows each value", async () => {
   subscribe(registry, "clock.ticks", { every: "1" });
   // @ts-expect-error: clock.now is a query
   subscribe(registry, "clock.now", undefined);
-  // @ts-expect-error: there is no such operation
+  // @ts-expect-error: the operation does not exist
   subscribe(registry, "clock.tick", { every: 1 });
 });
 
-test("an env offers the queries and mutations by name", () => {
+test("an env has the queries and mutations by name", () => {
   const env = buildEnv({ registry, context: {} });
 
   expectTypeOf(env.task.create).toEqualTypeOf<RegisteredEnv<{ registry: typeof registry }>["task"]["create"]>();
@@ -160,11 +160,11 @@ test("an env offers the queries and mutations by name", () => {
   expectTypeOf(env.task.create({ title: "a" })).resolves.toEqualTypeOf<ResponseEnvelope<{ id: string }>>();
   expectTypeOf(env.text["search.all"]({ text: "a" })).resolves.toEqualTypeOf<ResponseEnvelope<{ found?: string }>>();
   expectTypeOf(env.clock.now()).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
-  // @ts-expect-error: there is no such namespace
+  // @ts-expect-error: the namespace does not exist
   env.tasks;
-  // @ts-expect-error: there is no such operation
+  // @ts-expect-error: the operation does not exist
   env.task.crate;
-  // @ts-expect-error: subscriptions are not offered
+  // @ts-expect-error: an env has no subscriptions
   env.clock.ticks;
   // @ts-expect-error: title is a string
   env.task.create({ title: 1 });
@@ -206,7 +206,7 @@ test("a customAuth function receives the input of the operations that name it", 
   createRegistry({ operations: [close], customAuth: { ownsTask: () => "yes" } });
 });
 
-test("a client gives data, envelopes and pages", async () => {
+test("a client returns data, envelopes and pages", async () => {
   const client = registry.client({ identity: { id: "ada", scopes: [] } });
 
   expectTypeOf(client.task.create).parameters.toExtend<[{ title: string }, object?]>();
@@ -224,12 +224,12 @@ test("a client gives data, envelopes and pages", async () => {
   }
 });
 
-test("a client refuses unknown names and wrong inputs", () => {
+test("a client rejects unknown names and invalid inputs", () => {
   const client = registry.client();
 
-  // @ts-expect-error: there is no such namespace
+  // @ts-expect-error: the namespace does not exist
   client.tasks;
-  // @ts-expect-error: there is no such operation
+  // @ts-expect-error: the operation does not exist
   client.task.crate;
   // @ts-expect-error: title is a string
   client.task.create({ title: 1 });
@@ -241,7 +241,7 @@ test("a client refuses unknown names and wrong inputs", () => {
   client.clock.ticks({ every: 1 }).then;
 });
 
-test("a registry that knows its operations is accepted wherever any registry is", () => {
+test("a typed registry is assignable to an untyped one", () => {
   const takesAny = (any: OperationRegistry) => any.execute("a.b", {});
   const takesGeneric = <Known extends KnownOperations>(known: OperationRegistry<Known>) => known.list();
 
@@ -251,16 +251,16 @@ test("a registry that knows its operations is accepted wherever any registry is"
   expectTypeOf(registry).toExtend<OperationRegistry>();
 });
 
-test("a registry that knows nothing is not taken for one that does", () => {
+test("an untyped registry is not assignable to a typed one", () => {
   const takesTyped = (typed: typeof registry) => typed;
 
   // @ts-expect-error: the operations of this registry are not known
   takesTyped(new OperationRegistry());
-  // @ts-expect-error: it lacks operations
+  // @ts-expect-error: it does not have all operations
   takesTyped(createRegistry({ operations: [createTask] }));
 });
 
-test("a registry that knows nothing takes any id and gives what the caller states", async () => {
+test("an untyped registry accepts any id and returns the type that the caller sets", async () => {
   const any = new OperationRegistry({ outputPolicy: "check" });
 
   expectTypeOf(any.execute("a.b", {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
@@ -274,7 +274,7 @@ test("a registry that knows nothing takes any id and gives what the caller state
   for await (const { data } of subscribe<number>(any, "a.c", {})) expectTypeOf(data).toEqualTypeOf<number>();
 });
 
-test("imported operations beside defined ones are callable unchecked, the defined ones stay checked", () => {
+test("imported operations can be called without checks, and defined operations are still checked", () => {
   const mixed = createRegistry({ operations: [createTask, ticks, ...imported] });
 
   expectTypeOf(mixed.execute("task.create", { title: "a" })).resolves.toEqualTypeOf<ResponseEnvelope<{ id: string }>>();
@@ -289,7 +289,7 @@ test("imported operations beside defined ones are callable unchecked, the define
   mixed.client().task.create({ title: 1 });
 });
 
-test("an env is loose until a program declares its registry", () => {
+test("an env is untyped until a program declares its registry", () => {
   expectTypeOf<RegisteredEnv>().toEqualTypeOf<OperationEnv>();
   expectTypeOf<RegisteredEnv<{ registry: typeof registry }>>().toHaveProperty("task");
 });
@@ -299,12 +299,12 @@ test("the class behind OperationRegistry has all its members", () => {
   expectTypeOf<Registry>().toExtend<OperationRegistry>();
 });
 
-test("events are told apart by kind", () => {
+test("events are distinguished by kind", () => {
   registry.on("call", (event) => {
     if (event.kind === "failed") expectTypeOf(event.error.code).toEqualTypeOf<string>();
     if (event.kind === "yielded") expectTypeOf(event.seq).toEqualTypeOf<number>();
   });
   registry.on("change", (event) => expectTypeOf(event.kind).toEqualTypeOf<"added" | "changed" | "removed">());
-  // @ts-expect-error: there is no such event
+  // @ts-expect-error: the event does not exist
   registry.on("calls", () => {});
 });

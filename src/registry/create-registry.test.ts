@@ -58,7 +58,7 @@ test("two operations with one id are refused", () => {
   expect(isCallError(error) && error.message).toContain('"math.add" is registered already');
 });
 
-test("the other options reach the registry", async () => {
+test("the other options are passed to the registry", async () => {
   const wrong = { ...add, handler: () => ({ sum: "three" }) as never };
   const registry = createRegistry({ operations: [wrong], outputPolicy: "strict" });
 

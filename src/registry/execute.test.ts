@@ -14,7 +14,7 @@ import { createEchoes, operation } from "./testing.ts";
 
 const Task = Type.Object({ id: Type.String(), title: Type.String() });
 
-describe("the answer", () => {
+describe("the result", () => {
   test("a plain result is wrapped in a local envelope", async () => {
     const registry = createEchoes({ handler: () => ({ id: "1", title: "Ship" }), outputSchema: Task });
 
@@ -28,7 +28,7 @@ describe("the answer", () => {
     expect((envelope.meta as { timestamp: number }).timestamp).toBeGreaterThanOrEqual(before);
   });
 
-  test("clean data goes on by reference", async () => {
+  test("valid data is passed by reference", async () => {
     const result = { id: "1", title: "Ship" };
     const registry = createEchoes({ handler: async () => result, outputSchema: Task });
 
@@ -46,7 +46,7 @@ describe("the answer", () => {
     expect(result).toHaveProperty("secret", true);
   });
 
-  test("an envelope that the handler made passes through as it is", async () => {
+  test("an envelope that the handler returns is passed unchanged", async () => {
     const made = httpEnvelope(
       { id: "1", title: "Ship" },
       { statusCode: 200, headers: {}, contentType: "application/json" },
@@ -56,7 +56,7 @@ describe("the answer", () => {
     expect(await registry.execute("test.echo", {})).toBe(made);
   });
 
-  test("a frozen envelope is not written to when its data drifts", async () => {
+  test("a frozen envelope with drift is copied, not changed", async () => {
     const made = Object.freeze(
       httpEnvelope(Object.freeze({ id: "1", title: "Ship", extra: 1 }), {
         statusCode: 200,
@@ -75,7 +75,7 @@ describe("the answer", () => {
     expect(made.meta.drift).toBeUndefined();
   });
 
-  test("something that only looks like an envelope is data", async () => {
+  test("a value that only resembles an envelope is data", async () => {
     const lookalike = { data: 1, meta: { source: "http", statusCode: 200 } };
     const registry = createEchoes({ handler: async () => lookalike });
 
@@ -85,7 +85,7 @@ describe("the answer", () => {
     expect(envelope.meta.source).toBe("local");
   });
 
-  test("a void handler answers with undefined data", async () => {
+  test("the data of a void handler is undefined", async () => {
     const registry = createEchoes({ handler: async () => {}, outputSchema: Type.Void() });
 
     const envelope = await registry.execute("test.echo", {});
@@ -94,7 +94,7 @@ describe("the answer", () => {
     expect("data" in envelope && isResponseEnvelope(envelope)).toBe(true);
   });
 
-  test("results of MCP tools that report an error are untouched", async () => {
+  test("results of MCP tools with isError are unchanged", async () => {
     const made = mcpEnvelope({ message: "no", extra: 1 }, { isError: true, content: [], structuredContent: { a: 1 } });
     const registry = createEchoes({ handler: async () => made, outputSchema: Task });
 
@@ -102,7 +102,7 @@ describe("the answer", () => {
   });
 
   test.each(["cast", "check"] as const)(
-    "content blocks that stand in for structured content stay and are reported under %s",
+    "content blocks instead of structured content are unchanged and reported under %s",
     async (outputPolicy) => {
       const content = [{ type: "text" as const, text: "hello" }];
       const made = mcpEnvelope(content, { isError: false, content });
@@ -118,7 +118,7 @@ describe("the answer", () => {
     },
   );
 
-  test("content blocks that stand in for structured content are refused under strict", async () => {
+  test("content blocks instead of structured content are refused under strict", async () => {
     const content = [{ type: "text" as const, text: "hello" }];
     const handler = markToolHandler(async () => mcpEnvelope(content, { isError: false, content }));
     const registry = createEchoes({ handler, outputSchema: Task, outputPolicy: "strict" });
@@ -126,7 +126,7 @@ describe("the answer", () => {
     await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
   });
 
-  test("content blocks that are what the schema asks for pass", async () => {
+  test("content blocks that match the schema pass", async () => {
     const content = [{ type: "text" as const, text: "hello" }];
     const made = mcpEnvelope(content, { isError: false, content });
     const outputSchema = Type.Array(Type.Object({ type: Type.String() }));
@@ -155,7 +155,7 @@ describe("the answer", () => {
     expect(await registry.execute("test.echo", {})).toBe(made);
   });
 
-  test("an answer with none of the declared properties stays as it came", async () => {
+  test("a result with none of the declared properties is unchanged", async () => {
     const unexpected = { error: "boom" };
     const registry = createEchoes({ handler: async () => unexpected, outputSchema: Task });
 
@@ -193,7 +193,7 @@ describe("the answer", () => {
 describe("output policies", () => {
   const drifting = { handler: async () => ({ id: "1", title: "Ship", extra: 1 }), outputSchema: Task };
 
-  test("check leaves the data and says what cast would do", async () => {
+  test("check leaves the data unchanged and reports what cast would do", async () => {
     const result = { id: "1", title: "Ship", extra: 1 };
     const registry = createEchoes({ handler: async () => result, outputSchema: Task, outputPolicy: "check" });
 
@@ -218,7 +218,7 @@ describe("output policies", () => {
     await expect(registry.execute("test.echo", {})).rejects.toMatchObject({ code: "OUTPUT_INVALID", mayHaveRun: true });
   });
 
-  test("the operation's policy wins over the registry's", async () => {
+  test("the policy of the operation overrides that of the registry", async () => {
     const registry = new OperationRegistry({ outputPolicy: "strict" });
     registry.register(operation({ handler: async () => ({ id: 1 }), outputSchema: Task, outputPolicy: "check" }));
     registry.register(operation({ name: "other", handler: async () => ({ id: 1 }), outputSchema: Task }));
@@ -229,7 +229,7 @@ describe("output policies", () => {
 });
 
 describe("find", () => {
-  test("an unknown id names the nearest one", async () => {
+  test("the error for an unknown id names the nearest one", async () => {
     const registry = createEchoes({ namespace: "task", name: "create" });
 
     await expect(registry.execute("task.crate", {})).rejects.toMatchObject({
@@ -249,7 +249,7 @@ describe("find", () => {
   );
 
   test.each(["__proto__", "constructor", "toString", "("])(
-    "an operation called %s works as any other",
+    "an operation with the name %s can be called",
     async (name) => {
       const registry = createEchoes({ namespace: name, name, handler: async () => name });
 
@@ -258,7 +258,7 @@ describe("find", () => {
     },
   );
 
-  test("a spec without handler says how to give it one", async () => {
+  test("the error for a spec without handler names registerHandler", async () => {
     const registry = new OperationRegistry();
     const { handler: _, ...spec } = operation();
     registry.registerSpec(spec);
@@ -279,7 +279,7 @@ describe("find", () => {
 describe("validate", () => {
   const input = Type.Object({ title: Type.String(), priority: Type.Number({ default: 3 }) });
 
-  test("input that does not fit is refused with path and message, and the handler never starts", async () => {
+  test("invalid input is refused with path and message, and the handler never starts", async () => {
     const handler = vi.fn();
     const registry = createEchoes({ handler, inputSchema: input });
 
@@ -301,13 +301,13 @@ describe("validate", () => {
     expect(given).toEqual({ title: "a" });
   });
 
-  test("defaults are not filled where the definition says so", async () => {
+  test("defaults are not filled with fillDefaults: false", async () => {
     const registry = createEchoes({ inputSchema: input, fillDefaults: false });
 
     await expect(registry.execute("test.echo", { title: "a" })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
   });
 
-  test("50,000 wrong items give 20 errors, a count and a short message", async () => {
+  test("50,000 invalid items result in 20 errors, a count and a short message", async () => {
     const registry = createEchoes({ inputSchema: Type.Array(Type.Number()) });
 
     const error = await registry.execute("test.echo", Array(50_000).fill("x")).catch((reason: CallError) => reason);
@@ -318,7 +318,7 @@ describe("validate", () => {
     expect(JSON.stringify(error).length).toBeLessThan(16_384);
   });
 
-  test("values nested 20,000 deep are refused or answered, never a crash", async () => {
+  test("values nested 20,000 levels deep are refused or returned without a crash", async () => {
     const Node = Type.Cyclic({ Node: Type.Object({ next: Type.Optional(Type.Ref("Node")) }) }, "Node");
     let deep: object = {};
     for (let level = 0; level < 20_000; level += 1) deep = { next: deep };
@@ -334,7 +334,7 @@ describe("validate", () => {
   });
 });
 
-describe("what handlers throw", () => {
+describe("errors of handlers", () => {
   test("a CallError keeps code, details and flags, declared or not", async () => {
     const thrown = new CallError("TASK_LOCKED", "Locked", { by: "ada" }, { retryable: true });
     const registry = createEchoes({
@@ -346,7 +346,7 @@ describe("what handlers throw", () => {
     await expect(registry.execute("test.echo", {})).rejects.toBe(thrown);
   });
 
-  test("an Error becomes EXECUTION_ERROR with its message and stays as cause", async () => {
+  test("an Error becomes EXECUTION_ERROR with its message and is kept as cause", async () => {
     const cause = new TypeError("x is not a function");
     const registry = createEchoes({ handler: async () => Promise.reject(cause) });
 
@@ -366,7 +366,7 @@ describe("what handlers throw", () => {
     },
   );
 
-  test("a message never decides a code", async () => {
+  test("a message does not affect the code", async () => {
     const registry = createEchoes({
       handler: () => {
         throw new Error("ACCESS_DENIED: Operation not found, timeout, aborted");
@@ -378,7 +378,7 @@ describe("what handlers throw", () => {
 });
 
 describe("the context", () => {
-  test("makes request id, signal and env when they are read, and keeps them", async () => {
+  test("creates request id, signal and env when they are first read, and keeps them", async () => {
     let seen: OperationContext | undefined;
     const registry = createEchoes({
       handler: (_: unknown, context: OperationContext) => {
@@ -416,7 +416,7 @@ describe("the context", () => {
     expect(onProgress.mock.calls).toEqual([[{ progress: 1, total: 2 }], [{ progress: 2, total: 2, message: "done" }]]);
   });
 
-  test("metadata reaches the handler", async () => {
+  test("has the metadata of the caller", async () => {
     const registry = createEchoes({ handler: (_: unknown, { metadata }: OperationContext) => metadata });
 
     expect((await registry.execute("test.echo", {}, { metadata: { trace: "t1" } })).data).toEqual({ trace: "t1" });

@@ -4,7 +4,7 @@ import type { OperationContext } from "../operation/index.ts";
 import { OperationRegistry } from "./functions.ts";
 import { operation, registryOf } from "./testing.ts";
 
-describe("what the registry shows cannot be used to change it", () => {
+describe("objects that the registry returns cannot be used to change it", () => {
   const secured = () =>
     operation({
       name: "secured",
@@ -14,7 +14,7 @@ describe("what the registry shows cannot be used to change it", () => {
       _meta: { from: "here" },
     });
 
-  test("lists, rules and notes are frozen copies", () => {
+  test("lists, rules and meta are frozen copies", () => {
     const definition = secured();
     const registry = registryOf(definition);
     const before = JSON.stringify(registry.getSpec("test.secured"));
@@ -46,7 +46,7 @@ describe("what the registry shows cannot be used to change it", () => {
     expect(JSON.stringify(registry.getSpec("test.secured"))).toBe(before);
   });
 
-  test("a spec that is changed before it gets its handler keeps the rules it was registered with", async () => {
+  test("a spec that is changed before its handler is registered keeps its registered rules", async () => {
     const { handler, ...spec } = secured();
     const registry = new OperationRegistry();
     registry.registerSpec(spec);
@@ -62,7 +62,7 @@ describe("what the registry shows cannot be used to change it", () => {
     expect(registry.getByName("test", "secured")).toBeUndefined();
   });
 
-  test("limits that are undefined are the defaults", async () => {
+  test("limits that are undefined have their defaults", async () => {
     const registry = new OperationRegistry({ limits: { callDepth: undefined as never } });
     registry.register(
       operation({

@@ -49,7 +49,7 @@ describe("include and exclude", () => {
     [{ include: ["shop.*list"], exclude: ["tag:beta"] }, ["shop.items/list"]],
     [{ include: ["store.stock"], namespace: "store" }, ["store.stock"]],
     [{ include: ["shop.amount"], rename: { "shop.stock": "amount" } }, ["shop.amount"]],
-  ])("%j chooses %j", async (options, expected) => {
+  ])("%j selects %j", async (options, expected) => {
     const registry = new OperationRegistry();
 
     await registry.follow(createSource(operations).source, { onReport: () => {}, ...options });
@@ -57,7 +57,7 @@ describe("include and exclude", () => {
     expect(idsOf(registry)).toEqual(expected);
   });
 
-  test("apply to changes too", async () => {
+  test("also apply to changes", async () => {
     const registry = new OperationRegistry();
     const { source, change } = createSource(operations);
     await registry.follow(source, { include: ["tag:read"] });
@@ -70,7 +70,7 @@ describe("include and exclude", () => {
     expect(idsOf(registry)).toEqual(["shop.orders/list", "shop.stock", "shop.new"]);
   });
 
-  test("that choose nothing are reported", async () => {
+  test("that select nothing are reported", async () => {
     const reports: SourceReport[] = [];
     const registry = new OperationRegistry();
 
@@ -83,14 +83,16 @@ describe("include and exclude", () => {
       {
         imported: [],
         skipped: [{ where: "shop.a", reason: "excluded by include or exclude" }],
-        warnings: [{ where: "include", reason: "No operation is registered: none of 1 is chosen." }],
+        warnings: [
+          { where: "include", reason: "No operation is registered: include and exclude filter out all 1 of them." },
+        ],
       },
     ]);
   });
 });
 
 describe("rename and namespace", () => {
-  test("change ids, not what is called", async () => {
+  test("change the id, not the handler", async () => {
     const registry = new OperationRegistry();
     await registry.follow(createSource([{ name: "a" }, { name: "b" }]).source, {
       namespace: "store",
@@ -105,7 +107,7 @@ describe("rename and namespace", () => {
     ]);
   });
 
-  test("follow what the source changes and removes under its own ids", async () => {
+  test("apply to changes and removals of the source", async () => {
     const registry = new OperationRegistry();
     const { source, change } = createSource([{ name: "a" }, { name: "b" }]);
     await registry.follow(source, { rename: { "shop.a": "first" } });
@@ -117,7 +119,7 @@ describe("rename and namespace", () => {
     expect([version, idsOf(registry)]).toEqual(["2.0.0", []]);
   });
 
-  test("schemas that are made when they are read stay unread", async () => {
+  test("lazy schemas are not read", async () => {
     const inputSchema = vi.fn(() => Type.Object({}));
     const lazy = Object.defineProperty(define({ name: "lazy" }), "inputSchema", { get: inputSchema, enumerable: true });
     const registry = new OperationRegistry();
@@ -127,7 +129,7 @@ describe("rename and namespace", () => {
     expect([idsOf(registry), inputSchema.mock.calls.length]).toEqual([["store.lazy"], 0]);
   });
 
-  test("of two operations with one name, the first is used and the second is reported", async () => {
+  test("of two operations with the same id, the first is used and the second is reported", async () => {
     const reports: SourceReport[] = [];
     const registry = new OperationRegistry();
 
@@ -140,7 +142,7 @@ describe("rename and namespace", () => {
     expect(reports).toEqual([
       {
         imported: ["store.a"],
-        skipped: [{ where: "depot.a", reason: '"shop.a" is called "store.a" as well.' }],
+        skipped: [{ where: "depot.a", reason: '"shop.a" has the same id "store.a" in the registry.' }],
         warnings: [],
       },
     ]);
@@ -183,13 +185,13 @@ describe("accessControl", () => {
     return { rule: registry.getSpec("shop.a")?.accessControl, reports };
   }
 
-  test("replaces the rule where the source says so", async () => {
+  test("replaces the rule of a source with replacesAccess", async () => {
     const { rule } = await follow(own, { requiredScopes: ["mine"] }, true);
 
     expect(rule).toEqual({ requiredScopes: ["mine"] });
   });
 
-  test("is added to the rule elsewhere: callers must meet both", async () => {
+  test("is added to the rule of other sources: callers must satisfy both", async () => {
     const { rule } = await follow(own, { requiredScopes: ["mine", "shop"], requiredScopesAny: ["x"] }, false);
 
     expect(rule).toEqual({ requiredScopes: ["shop", "mine"], requiredScopesAny: ["x"], customAuth: "isOpen" });
@@ -255,7 +257,7 @@ describe("accessControl", () => {
 });
 
 describe("the order of operations", () => {
-  test("is that of the source; changed ones keep their place, and new ones are last", async () => {
+  test("is that of the source; changed ones keep their position, and new ones are last", async () => {
     const registry = new OperationRegistry();
     const { source, change } = createSource([{ name: "c" }, { name: "a" }, { name: "b" }]);
     await registry.follow(source);
@@ -274,7 +276,7 @@ describe("the order of operations", () => {
 });
 
 describe("onReport", () => {
-  test("receives what the source skipped too, after loading and after changes", async () => {
+  test("receives the operations that the source skipped, after loading and after changes", async () => {
     let onReport: ((report: SourceReport) => void) | undefined;
     const { source, change } = createSource([{ name: "a" }], {
       async load(options) {
@@ -297,7 +299,7 @@ describe("onReport", () => {
     ]);
   });
 
-  test("receives one report for what is loaded and what changes meanwhile", async () => {
+  test("receives one report for loading and the changes during loading", async () => {
     const { source, change } = createSource([{ name: "a" }]);
     const { load } = source;
     source.load = async (options) => {
@@ -312,7 +314,7 @@ describe("onReport", () => {
     expect(reports).toEqual([{ imported: ["shop.a", "shop.early"], skipped: [], warnings: [] }]);
   });
 
-  test("that throws stops nothing", async () => {
+  test("that throws does not stop following", async () => {
     const registry = new OperationRegistry();
 
     await registry.follow(createSource([{ name: "a" }]).source, {
@@ -326,7 +328,7 @@ describe("onReport", () => {
 });
 
 describe("waitFor", () => {
-  test("resolves immediately for an operation that is there, and when it is registered", async () => {
+  test("resolves immediately for a registered operation, and when one is registered", async () => {
     const registry = new OperationRegistry();
     registry.register(define({ name: "here" }));
     const waiting = registry.waitFor("shop.later", { timeout: Number.POSITIVE_INFINITY });

@@ -12,9 +12,9 @@ import {
 import { createSelector, type Selector } from "./selection.ts";
 import type { FollowOptions } from "./types.ts";
 
-/** An operation of a source as the registry has it. */
+/** An operation of a source as it is registered. */
 export interface AdaptedOperation {
-  /** Its id in the registry. */
+  /** The id in the registry. */
   readonly id: string;
   readonly definition: IOperationDefinition;
 }
@@ -34,7 +34,7 @@ export class SourceAdapter {
     }
     if (namespace !== undefined && !(typeof namespace === "string" && namespacePattern.test(namespace))) {
       throw new TypeError(
-        '"namespace" must have 1 to 64 characters, no dot, no control character and no lone surrogate.',
+        '"namespace" must have 1 to 64 characters and no dots, control characters or lone surrogates.',
       );
     }
     this.#options = options;
@@ -44,7 +44,7 @@ export class SourceAdapter {
   }
 
   /**
-   * Renames an operation and applies the access rule. Returns `undefined` for one that `include` and `exclude` leave out.
+   * Renames an operation and applies the access rule. Returns `undefined` for one that `include` or `exclude` filters out.
    * Throws a `CallError` when the access rules cannot be combined.
    */
   adapt(sourceId: string, definition: IOperationDefinition): AdaptedOperation | undefined {
@@ -65,10 +65,10 @@ export class SourceAdapter {
   }
 }
 
-/** Parts of a rule that belong together. */
+/** Fields of a rule that are combined as a group. */
 const ruleParts = [["requiredScopesAny"], ["resourceType", "resourceAction", "resourceId"], ["customAuth"]] as const;
 
-/** The rule that demands what both demand. Throws a `CallError` where one rule cannot express that. */
+/** Returns the rule that requires both rules. Throws a `CallError` if one rule cannot express that. */
 function addRule(own: AccessControl, added: AccessControl): AccessControl {
   const requiredScopes = [...new Set([...own.requiredScopes, ...added.requiredScopes])];
   const combined: AccessControl = { ...own, ...added, requiredScopes };

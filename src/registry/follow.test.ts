@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { OperationRegistry, type OperationSource, type SourceChange } from "../index.ts";
 import { operation } from "./testing.ts";
 
-/** A source of operations `test.<name>` that answer with the source's own name. */
+/** A source of operations `test.<name>` that return the name of the source. */
 function source(name: string, ...names: string[]) {
   const answering = (operationName: string, version = "1.0.0") =>
     operation({ name: operationName, version, outputSchema: Type.Unknown(), handler: () => name });
@@ -32,8 +32,8 @@ async function answer(registry: OperationRegistry): Promise<unknown> {
   );
 }
 
-describe("an operation that is registered beats the one of a source", () => {
-  test("when it was there first, and when it goes, the source's comes", async () => {
+describe("an operation of the program has priority over that of a source", () => {
+  test("when it is registered first, until it is removed", async () => {
     const registry = new OperationRegistry();
     registry.register(local);
     await registry.follow(source("far", "a").followed);
@@ -48,7 +48,7 @@ describe("an operation that is registered beats the one of a source", () => {
     ["register", (registry: OperationRegistry) => registry.register(local)],
     ["registerAll", (registry: OperationRegistry) => registry.registerAll([local])],
     ["replace", (registry: OperationRegistry) => registry.replace(local)],
-  ])("when it comes later, by %s, and gives it back when it goes", async (_name, put) => {
+  ])("when it is registered later, by %s, until it is removed", async (_name, put) => {
     const registry = new OperationRegistry();
     await registry.follow(source("far", "a").followed);
     const answers = [await answer(registry)];
@@ -62,7 +62,7 @@ describe("an operation that is registered beats the one of a source", () => {
     expect(answers).toEqual(["far", "local", "far"]);
   });
 
-  test("what the source changed or removed meanwhile is what comes, or does not", async () => {
+  test("after its removal, changes and removals of the source are applied", async () => {
     const registry = new OperationRegistry();
     const { followed, change, answering } = source("far", "a");
     await registry.follow(followed);
@@ -79,7 +79,7 @@ describe("an operation that is registered beats the one of a source", () => {
     expect([kept, version, registry.has("test.a")]).toEqual(["local", "2.0.0", false]);
   });
 
-  test("nothing comes back from a source that is closed", async () => {
+  test("operations of a closed source are not registered again", async () => {
     const registry = new OperationRegistry();
     const following = await registry.follow(source("far", "a").followed);
     registry.register(local);
@@ -92,7 +92,7 @@ describe("an operation that is registered beats the one of a source", () => {
   });
 });
 
-test("an operation of a source that is taken out by hand stays out until the source changes it", async () => {
+test("an operation of a source that the program removes stays removed until the source changes it", async () => {
   const registry = new OperationRegistry();
   const { followed, change, answering } = source("far", "a");
   await registry.follow(followed);
@@ -104,7 +104,7 @@ test("an operation of a source that is taken out by hand stays out until the sou
   expect([gone, await answer(registry)]).toEqual(["OPERATION_NOT_FOUND", "far"]);
 });
 
-test("of two sources the first counts, and the second takes over when the first is closed", async () => {
+test("of two sources the first has priority, and the second is used when the first is closed", async () => {
   const registry = new OperationRegistry();
   const first = await registry.follow(source("first", "a").followed);
   const second = await registry.follow(source("second", "a").followed);
@@ -118,7 +118,7 @@ test("of two sources the first counts, and the second takes over when the first 
   expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
 });
 
-test("a listener that takes out what a source brings is obeyed", async () => {
+test("a listener can remove an operation that a source adds", async () => {
   const registry = new OperationRegistry();
   registry.on("change", ({ kind, operationId }) => {
     if (kind === "added") registry.unregister(operationId);
@@ -129,10 +129,10 @@ test("a listener that takes out what a source brings is obeyed", async () => {
   expect(registry.has("test.a")).toBe(false);
 });
 
-describe("a spec that has no handler", () => {
+describe("a spec without a handler", () => {
   const { handler: _handler, ...spec } = local;
 
-  test("runs with the handler of a source that has the same operation, under its own rules", async () => {
+  test("uses the handler of a source with the same operation, under its own access rule", async () => {
     const registry = new OperationRegistry();
     registry.registerSpec({ ...spec, accessControl: { requiredScopes: ["mine"] } });
     const following = await registry.follow(source("far", "a").followed);
@@ -146,7 +146,7 @@ describe("a spec that has no handler", () => {
     expect(registry.getHandler("test.a")).toBeUndefined();
   });
 
-  test("takes no handler of an operation with another schema", async () => {
+  test("does not use the handler of an operation with another schema", async () => {
     const registry = new OperationRegistry();
     registry.registerSpec({ ...spec, inputSchema: Type.Object({ other: Type.Optional(Type.String()) }) });
 
@@ -155,7 +155,7 @@ describe("a spec that has no handler", () => {
     expect(await answer(registry)).toBe("OPERATION_NOT_FOUND");
   });
 
-  test("that comes later takes the place of the source's and keeps its handler", async () => {
+  test("that is registered later replaces the spec of the source and keeps its handler", async () => {
     const registry = new OperationRegistry();
     await registry.follow(source("far", "a").followed);
 
@@ -164,7 +164,7 @@ describe("a spec that has no handler", () => {
     expect([await answer(registry), registry.getSpec("test.a")?.version]).toEqual(["far", "9.0.0"]);
   });
 
-  test("can be given a handler of its own at any time", async () => {
+  test("can receive another handler at any time", async () => {
     const registry = new OperationRegistry();
     registry.registerSpec(spec);
     await registry.follow(source("far", "a").followed);

@@ -28,33 +28,33 @@ type Target = Pick<
 >;
 
 /**
- * Keeps in a registry what a source has. Only operations that came from the source are ever replaced or removed by it;
- * one whose id is taken waits until the id is free, and one that is refused leaves the others alone.
+ * Registers the operations of a source and applies its changes. It replaces and removes only operations of the source. An
+ * operation whose id is taken is registered when the id is free. An invalid operation does not affect the others.
  */
 export class Follower implements Following {
   readonly #target: Target;
   readonly #source: OperationSource;
   readonly #adapter: SourceAdapter;
   readonly #onReport: FollowOptions["onReport"];
-  /** Id in the registry by the id that the source uses. */
+  /** Id in the registry by id in the source. */
   readonly #ids = new Map<string, string>();
   /** The reverse of {@link #ids}. */
   readonly #sourceIds = new Map<string, string>();
-  /** The ids that removed operations had in the source, where those differ: a peer that left may return. */
+  /** Ids in the source of removed operations, if they differ from the registered ids: a lost peer may return. */
   readonly #formerIds = new BoundedMap<string, string>(1_000);
-  /** What of the source is in the registry, by id. */
+  /** The registered operations of the source, by id. */
   readonly #own = new Map<string, IOperationDefinition>();
-  /** Of these, the ones that only added their handler to a registered spec without one. */
+  /** Ids of operations that only added their handler to a registered spec without one. */
   readonly #lent = new Set<string>();
-  /** What is not in the registry because its id is taken. */
+  /** Operations that are not registered because their id is taken. */
   readonly #waiting = new Map<string, IOperationDefinition>();
-  /** What is not in the registry because another operation of the source has its id, by the id that the source uses. */
+  /** Operations that are not registered because another operation of the source has their id, by id in the source. */
   readonly #displaced = new Map<string, { id: string; definition: IOperationDefinition }>();
   readonly #early: SourceChange[] = [];
   readonly #stops: Array<Unsubscribe | undefined> = [];
   #state: "loading" | "following" | "closed" = "loading";
   #closing: Promise<void> | undefined = undefined;
-  /** What happened since the last report. */
+  /** Everything since the last report. */
   #report = new ReportBuilder();
   #lastReport: SourceReport | undefined = undefined;
   #isReportDue = false;
@@ -66,18 +66,18 @@ export class Follower implements Following {
     this.#onReport = options.onReport;
   }
 
-  /** Whether the operation of this id is the source's. */
+  /** Returns whether the operation with this id is from the source. */
   holds(id: string): boolean {
     return this.#own.has(id);
   }
 
-  /** Whether the source may have an operation in a moment that it does not have now. */
+  /** Returns whether the source may soon provide an operation that it does not have now. */
   mayHave(id: string): boolean {
     return this.#source.isIncomplete?.(this.#formerIds.get(id) ?? id) ?? false;
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    // Listening starts before loading, so that no change in between is lost.
+    // Listen before loading, so that no change is lost.
     this.#stops.push(
       this.#source.onChange?.((change) => {
         if (this.#state === "loading") this.#early.push(change);
@@ -90,11 +90,14 @@ export class Follower implements Following {
       this.#stops.push(this.#target.on("change", (event) => this.#onChange(event)));
       for (const definition of definitions) this.#add(definition);
       if (definitions.length > 0 && this.#ids.size === 0) {
-        this.#report.warn("include", `No operation is registered: none of ${definitions.length} is chosen.`);
+        this.#report.warn(
+          "include",
+          `No operation is registered: include and exclude filter out all ${definitions.length} of them.`,
+        );
       }
     } catch (error) {
       for (const stop of this.#stops) stop?.();
-      if (signal.aborted) await this.close(); // the registry is closed: there is no second attempt
+      if (signal.aborted) await this.close(); // The registry is closed, so loading is not retried.
       throw error;
     }
     this.#state = "following";
@@ -121,7 +124,7 @@ export class Follower implements Following {
   }
 
   #loadOptions(signal: AbortSignal): Parameters<OperationSource["load"]>[0] {
-    if (this.#onReport === undefined) return { signal }; // the source logs what it skips
+    if (this.#onReport === undefined) return { signal }; // The source logs skipped operations itself.
     return {
       signal,
       onReport: (report) => {
@@ -153,7 +156,7 @@ export class Follower implements Following {
       const user = this.#sourceIds.get(id) ?? sourceId;
       if (user !== sourceId) {
         this.#displaced.set(sourceId, { id, definition });
-        return this.#report.skipped(sourceId, `${quote(user)} is called ${quote(id)} as well.`);
+        return this.#report.skipped(sourceId, `${quote(user)} has the same id ${quote(id)} in the registry.`);
       }
       this.#displaced.delete(sourceId);
       this.#ids.set(sourceId, id);
@@ -164,7 +167,7 @@ export class Follower implements Following {
     }
   }
 
-  /** The source no longer has an operation, or has it under another id. */
+  /** Removes an operation that the source removed, or that has another id now. */
   #forget(sourceId: string): void {
     const id = this.#ids.get(sourceId);
     this.#displaced.delete(sourceId);
@@ -185,18 +188,18 @@ export class Follower implements Following {
     const known = this.#target.get(id);
     this.#waiting.delete(id);
     if (known === undefined) return this.#claim(id, definition, () => this.#target.register(definition));
-    const isEqual = isAlike(known, definition);
+    const isEqual = hasSameSchemas(known, definition);
     if (known.handler === undefined && isEqual) {
       this.#lent.add(id);
       return this.#claim(id, definition, () => this.#target.registerHandler(id, definition.handler));
     }
     this.#waiting.set(id, definition);
-    // Equal ones are common, as on a hub that several peers announce the same to.
-    if (isEqual) log.debug("{id} of {source} waits until its id is free.", { id, source: this.#source.name });
-    else this.#report.skipped(id, "another operation with this id and another schema is registered; it is not merged.");
+    // Equal operations are common, for example when several peers announce the same ones to a hub.
+    if (isEqual) log.debug("{id} of {source} is registered when its id is free.", { id, source: this.#source.name });
+    else this.#report.skipped(id, "An operation with the same id and a different schema is already registered.");
   }
 
-  /** What is ours is written down before it is registered, because listeners to changes may act immediately. */
+  /** Records the operation before it is registered, because change listeners may react immediately. */
   #claim(id: string, definition: IOperationDefinition, register: () => void): void {
     const before = this.#own.get(id);
     this.#own.set(id, definition);
@@ -221,7 +224,7 @@ export class Follower implements Following {
     this.#target.registerSpec(spec);
   }
 
-  /** Reacts to changes of the registry. Those of this follower are recognised by the handlers that it has noted. */
+  /** Reacts to changes of the registry. Changes that this follower made are recognised by the recorded handler. */
   #onChange({ kind, operationId: id }: ChangeEvent): void {
     const own = this.#own.get(id);
     if (own === undefined) {
@@ -232,7 +235,7 @@ export class Follower implements Following {
     if (this.#target.getHandler(id) === own.handler) return;
     this.#own.delete(id);
     this.#lent.delete(id);
-    // What was taken out by hand stays out until the source changes it; what was replaced waits.
+    // A removed operation stays removed until the source changes it. A replaced one waits for its id.
     if (kind !== "removed") this.#retry(id, own);
   }
 
@@ -245,7 +248,7 @@ export class Follower implements Following {
     this.#reportSoon();
   }
 
-  /** A source reports before or after it emits a change, so both become one report. */
+  /** Schedules a report. A source may report before or after it emits a change, so both are combined in one report. */
   #reportSoon(): void {
     if (this.#isReportDue || this.#state !== "following") return;
     this.#isReportDue = true;
@@ -269,16 +272,16 @@ export class Follower implements Following {
 }
 
 /**
- * Whether two specs have the same input and output, so that one can replace the other. What a peer announces is the
+ * Returns whether two specs have the same type, input and output, so that one can replace the other. A peer announces the
  * caller's view of its input.
  */
-function isAlike(one: OperationSpec, other: OperationSpec): boolean {
+function hasSameSchemas(one: OperationSpec, other: OperationSpec): boolean {
   const shape = ({ type, inputSchema, outputSchema }: OperationSpec) =>
     JSON.stringify([type, toCallerView(inputSchema), outputSchema]);
   try {
     return shape(one) === shape(other);
   } catch {
-    return false; // a schema that is made when it is read, and cannot be
+    return false; // A lazy schema could not be created.
   }
 }
 
@@ -292,14 +295,14 @@ export async function waitForOperation(
   closing: AbortSignal,
 ): Promise<void> {
   const timeout = resolveDuration("timeout", options.timeout, defaultWaitMs, { infinite: true });
-  const isThere = () => core.operations.get(id)?.handler !== undefined;
+  const isCallable = () => core.operations.get(id)?.handler !== undefined;
   closing.throwIfAborted();
-  if (isThere()) return;
+  if (isCallable()) return;
   const stops: Unsubscribe[] = [];
   const appears = new Promise<void>((resolve, reject) => {
     stops.push(
       core.changes.on(() => {
-        if (isThere()) resolve();
+        if (isCallable()) resolve();
       }),
       onAbort(closing, reject),
     );

@@ -20,7 +20,7 @@ const makers: Array<[string, (registry: OperationRegistry) => Record<string, unk
 ];
 
 describe.each(makers)("a %s as a string", (label, make) => {
-  test("has forms of its own and never calls an operation", async () => {
+  test("has a string form and never calls an operation", async () => {
     const made = make(createRegistry());
     const namespace = made["test"] as Record<string, unknown>;
     const shown = '"echo", "toString", "toLocaleString", "valueOf", "toJSON", "then", "constructor", "inspect"';
@@ -40,7 +40,7 @@ describe.each(makers)("a %s as a string", (label, make) => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("finds a namespace that is called like one of the forms", async () => {
+  test("finds a namespace with the name of a conversion method", async () => {
     const registry = createRegistry();
     registry.register(operation({ namespace: "toString", handler }));
     const made = make(registry) as Record<string, Record<string, (input: unknown) => Promise<unknown>>>;
@@ -58,7 +58,7 @@ describe.each(makers)("a %s as a string", (label, make) => {
   });
 });
 
-test("what tools look for on every object is not an operation that is unknown", () => {
+test("names that tools read from every object are not unknown operations", () => {
   const namespace = createRegistry().client()["test"];
 
   expect(namespace).toEqual(namespace);
@@ -67,7 +67,7 @@ test("what tools look for on every object is not an operation that is unknown", 
   }
 });
 
-test("a definition that is registered as a spec has no handler, and gets one", async () => {
+test("a definition that is registered as a spec has no handler until one is registered", async () => {
   const registry = new OperationRegistry();
   const definition: IOperationDefinition = operation({ handler: () => "first" });
 

@@ -22,15 +22,15 @@ import { Subscription } from "./subscription.ts";
 import type { CustomAuth, OperationRegistry as RegistryInterface, RegistryOptions } from "./types.ts";
 
 /**
- * Holds operations and runs them. One made by `createRegistry` knows their ids, inputs and outputs; it can be passed
- * wherever one that knows nothing is accepted.
+ * Stores operations and runs them. A registry created by `createRegistry` is typed with their ids, inputs and outputs, and
+ * is assignable to an untyped registry.
  */
 export type OperationRegistry<Known extends KnownOperations = KnownOperations> = RegistryInterface<Known>;
 
-/** Makes a registry that knows nothing about the types of its operations; `createRegistry` makes one that does. */
+/** Creates a registry without types of its operations. Use `createRegistry` for a typed one. */
 export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;
 
-/** The functions that the operations name, with their inputs. Where the compiler knows no name, any name is allowed. */
+/** The functions that the operations name, with their inputs. Any name is allowed if no name is known at compile time. */
 type CustomAuthOf<Definition extends OperationSpec> = [AuthName<Definition>] extends [never]
   ? Record<string, CustomAuth>
   : { [Name in AuthName<Definition>]?: CustomAuth<AuthInput<Definition, Name>> };
@@ -50,16 +50,15 @@ type AuthInput<Definition, Name> = Definition extends OperationSpec
 /** Options of a registry together with the operations that it starts with. */
 export interface CreateRegistryOptions<Operations extends readonly IOperationDefinition[]>
   extends Omit<RegistryOptions, "customAuth"> {
-  /** Functions that `accessControl.customAuth` names, each with the input of the operations that name it. A missing one denies. */
+  /** Functions that `accessControl.customAuth` names, each with the input of its operations. A missing function denies access. */
   customAuth?: CustomAuthOf<Operations[number]>;
-  /** Registered immediately; more can follow later. Throws when two have the same id. */
+  /** Registered immediately; more can be registered later. Throws when two have the same id. */
   operations: Operations;
 }
 
 /**
- * Makes a registry that knows its operations: `execute`, `subscribe`, `buildEnv` and `client` check ids, inputs and
- * outputs at compile time. Operations whose names the compiler does not know, such as imported ones, stay callable
- * unchecked.
+ * Creates a typed registry: `execute`, `subscribe`, `buildEnv` and `client` check ids, inputs and outputs at compile
+ * time. Operations whose names are unknown at compile time, such as imported ones, can be called without these checks.
  * @example
  * const registry = createRegistry({ operations: [create, list] });
  */
@@ -73,8 +72,8 @@ export function createRegistry<const Operations extends readonly IOperationDefin
 }
 
 /**
- * `registry.subscribe` as a function. Given the context of a running handler in the place of options, the subscription ends
- * with that call.
+ * `registry.subscribe` as a function. With the context of a running handler instead of options, the subscription ends with
+ * that call.
  */
 export function subscribe<
   T = never,
@@ -90,20 +89,20 @@ export function subscribe<
 
 /** Options of {@link buildEnv}. */
 export interface BuildEnvOptions<Known extends KnownOperations> {
-  /** Whose operations the env calls. */
+  /** The registry whose operations the env calls. */
   registry: OperationRegistry<Known>;
   /**
    * The context of a running handler, or the options of calls that application code makes. Only the first is trusted,
    * and only while its handler runs; everything else is checked against `context.identity`.
    */
   context: OperationContext | CallOptions;
-  /** Leaves out all other namespaces. @default all */
+  /** The namespaces that the env contains. @default all */
   allowedNamespaces?: readonly string[];
-  /** `attenuate` checks nested calls against the caller's own scopes. @default "trust" */
+  /** `attenuate` checks nested calls against the scopes of the caller. @default "trust" */
   nested?: NestedMode;
 }
 
-/** Makes functions for all queries and mutations: `env.task.create(input)` returns an envelope. No subscriptions. */
+/** Creates functions for all queries and mutations: `env.task.create(input)` returns an envelope. */
 export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions<Known>): KnownEnv<Known> {
   const { registry, context, allowedNamespaces, nested = "trust" } = options;
   const core = Registry.coreOf(registry);
@@ -115,12 +114,12 @@ export function buildEnv<Known extends KnownOperations>(options: BuildEnvOptions
   return env as KnownEnv<Known>;
 }
 
-/** What runs the incoming calls of a registry. Throws a `TypeError` for a value that is not a registry. */
+/** Returns the core of a registry, which runs incoming calls. Throws a `TypeError` for a value that is not a registry. */
 export function coreOf<Known extends KnownOperations>(registry: OperationRegistry<Known>): RegistryCore {
   return Registry.coreOf(registry);
 }
 
-/** Subscribes to an operation for a caller outside. */
+/** Subscribes to an operation for a remote caller. */
 export function subscribeIncoming(
   core: RegistryCore,
   id: string,
@@ -131,7 +130,7 @@ export function subscribeIncoming(
   return new Subscription(core, id, input, options, incoming);
 }
 
-/** The specs of a registry as peers see them, with the caller's view of their inputs and without `_meta`. */
+/** Returns the specs that peers receive, with the caller's view of their inputs and without `_meta`. */
 export function publishedSpecs(core: RegistryCore): OperationSpec[] {
   return Array.from(core.operations.values(), (entry) => entry.published);
 }

@@ -15,7 +15,7 @@ function* count() {
 
 const asHandler = (handler: unknown) => handler as OperationHandler;
 
-describe("a generator function as the handler of an operation that returns once", () => {
+describe("a generator function as the handler of a query or mutation", () => {
   const message =
     'The handler of "test.echo" is a generator function, which only subscriptions can have. Set its type to "subscription", or return the values in a list.';
 
@@ -36,7 +36,7 @@ describe("a generator function as the handler of an operation that returns once"
     expect(() => registry.registerHandler("test.echo", asHandler(handler))).toThrow(refusal);
   });
 
-  test("is what a subscription has", () => {
+  test("is accepted for a subscription", () => {
     const registry = new OperationRegistry();
 
     registry.register(operation({ type: OperationType.SUBSCRIPTION, handler: generate }));
@@ -45,7 +45,7 @@ describe("a generator function as the handler of an operation that returns once"
   });
 });
 
-describe("what such a handler returns", () => {
+describe("the result of such a handler", () => {
   const custom = { [Symbol.asyncIterator]: generate };
 
   test.each<[string, () => unknown, TSchema]>([
@@ -71,7 +71,7 @@ describe("what such a handler returns", () => {
     ["a map", new Map([[1, 2]])],
     ["a stream of bytes", new ReadableStream()],
     ["a stream of Node", Readable.from(["x"])],
-    ["an object with a property called next", { next: { next: null } }],
+    ["an object with a property named next", { next: { next: null } }],
   ])("may be %s", async (_, value) => {
     const registry = new OperationRegistry();
     registry.register(operation({ handler: () => value }));

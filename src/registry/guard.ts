@@ -5,10 +5,10 @@ import { aborted, type CallError, type ResponseEnvelope, timedOut } from "../ope
 import { markPipelineError } from "./failures.ts";
 import { reportLateResult } from "./reports.ts";
 
-/** Why a call ended before its handler did. */
+/** The reason why a call ended before its handler. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "expired" };
 
-/** One thing that a guard listens to: the signal of its caller, or the guard of the call around it. */
+/** One listener of a guard: to the signal of the caller, or to the guard of the parent call. */
 class Watch extends Linked implements AbortListener {
   readonly guard: Guard;
 
@@ -23,12 +23,12 @@ class Watch extends Linked implements AbortListener {
 }
 
 /**
- * Ends a call early: by the signal of its caller, by its deadline, or together with the call around it. Only calls that can
- * end early have one. It ends at most once, and not after it was released. It is a linked object itself, so that it waits
- * for its deadline without another one.
+ * Ends a call early: by the signal of its caller, by its deadline, or together with its parent call. Only calls that can end
+ * early have a guard. It ends at most once, and not after it was released. It is itself an entry of the deadline list, which
+ * saves another object.
  */
 export class Guard extends Linked implements Expiring {
-  // Assigned in the constructor instead of defined as class fields: there is one for each such call, and that is faster.
+  // Assigned in the constructor instead of defined as class fields, because that is faster.
   declare readonly operationId: string;
   /** The error that the call ended with. */
   declare ended: CallError | undefined;
@@ -57,12 +57,12 @@ export class Guard extends Linked implements Expiring {
     this.parentWatch = undefined;
   }
 
-  /** Starts listening. The guard may have ended when this returns: a signal was aborted before, or a deadline is past. */
+  /** Starts listening. The guard may have ended when this returns, if the signal was aborted or the deadline has passed. */
   arm(signal: AbortSignal | undefined, deadline: number | undefined, parent: Guard | undefined): void {
     if (parent !== undefined) {
       if (parent.ended !== undefined) return this.end(endingOf(parent.ended));
       this.expiresAt = parent.expiresAt;
-      // The handler around may have kept the timer from firing.
+      // The outer handler may have blocked the event loop, so that the timer could not fire.
       if (this.expiresAt <= monotonicNow()) return this.end({ kind: "expired" });
       if (parent.released) this.#watchDeadline();
       else {
@@ -79,7 +79,7 @@ export class Guard extends Linked implements Expiring {
       const now = Date.now();
       if (deadline <= now) return this.end({ kind: "expired" });
       const expiresAt = toMonotonic(deadline, now);
-      // The call around watches its own deadline for both, as long as it runs.
+      // The parent call watches its deadline for both calls, as long as it runs.
       if (expiresAt < this.expiresAt) {
         this.expiresAt = expiresAt;
         expireAt(this, expiresAt);
@@ -96,7 +96,7 @@ export class Guard extends Linked implements Expiring {
     return !this.released && this.ended === undefined;
   }
 
-  /** Adds a listener to the end, which may have come already. */
+  /** Adds a listener to the end. It is called immediately if the call has ended. */
   onEnd(listener: (error: CallError) => void): void {
     const earlier = this.endListener;
     if (this.ended !== undefined) listener(this.ended);
@@ -114,14 +114,14 @@ export class Guard extends Linked implements Expiring {
     if (this.released || this.ended !== undefined) return false;
     this.released = true;
     this.#leave();
-    // Nested calls that were not awaited keep the deadline.
+    // Nested calls that are still running keep the deadline.
     const children = this.children;
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.#watchDeadline();
     return true;
   }
 
   /**
-   * Notes that the handler is called: from now on it may have had an effect. Throws if the call has ended, or if its
+   * Records that the handler is called and may have an effect from now on. Throws if the call has ended, or if its
    * deadline passed while the event loop was blocked.
    */
   start(): void {
@@ -139,7 +139,7 @@ export class Guard extends Linked implements Expiring {
     return this.controller.signal;
   }
 
-  /** Ends the call: notifies its caller, its handler's signal and the calls inside it. */
+  /** Ends the call: notifies its caller, its handler's signal and its nested calls. */
   end(ending: Ending): void {
     if (this.released || this.ended !== undefined) return;
     const error = toError(this.operationId, ending, this.started);
@@ -149,7 +149,7 @@ export class Guard extends Linked implements Expiring {
     this.#fire(error, ending);
   }
 
-  /** Ends a call whose caller has its outcome: notifies only its handler's signal and the calls inside it. */
+  /** Ends a call whose caller already has the outcome: notifies only its handler's signal and its nested calls. */
   abandon(error: CallError, ending: Ending = endingOf(error)): void {
     if (this.ended !== undefined) return;
     this.ended = error;
@@ -163,7 +163,7 @@ export class Guard extends Linked implements Expiring {
     for (let child = children?.shift(); child !== undefined; child = children?.shift()) child.guard.end(ending);
   }
 
-  /** Listens to one more signal. Not with `AbortSignal.any`, which leaks memory at signals that live long. */
+  /** Listens to another signal. Does not use `AbortSignal.any`, which leaks memory with long-lived signals. */
   alsoListenTo(signal: AbortSignal): void {
     this.baseWatch = this.#listenTo(signal);
   }
@@ -190,7 +190,7 @@ export class Guard extends Linked implements Expiring {
   }
 }
 
-/** Receives the outcome of a call, exactly one of the two. */
+/** Receives the outcome of a call. Exactly one of the two methods is called. */
 export interface CallOutcome {
   /** Receives the envelope. */
   onResult(envelope: ResponseEnvelope): void;
@@ -222,10 +222,10 @@ export class RaceOutcome implements CallOutcome {
 }
 
 function toError(operationId: string, ending: Ending, started: boolean): CallError {
-  const isLate = ending.kind === "expired";
+  const isExpired = ending.kind === "expired";
   return markPipelineError(
     operationId,
-    isLate ? timedOut(operationId, started) : aborted(operationId, ending.reason, started),
+    isExpired ? timedOut(operationId, started) : aborted(operationId, ending.reason, started),
   );
 }
 

@@ -10,7 +10,7 @@ const boom = (): never => {
 
 failOnUnhandledRejections();
 
-/** What a call fails with, whatever it is. Fails itself when the call throws at once or gives no real promise. */
+/** Returns the value that a call rejects with. Fails if the call throws synchronously or does not return a native promise. */
 async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
   const promise = call();
   expect(Object.getPrototypeOf(promise)).toBe(Promise.prototype);
@@ -20,8 +20,8 @@ async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** Runs the same with and without listeners, middleware and a deadline, which take different ways through the code. */
-const ways: Array<[name: string, prepare: (registry: OperationRegistry) => CallOptions]> = [
+/** Runs the same test with and without listeners, middleware and a deadline, which use different code paths. */
+const modes: Array<[name: string, prepare: (registry: OperationRegistry) => CallOptions]> = [
   ["plainly", () => ({})],
   [
     "with a listener",
@@ -41,7 +41,7 @@ const ways: Array<[name: string, prepare: (registry: OperationRegistry) => CallO
 ];
 
 describe("hostile callers", () => {
-  test.each([null, 5, "text", true, Symbol("options"), []])("options that are no object: %s", async (options) => {
+  test.each([null, 5, "text", true, Symbol("options"), []])("options that are not an object: %s", async (options) => {
     const registry = registryOf(operation());
 
     expect((await registry.execute("test.echo", 1, options as never)).data).toBe(1);
@@ -59,7 +59,7 @@ describe("hostile callers", () => {
     "constructor",
     "x".repeat(1_000_000),
   ];
-  test.each(noIds)("an invalid id is OPERATION_NOT_FOUND: %#", async (id) => {
+  test.each(noIds)("an invalid id fails with OPERATION_NOT_FOUND: %#", async (id) => {
     const registry = registryOf(operation());
 
     const error = await failureOf(() => registry.execute(id as never, {}));
@@ -69,9 +69,9 @@ describe("hostile callers", () => {
     await expect(subscribe(registry, id as never, {}).next()).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
   });
 
-  describe.each(ways)("%s", (_, prepare) => {
+  describe.each(modes)("%s", (_, prepare) => {
     test.each(["identity", "deadline", "metadata", "signal", "requestId"])(
-      "a getter for options.%s that throws is one CallError, and nothing starts",
+      "a getter for options.%s that throws results in one CallError, and the handler does not start",
       async (key) => {
         const handler = vi.fn(async (_: unknown, context: OperationContext) => context.requestId);
         const registry = registryOf(operation({ handler }));
@@ -86,7 +86,7 @@ describe("hostile callers", () => {
       },
     );
 
-    test("input that throws when it is read is one CallError, and nothing starts", async () => {
+    test("input that throws when it is read results in one CallError, and the handler does not start", async () => {
       const handler = vi.fn();
       const registry = registryOf(operation({ handler, inputSchema: Type.Object({ a: Type.String() }) }));
       const options = prepare(registry);
@@ -108,7 +108,7 @@ describe("hostile callers", () => {
       expect(handler).not.toHaveBeenCalled();
     });
 
-    test("a validator that throws is one CallError, and nothing starts", async () => {
+    test("a validator that throws results in one CallError, and the handler does not start", async () => {
       const handler = vi.fn();
       const jsonSchema = { input: () => ({}), output: () => ({}) };
       const inputSchema = { "~standard": { version: 1, vendor: "x", validate: boom, jsonSchema } };
@@ -137,7 +137,7 @@ describe("hostile callers", () => {
     },
   );
 
-  test("a client and an env do not throw at once either", async () => {
+  test("a client and an env do not throw synchronously either", async () => {
     const registry = registryOf(operation({ handler: vi.fn() }));
     const options = {
       get signal(): AbortSignal {
@@ -166,7 +166,7 @@ describe("hostile callers", () => {
   });
 
   test.each([Number.NEGATIVE_INFINITY, -1, 0, Number.MIN_VALUE])(
-    "a deadline long past starts nothing: %s",
+    "a deadline in the distant past does not start the handler: %s",
     async (deadline) => {
       const handler = vi.fn();
       const registry = registryOf(operation({ handler }));
@@ -179,7 +179,7 @@ describe("hostile callers", () => {
   );
 
   test.each([Number.POSITIVE_INFINITY, Number.MAX_VALUE, Number.MAX_SAFE_INTEGER, Date.now() + 2 ** 31])(
-    "a deadline far away does not fire: %s",
+    "a deadline in the distant future does not fire: %s",
     async (deadline) => {
       const registry = registryOf(operation({ handler: nextTurn }));
 
@@ -187,7 +187,7 @@ describe("hostile callers", () => {
     },
   );
 
-  test("a progress listener that throws or rejects does not reach the handler", async () => {
+  test("a progress listener that throws or rejects does not affect the handler", async () => {
     const registry = registryOf(
       operation({
         handler: async (_: unknown, context: OperationContext) => {
@@ -209,14 +209,14 @@ describe("hostile handlers", () => {
     return Object.defineProperty(Promise.resolve("own"), "then", { value: then });
   }
 
-  describe.each(ways)("%s", (_, prepare) => {
+  describe.each(modes)("%s", (_, prepare) => {
     async function run(handler: IOperationDefinition["handler"], overrides: Partial<IOperationDefinition> = {}) {
       const registry = registryOf(operation({ handler, ...overrides }));
       const options = prepare(registry);
       return failureOf(() => registry.execute("test.echo", {}, options));
     }
 
-    test("a promise with a then of its own settles once", async () => {
+    test("a promise with an own then settles once", async () => {
       const twice = promiseWithThen((resolve: (value: unknown) => void) => {
         resolve(1);
         resolve(2);
@@ -230,7 +230,7 @@ describe("hostile handlers", () => {
       });
     });
 
-    test("a promise of a subclass gives a real promise", async () => {
+    test("a promise of a subclass results in a native promise", async () => {
       expect(await run(() => Strange.resolve("strange") as never)).toMatchObject({ answered: { data: "strange" } });
       expect(await run(() => Strange.reject(new Error("no")) as never)).toMatchObject({
         code: "EXECUTION_ERROR",
@@ -238,7 +238,7 @@ describe("hostile handlers", () => {
       });
     });
 
-    test("a subclass whose then throws has run", async () => {
+    test("a subclass whose then throws fails with mayHaveRun", async () => {
       class Broken extends Promise<unknown> {}
       Object.defineProperty(Broken.prototype, "then", { value: boom });
 
@@ -249,7 +249,7 @@ describe("hostile handlers", () => {
       });
     });
 
-    test("a thenable that answers twice, and throws after it, settles once", async () => {
+    test("a thenable that resolves twice and then throws settles once", async () => {
       const thenable = {
         then(resolve: (value: unknown) => void, reject: (error: unknown) => void) {
           resolve("first");
@@ -263,7 +263,7 @@ describe("hostile handlers", () => {
     });
 
     test.each([null, undefined, 0, "text", Symbol("x"), () => {}, Object.create(null), new Proxy({}, { get: boom })])(
-      "whatever is thrown becomes one CallError: %#",
+      "every thrown value becomes one CallError: %#",
       async (thrown) => {
         const sync = await run(() => {
           throw thrown;
@@ -318,7 +318,7 @@ describe("hostile handlers", () => {
     });
   });
 
-  test("progress after the call is over is dropped", async () => {
+  test("progress after the end of the call is dropped", async () => {
     let late: OperationContext | undefined;
     const registry = registryOf(
       operation({
@@ -340,7 +340,7 @@ describe("hostile handlers", () => {
     expect(kinds).toEqual(["started", "succeeded"]);
   });
 
-  test("progress after the call is over is dropped, without a listener too", async () => {
+  test("progress after the end of the call is dropped, also without a listener", async () => {
     let late: OperationContext | undefined;
     const registry = registryOf(
       operation({
@@ -359,7 +359,7 @@ describe("hostile handlers", () => {
 });
 
 describe("hostile listeners and middleware", () => {
-  test("a listener that rejects disturbs no call", async () => {
+  test("a listener that rejects does not affect calls", async () => {
     const registry = registryOf(operation());
     registry.on("call", (async () => boom()) as never);
     registry.on("change", (async () => boom()) as never);
@@ -369,7 +369,7 @@ describe("hostile listeners and middleware", () => {
     expect((await registry.execute("test.echo", 1)).data).toBe(1);
   });
 
-  test("listeners that come and go during an event", () => {
+  test("listeners can be added and removed during an event", () => {
     const registry = new OperationRegistry();
     const heard: string[] = [];
     const stop = registry.on("change", ({ operationId }) => {
@@ -388,7 +388,7 @@ describe("hostile listeners and middleware", () => {
     expect(heard).toEqual(["first test.a", "second test.a", "second test.b", "late test.b"]);
   });
 
-  test("a listener that leaves the subscription while a value is told", async () => {
+  test("a listener can end the subscription during a yielded event", async () => {
     const registry = registryOf(
       subscription(async function* () {
         yield 1;
@@ -443,7 +443,7 @@ describe("hostile listeners and middleware", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("next() twice runs the handler twice and answers once", async () => {
+  test("next() twice runs the handler twice and returns one result", async () => {
     const handler = vi.fn(async () => handler.mock.calls.length);
     const registry = registryOf(operation({ handler }));
     registry.use(async (_, next) => [await next(), await next()]);
@@ -452,7 +452,7 @@ describe("hostile listeners and middleware", () => {
   });
 });
 
-test("handlers may register, replace and remove operations, themselves too", async () => {
+test("handlers may register, replace and remove operations, including their own", async () => {
   const registry: OperationRegistry = registryOf(
     operation({
       name: "self",

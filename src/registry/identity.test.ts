@@ -14,7 +14,7 @@ function createRegistry(onCall: (context: OperationContext) => unknown = () => "
 }
 
 describe("the identity of a call", () => {
-  test("cannot be widened by a handler, and the caller's object stays as it is", async () => {
+  test("cannot be changed by a handler, and the caller's object stays unchanged", async () => {
     const identity = { id: "ann", scopes: ["read"] };
     const attempts: unknown[] = [];
     const registry = createRegistry(async (context) => {
@@ -34,7 +34,7 @@ describe("the identity of a call", () => {
     expect(identity).toEqual({ id: "ann", scopes: ["read"] });
   });
 
-  test("is what it was when the call began", async () => {
+  test("is a snapshot from the start of the call", async () => {
     const identity = { id: "ann", scopes: ["read"] };
     const registry = createRegistry(async (context) => {
       identity.scopes.push("admin");
@@ -60,7 +60,7 @@ describe("the identity of a call", () => {
         },
       },
     ],
-  ])("is not made of %s", async (_, identity) => {
+  ])("is not read from %s", async (_, identity) => {
     const registry = createRegistry((context) => context.identity === undefined);
     registry.register(
       subscription(
@@ -79,7 +79,7 @@ describe("the identity of a call", () => {
     await expect(subscribe(registry, "test.ticks", {}, { identity }).next()).rejects.toMatchObject(denied);
   });
 
-  test("reaches customAuth and listeners as the same snapshot", async () => {
+  test("is the same snapshot for customAuth and listeners", async () => {
     const seen: unknown[] = [];
     const registry = new OperationRegistry({
       customAuth: {

@@ -9,7 +9,7 @@ function registryOf(handler: Parameters<typeof subscription>[0]): OperationRegis
 }
 
 describe("the idleTimeout of a subscription", () => {
-  test("ends it after that much silence, and the error speaks of silence", async () => {
+  test("ends it after that time without a value, and the error names the idleTimeout", async () => {
     const ended = vi.fn();
     const registry = registryOf(async function* (_input, { signal }) {
       yield 1;
@@ -23,7 +23,7 @@ describe("the idleTimeout of a subscription", () => {
 
     expect(error.toJSON()).toEqual({
       code: "TIMEOUT",
-      message: '"test.ticks" was silent for longer than its idleTimeout of 30 ms.',
+      message: '"test.ticks" yielded no value within its idleTimeout of 30 ms.',
       details: { operationId: "test.ticks", idleTimeout: 30 },
       retryable: true,
       mayHaveRun: true,
@@ -32,7 +32,7 @@ describe("the idleTimeout of a subscription", () => {
     expect(await values.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("holds for a client, and calls inside the handler are aborted, not late", async () => {
+  test("applies to a client, and nested calls of the handler fail with ABORTED", async () => {
     const inner = vi.fn();
     const registry = registryOf(async function* (_input, { env }) {
       yield await env["test"]?.["wait"]?.({}).catch(inner);
@@ -45,7 +45,7 @@ describe("the idleTimeout of a subscription", () => {
     await vi.waitFor(() => expect(inner).toHaveBeenCalledWith(expect.objectContaining({ code: "ABORTED" })));
   });
 
-  test("counts only while a value is waited for", async () => {
+  test("counts only while a next() is pending", async () => {
     vi.useFakeTimers();
     try {
       const registry = registryOf(async function* () {

@@ -40,7 +40,7 @@ interface Setup {
   outputPolicy?: OutputPolicy;
 }
 
-/** Calls an operation directly and through the port of a worker. */
+/** Calls an operation directly and through a message port. */
 async function callBothWays({ handler, input, output, outputPolicy }: Setup, value: unknown = {}) {
   const registry = new OperationRegistry();
   registry.register({
@@ -73,7 +73,7 @@ async function callBothWays({ handler, input, output, outputPolicy }: Setup, val
 describe("an instance that a handler returns", () => {
   const output = Type.Object({ id: Type.String() });
 
-  test("is stripped to its schema and reported, here and remotely", async () => {
+  test("is stripped to its schema and reported, for direct and remote callers", async () => {
     const { direct, remote } = await callBothWays({ handler: () => new User("1", "s3cret"), output });
 
     expect(direct).toStrictEqual({
@@ -83,18 +83,21 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test.each<OutputPolicy>(["cast", "check", "strict"])("has its declared getters read under %s", async (policy) => {
-    const { direct, remote } = await callBothWays({
-      handler: () => new Account("1"),
-      output,
-      outputPolicy: policy,
-    });
+  test.each<OutputPolicy>(["cast", "check", "strict"])(
+    "is read through its declared getters under %s",
+    async (policy) => {
+      const { direct, remote } = await callBothWays({
+        handler: () => new Account("1"),
+        output,
+        outputPolicy: policy,
+      });
 
-    expect(direct).toStrictEqual({ data: { id: "1" }, drift: undefined });
-    expect(remote).toStrictEqual(direct);
-  });
+      expect(direct).toStrictEqual({ data: { id: "1" }, drift: undefined });
+      expect(remote).toStrictEqual(direct);
+    },
+  );
 
-  test("keeps what its schema does not know under check, which reports it", async () => {
+  test("keeps undeclared properties under check, which reports them", async () => {
     const { direct, remote } = await callBothWays({
       handler: () => new User("1", "s3cret"),
       output,
@@ -108,7 +111,7 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test("is refused under strict when it does not fit", async () => {
+  test("is refused under strict when it does not match", async () => {
     const closed = Type.Object({ id: Type.String() }, { additionalProperties: false });
     const { direct, remote } = await callBothWays({
       handler: () => new User("1", "s3cret"),
@@ -138,7 +141,7 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test("is read by its toJSON, and by declared getters that this leaves out", async () => {
+  test("is read through its toJSON, and through declared getters that toJSON omits", async () => {
     class Document {
       $cache = 1;
       get id() {
@@ -156,7 +159,7 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test("becomes a string where the schema says string and its toJSON returns one", async () => {
+  test("becomes a string where the schema requires one and its toJSON returns one", async () => {
     const schema = Type.Object({ link: Type.String() });
 
     const { direct, remote } = await callBothWays({
@@ -171,7 +174,7 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test("never gets a prototype, a method or a constructor for a property", async () => {
+  test("never has a prototype, a method or a constructor as a property", async () => {
     const schema = Type.Object({
       id: Type.String(),
       constructor: Type.Optional(Type.Unknown()),
@@ -187,7 +190,7 @@ describe("an instance that a handler returns", () => {
     expect(remote).toStrictEqual(direct);
   });
 
-  test("stays itself where nothing is said about it", async () => {
+  test("is unchanged where the schema accepts any value", async () => {
     const user = new User("1", "s3cret");
 
     const { direct } = await callBothWays({ handler: () => user });
@@ -195,7 +198,7 @@ describe("an instance that a handler returns", () => {
     expect((direct as { data: unknown }).data).toBe(user);
   });
 
-  test("stays a Date, a Map or bytes, which arrive as they left", async () => {
+  test("stays a Date, a Map or bytes, also for remote callers", async () => {
     const schema = Type.Object({ date: Type.Object({}), map: Type.Object({}), bytes: Type.Object({}) });
     const data = { date: new Date(0), map: new Map([[1, 2]]), bytes: new Uint8Array([1]) };
 
@@ -215,7 +218,7 @@ describe("an instance as input", () => {
     }
   }
 
-  test("reaches the handler as the plain object that a remote handler gets", async () => {
+  test("is converted to the same plain object for direct and remote handlers", async () => {
     const seen: unknown[] = [];
     const input = Type.Object({ title: Type.String(), options: Type.Object({ id: Type.String() }) });
 
@@ -227,7 +230,7 @@ describe("an instance as input", () => {
     ]);
   });
 
-  test("is validated as that plain object, with its defaults", async () => {
+  test("is validated as that plain object, with defaults", async () => {
     const seen: unknown[] = [];
     const input = Type.Object({
       title: Type.String(),
@@ -246,7 +249,7 @@ describe("an instance as input", () => {
     expect(getter).toEqual({ direct: { code: "VALIDATION_ERROR" }, remote: { code: "VALIDATION_ERROR" } });
   });
 
-  test("stays a Blob or a stream, which only binary positions take", async () => {
+  test("stays a Blob or a stream, which only binary schemas accept", async () => {
     const seen: unknown[] = [];
     const value = { file: new Blob(["x"]), body: new ReadableStream() };
     const input = Type.Object({ file: Type.Object({}), body: Type.Unknown() });

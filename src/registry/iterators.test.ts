@@ -6,13 +6,13 @@ import { deferred, failOnUnhandledRejections, never, nextTurn, registryOf, subsc
 
 failOnUnhandledRejections();
 
-describe("iterators that do not behave", () => {
+describe("iterators that violate the protocol", () => {
   function iterate(iterator: object, options = {}) {
     const registry = registryOf(subscription((() => ({ [Symbol.asyncIterator]: () => iterator })) as never));
     return subscribe(registry, "test.ticks", {}, options);
   }
 
-  test("without return() they are left all the same", async () => {
+  test("an iterator without return() can be ended", async () => {
     const iterator = iterate({ next: async () => ({ done: false, value: 1 }) });
 
     expect((await iterator.next()).value.data).toBe(1);
@@ -36,7 +36,7 @@ describe("iterators that do not behave", () => {
     expect(returned).toHaveBeenCalledTimes(1);
   });
 
-  test("a return() that throws, rejects or never settles", async () => {
+  test("return() may throw, reject or never settle", async () => {
     const next = async () => ({ done: false, value: 1 });
     const boom = () => {
       throw new Error("boom");
@@ -56,7 +56,7 @@ describe("iterators that do not behave", () => {
     await expect(pending).rejects.toMatchObject({ code: "ABORTED" });
   });
 
-  test("a promise that answers twice gives one value", async () => {
+  test("a promise that resolves twice yields one value", async () => {
     const twice = Object.assign(Promise.resolve(), {
       then(resolve: (value: unknown) => void) {
         resolve({ done: false, value: 1 });
@@ -82,7 +82,7 @@ describe("iterators that do not behave", () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("throw() ends it like return(), and throws what it was given", async () => {
+  test("throw() ends it like return(), and throws its argument", async () => {
     const cleanedUp = vi.fn();
     const registry = registryOf(
       subscription(async function* () {
@@ -102,7 +102,7 @@ describe("iterators that do not behave", () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("a signal aborted, or a deadline passed, before the first next() is thrown by it, and nothing starts", async () => {
+  test("a signal aborted, or a deadline passed, before the first next() rejects it, and the handler does not start", async () => {
     const handler = vi.fn(async function* () {
       yield 1;
     });
@@ -122,7 +122,7 @@ describe("iterators that do not behave", () => {
 });
 
 describe("listeners that act on a subscription", () => {
-  test("by asking for more while a value is told lose none", async () => {
+  test("by requesting more during a yielded event lose no value", async () => {
     const registry = registryOf(
       subscription(async function* () {
         for (let value = 1; ; value++) yield value;
@@ -142,7 +142,7 @@ describe("listeners that act on a subscription", () => {
     expect((await iterator.next()).value.data).toBe(6);
   });
 
-  test("by throwing options fail its first next(), which says that nothing ran", async () => {
+  test("by throwing options fail its first next() with mayHaveRun: false", async () => {
     const handler = vi.fn();
     const registry = registryOf(subscription(handler));
     const boom = () => {
@@ -160,7 +160,7 @@ describe("listeners that act on a subscription", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("by a refused value: the handler's signal fires, and the consumer gets the reason", async () => {
+  test("by a refused value: the handler's signal fires, and the consumer receives the reason", async () => {
     let signal: AbortSignal | undefined;
     const registry = registryOf(
       subscription(

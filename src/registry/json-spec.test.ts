@@ -72,7 +72,7 @@ test("a spec parsed from its JSON behaves the same, whatever its schemas and the
   );
 });
 
-test("results of MCP tools that report an error are never touched", async () => {
+test("results of MCP tools with isError are never changed", async () => {
   await fc.assert(
     fc.asyncProperty(schemas, values, async (outputSchema, data) => {
       const made = mcpEnvelope(data, { isError: true, content: [], structuredContent: data });

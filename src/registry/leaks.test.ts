@@ -26,13 +26,13 @@ const client = registry.client({ signal: shared });
 const inAnHour = () => Date.now() + 3_600_000;
 const fresh = () => new AbortController().signal;
 let distinct = 0;
-/** In bytes: less than a tenth of a kilobyte for each call. */
+/** In bytes: less than 100 bytes for each call. */
 const allowed = 1_000_000;
 
 async function heapAfter(load: () => unknown, count: number): Promise<number> {
   for (let index = 0; index < count; index++) {
     await load();
-    // What weak references point at is kept until the end of a turn.
+    // The targets of weak references are kept until the end of the turn.
     if (index % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   for (let pass = 0; pass < 3; pass++) {
@@ -66,14 +66,14 @@ test.each<[name: string, count: number, load: () => unknown]>([
   ["calls of a client with two signals", 20_000, () => client["test"]!["echo"]!({}, { signal: fresh() })],
   ["unknown names", 10_000, () => client[`ns${distinct++}`]!["x"]!({}).catch(() => {})],
   [
-    "subscriptions that are left",
+    "subscriptions that are ended",
     10_000,
     async () => {
       for await (const _ of subscribe(registry, "test.ticks", {}, { signal: shared })) break;
     },
   ],
   [
-    "subscriptions that are given up",
+    "subscriptions that are aborted",
     10_000,
     async () => {
       const controller = new AbortController();
@@ -87,7 +87,7 @@ test.each<[name: string, count: number, load: () => unknown]>([
   let growth = Number.POSITIVE_INFINITY;
   let before = await heapAfter(load, count / 10);
 
-  // What is left behind grows every time; what the engine keeps for itself does not.
+  // A leak grows with every attempt; memory that the engine keeps for itself does not.
   for (let attempt = 0; attempt < 4 && growth >= allowed; attempt++) {
     const after = await heapAfter(load, count);
     growth = after - before;
@@ -97,7 +97,7 @@ test.each<[name: string, count: number, load: () => unknown]>([
   expect(growth).toBeLessThan(allowed);
 });
 
-test("a call makes no controller or timer that is not used", async () => {
+test("a call creates no controller or timer that is not used", async () => {
   const made: string[] = [];
   class CountedController extends AbortController {
     constructor() {

@@ -5,7 +5,7 @@ import { CallError, type OperationContext } from "../operation/index.ts";
 import { OperationRegistry } from "./functions.ts";
 import { operation } from "./testing.ts";
 
-test("progress can be taken out of the context like everything else in it", async () => {
+test("progress can be destructured from the context like its other members", async () => {
   const heard: unknown[] = [];
   const registry = new OperationRegistry();
   registry.register(
@@ -22,7 +22,7 @@ test("progress can be taken out of the context like everything else in it", asyn
   expect(heard).toEqual([{ progress: 1 }]);
 });
 
-test("a deadline that looks like a duration is refused with the right spelling", async () => {
+test("a deadline that is a duration is refused with a correct example", async () => {
   const registry = new OperationRegistry();
   registry.register(operation());
 
@@ -34,7 +34,7 @@ test("a deadline that looks like a duration is refused with the right spelling",
 });
 
 test.each(["inputSchema", "outputSchema"])(
-  "a malformed %s is named when the operation is first called",
+  "a malformed %s is reported when the operation is first called",
   async (which) => {
     const registry = new OperationRegistry();
     registry.register(operation({ [which]: { type: "object", properties: { a: { type: "strnig" } } } }));
@@ -52,10 +52,10 @@ test("an error without details prints without them", () => {
 });
 
 test("middleware that is not a function is refused immediately", () => {
-  expect(() => new OperationRegistry().use(undefined as never)).toThrow(/use\(\) takes a function/);
+  expect(() => new OperationRegistry().use(undefined as never)).toThrow(/use\(\) requires a function/);
 });
 
-test("registerAll takes specs that get their handlers later", async () => {
+test("registerAll accepts specs whose handlers are registered later", async () => {
   const { handler, ...spec } = operation({ name: "later", inputSchema: Type.String() });
   const registry = new OperationRegistry();
   registry.registerAll([operation(), spec]);

@@ -6,7 +6,7 @@ import { operation, subscription } from "./testing.ts";
 import type { OperationSelection } from "./types.ts";
 
 describe("middleware", () => {
-  test("wraps the run step, outermost first, and may change what comes back", async () => {
+  test("wraps the run step, outermost first, and may change the result", async () => {
     const order: string[] = [];
     const registry = new OperationRegistry();
     registry.register(operation({ handler: async () => "handler" }));
@@ -25,7 +25,7 @@ describe("middleware", () => {
     expect((await registry.execute("test.echo", {})).data).toBe("first(handler)");
   });
 
-  test("does not see calls that were denied or had wrong input", async () => {
+  test("does not run for calls that were denied or had invalid input", async () => {
     const registry = new OperationRegistry();
     const seen = vi.fn((_call: unknown, next: () => Promise<unknown>) => next());
     registry.use(seen);
@@ -36,7 +36,7 @@ describe("middleware", () => {
     expect(seen).not.toHaveBeenCalled();
   });
 
-  test("receives the error that the caller would, also of a nested call that did not run", async () => {
+  test("receives the same error as the caller, also for a nested call that did not run", async () => {
     const registry = new OperationRegistry();
     const seen: unknown[] = [];
     registry.registerAll([
@@ -66,7 +66,7 @@ describe("middleware", () => {
     expect(failure).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
   });
 
-  test("may answer without the handler, throw, and wrap subscriptions", async () => {
+  test("may return without the handler, throw, and wrap subscriptions", async () => {
     const handler = vi.fn();
     const registry = new OperationRegistry();
     registry.registerAll([
@@ -159,7 +159,7 @@ describe("middleware", () => {
       expect((await registry.execute("test.echo", {})).data).toBe("a(c(h))");
     });
 
-    test("refuses patterns that are not strings in an array", () => {
+    test("refuses patterns that are not an array of strings", () => {
       const registry = new OperationRegistry();
       const pass = (_call: unknown, next: () => Promise<unknown>) => next();
 

@@ -44,7 +44,7 @@ test.each([[[null]], [[{ type: "text" }]], [[{ type: "text", text: 5 }]]])(
 );
 
 describe("context.call", () => {
-  test("returns the data of an operation that is given by definition or by id, and is trusted", async () => {
+  test("returns the data of an operation by definition or by id, and is trusted", async () => {
     const byDefinition = await runInside(({ call }) => call(find, { id: "1" }));
     const byId = await runInside(({ call }) => call("task.find", { id: "2" }));
 
@@ -60,7 +60,7 @@ describe("context.call", () => {
     expect(returned.meta).toMatchObject({ source: "mcp", isError: true });
   });
 
-  test("fails as env does: not found and invalid input are failures of the outer operation", async () => {
+  test("fails like env: not found and invalid input are errors of the outer operation", async () => {
     const missing = runInside(({ call }) => call("task.fnd", { id: "1" }));
     const invalid = runInside(({ call }) => call(find, { id: 1 as never }));
 
@@ -73,7 +73,7 @@ describe("context.call", () => {
     });
   });
 
-  test("refuses a subscription, and names what to use", async () => {
+  test("refuses a subscription, and names the correct function", async () => {
     const caught = vi.fn();
     await runInside(({ call }) => call("test.ticks").catch(caught));
 
@@ -86,13 +86,13 @@ describe("context.call", () => {
     );
   });
 
-  test.each([null, undefined, 5, {}, Symbol.iterator])("refuses %j in the place of an operation", async (invalid) => {
+  test.each([null, undefined, 5, {}, Symbol.iterator])("refuses %j instead of an operation", async (invalid) => {
     await expect(runInside(({ call }) => call(invalid as unknown as string))).rejects.toMatchObject({
       code: "EXECUTION_ERROR",
     });
   });
 
-  test("takes the options of a nested call", async () => {
+  test("accepts the options of a nested call", async () => {
     const outcome = runInside(({ call }) => call(find, { id: "1" }, { signal: AbortSignal.abort() }));
     const late = runInside(({ call }) => call(find, { id: "1" }, { deadline: Date.now() - 1_000 }));
 

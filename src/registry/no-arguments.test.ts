@@ -8,7 +8,7 @@ test.each([
   [Type.Object({ a: Type.String({ default: "x" }) }), { a: "x" }],
   [{ type: "object" }, {}],
   [Type.Optional(Type.String()), undefined],
-])("no input stands for an empty object where %j takes one", async (inputSchema, expected) => {
+])("no input means an empty object where %j accepts one", async (inputSchema, expected) => {
   const registry = new OperationRegistry();
   registry.register(operation({ inputSchema }));
 
@@ -18,7 +18,7 @@ test.each([
   else expect((await call).data).toEqual(expected);
 });
 
-test("an unknown argument is named once", async () => {
+test("an unknown argument is reported once", async () => {
   const registry = new OperationRegistry();
   registry.register(operation({ inputSchema: Type.Object({ a: Type.String() }, { additionalProperties: false }) }));
 

@@ -13,13 +13,13 @@ import {
 import { isStandardSchema, type StandardValidate, toCallerView, toSchema } from "../schema/index.ts";
 import type { CompiledOperation } from "./compiled-operation.ts";
 
-/** What a handler that forwards calls to another registry knows about the steps that run there. */
+/** Properties of a handler that forwards calls to another registry. */
 export interface Forwarding {
-  /** The rule that the other registry checks itself, against the identity of the connection. Absent where both check. */
+  /** The access rule that only the other registry checks, against the identity of the connection. Absent if both check it. */
   readonly checkedRule?: AccessControl | undefined;
-  /** Whether everything that the handler returns is known to be an envelope. */
+  /** Whether the handler always returns envelopes. */
   readonly returnsEnvelopes?: boolean;
-  /** What carries the calls. */
+  /** The object that transports the calls. */
   readonly through?: object;
 }
 
@@ -27,20 +27,20 @@ const forwardings = new WeakMap<object, Forwarding>();
 
 /**
  * Marks a handler that only forwards calls to the pipeline of another registry: the input is validated there, its
- * envelopes stay as they are, and its errors count as errors of that pipeline.
+ * envelopes are returned unchanged, and its errors are treated as errors of that pipeline.
  */
 export function markAsForwarding(handler: OperationHandler | SubscriptionHandler, forwarding: Forwarding): void {
   forwardings.set(handler, forwarding);
 }
 
-/** What is known about a handler that forwards calls; `undefined` for all others. */
+/** Returns the properties of a forwarding handler; `undefined` for any other handler. */
 export function forwardingOf(handler: object | undefined): Forwarding | undefined {
   return handler === undefined ? undefined : forwardings.get(handler);
 }
 
 const ignore: WarnOnce = () => {};
 
-/** What can be registered: a definition, or a spec that receives its handler later. */
+/** A value that can be registered: a definition, or a spec that receives its handler later. */
 export type Registrable = OperationSpec & Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">>;
 
 /** Properties that few operations have. */
@@ -51,21 +51,21 @@ interface Extras {
 }
 
 /**
- * One registered operation. Small, because there may be many thousands: whatever needs a compiled schema is in
- * {@link CompiledOperation}, made on the first call.
+ * One registered operation. Small, because there may be many thousands. Everything that needs a compiled schema is in
+ * {@link CompiledOperation}, which is created on the first call.
  */
 export class OperationEntry {
   readonly id: string;
   readonly spec: OperationSpec;
   readonly isSubscription: boolean;
-  /** Whether the scopes step has anything to check. */
+  /** Whether the operation requires scopes. */
   readonly demandsScopes: boolean;
-  /** Whether the peer that serves the operation checks its access rule, so that calls of this process need not meet it. */
+  /** Whether the peer that serves the operation checks its access rule, so that it is not checked for calls of this process. */
   readonly isCheckedByPeer: boolean;
   /** Set later for an operation that was registered by its spec alone. */
   handler: OperationHandler | SubscriptionHandler | undefined;
   compiled: CompiledOperation | undefined = undefined;
-  /** Warns about the operation, as its registry is configured. Set when it is registered. */
+  /** Logs a warning about the operation, if its registry logs warnings. Set when it is registered. */
   warn: WarnOnce = ignore;
   readonly #extras: Extras | undefined;
   #published: OperationSpec | undefined = undefined;
@@ -97,7 +97,7 @@ export class OperationEntry {
     return this.spec.accessControl;
   }
 
-  /** Whether the resource step has anything to check. */
+  /** Whether the operation has a resource rule or a `customAuth`. */
   get demandsResource(): boolean {
     const { resourceType, resourceAction, resourceId, customAuth } = this.access;
     return (
@@ -113,12 +113,12 @@ export class OperationEntry {
     return this.#extras?.nextPage;
   }
 
-  /** Of a Standard Schema: what turns the validated input into what the handler receives. */
+  /** For a Standard Schema: converts the validated input to the input of the handler. */
   get validate(): StandardValidate | undefined {
     return this.#extras?.validate;
   }
 
-  /** The spec as peers see it: with what a caller must satisfy, and without `_meta`, which may be internal. */
+  /** The spec that peers receive: with the caller's view of the input, and without `_meta`, which may be internal. */
   get published(): OperationSpec {
     if (this.#published === undefined) {
       const spec = toPublicSpec(this.spec);
@@ -128,7 +128,7 @@ export class OperationEntry {
     return this.#published;
   }
 
-  /** The operation as `list()` and `get()` return it. Schemas that are made when they are read stay unread. */
+  /** The operation as `list()` and `get()` return it. Lazy schemas are not read. */
   describe(): Registrable {
     const { spec, handler } = this;
     const pages = this.#extras && Object.getOwnPropertyDescriptor(this.#extras, "nextPage");
@@ -141,12 +141,12 @@ export class OperationEntry {
   }
 }
 
-/** Whether the schemas are getters: sources make schemas on first access, and they must not be read before that. */
+/** Returns whether a schema is a getter. Sources create such schemas on first access, so they must not be read early. */
 function isLazy(definition: Registrable): boolean {
   return hasGetter(definition, "inputSchema") || hasGetter(definition, "outputSchema");
 }
 
-/** Converts the error schemas that were written in a schema library, as those of input and output are. */
+/** Converts error schemas of other schema libraries, like those of input and output. */
 function withErrorSchemas(definition: Registrable, id: string): Registrable {
   if (hasGetter(definition, "errorSchemas") || definition.errorSchemas === undefined) return definition;
   if (!definition.errorSchemas.some(({ schema }) => isStandardSchema(schema))) return definition;

@@ -32,7 +32,7 @@ export const anything: OutputStep = {
   keepsData: false,
 };
 
-/** Whether a value yields values later, as only subscriptions do. A stream of bytes is a value. */
+/** Returns whether a value is an iterator, which only subscriptions may return. A stream of bytes is not an iterator here. */
 function isIterator(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { [Symbol.asyncIterator]: iterate, next } = value as { [Symbol.asyncIterator]?: unknown; next?: unknown };
@@ -49,7 +49,7 @@ function assertNoIterator({ id, isSubscription }: OperationEntry, value: unknown
   throw new CallError("EXECUTION_ERROR", message);
 }
 
-/** Wrap, check and normalise in one function, with the schema's part chosen once. */
+/** Creates the function that wraps, checks and normalises results. The step for the schema is chosen once. */
 export function createEnveloper(
   entry: OperationEntry,
   isTool: boolean,
@@ -58,13 +58,13 @@ export function createEnveloper(
   const { id } = entry;
   const { repair } = step;
   const { isValid, isUnchanged } = step.quickCheck;
-  // An error that a tool reports has no schema. Under `strict` only the result of a tool counts as one.
+  // The error of an MCP tool has no schema. Under `strict` only a handler that runs a tool can return such an error.
   const passesErrors = isTool || step.isStrict !== true;
   const isClean = (value: unknown) => {
     try {
       return looksClassless(value) && isValid(value) && (isUnchanged === undefined || isUnchanged(value));
     } catch {
-      return false; // nested too deeply, or a getter throws: repairing finds out which
+      return false; // The data is nested too deeply, or a getter throws. `repair` reports which.
     }
   };
   const finish = (envelope: ResponseEnvelope): ResponseEnvelope => {
@@ -72,7 +72,7 @@ export function createEnveloper(
     const isExempt = meta.source === "mcp" ? meta.isError && passesErrors : isEmptyBody(envelope);
     if (isExempt || isClean(data)) return envelope;
     const isStandIn = meta.source === "mcp" && data === meta.content;
-    return isStandIn ? reportStandIn(entry, repair, envelope) : finishEnvelope(entry, repair, envelope);
+    return isStandIn ? reportContentBlocks(entry, repair, envelope) : finishEnvelope(entry, repair, envelope);
   };
   return (value) => {
     try {
@@ -89,24 +89,24 @@ export function createEnveloper(
       const envelope = localEnvelope(data, id);
       return drift === undefined ? envelope : withDrift(entry, envelope, { data, drift, driftTotal });
     } catch (error) {
-      throw mapError(error); // data may throw when it is read
+      throw mapError(error); // Reading the data may throw.
     }
   };
 }
 
-/** What a policy does with data: `repair` is called for data that does not pass `quickCheck`. */
+/** How a policy handles data: `repair` is called for data that does not pass `quickCheck`. */
 export interface OutputStep {
-  /** For data that is valid and needs no change. */
+  /** Accepts data that is valid and needs no change. */
   readonly quickCheck: QuickCheck;
   readonly repair: (value: unknown) => Normalised;
-  /** The exact digits of numbers that a double cannot hold, where the schema takes them; the rest is reported. */
+  /** Restores the exact digits of numbers that a double cannot represent, if the schema accepts a string; reports the others. */
   readonly restore: (value: unknown, digits: string | undefined) => Normalised;
   /** Whether data is only checked and reported. */
   readonly keepsData: boolean;
   readonly isStrict?: boolean;
 }
 
-/** Makes the step of an operation. Throws when its schema cannot be used. */
+/** Creates the step of an operation. Throws when its schema is malformed. */
 export function outputStep(entry: OperationEntry, schema: TSchema, policy: OutputPolicy): OutputStep {
   const compiled = compileSchema(schema);
   if (compiled.isUnknown) return anything;
@@ -137,7 +137,7 @@ function finishEnvelope(
   return repaired.data === envelope.data ? envelope : { data: repaired.data, meta: envelope.meta };
 }
 
-/** Finishes an envelope whose data holds numbers that lost digits when they were read. */
+/** Finishes an envelope whose data has numbers that lost digits when they were parsed. */
 function finishInexact(
   entry: OperationEntry,
   { restore, keepsData, isStrict }: OutputStep,
@@ -148,7 +148,7 @@ function finishInexact(
   const { drift, driftTotal } = restored;
   if (drift === undefined) return finish(envelope);
   if (isStrict) {
-    // The data as it came is what counts: a number in the place of a string does not pass.
+    // `strict` checks the unchanged data: a number instead of a string does not pass.
     const lost = drift.filter(({ kind }) => kind === "mismatch");
     const passed = finish(envelope);
     return lost.length === 0 ? passed : withDrift(entry, passed, { data: passed.data, drift: lost, driftTotal });
@@ -161,8 +161,8 @@ function isEmptyBody({ data, meta }: ResponseEnvelope): boolean {
   return meta.source === "http" && data === undefined;
 }
 
-/** Content blocks in the place of structured content stay as they came, and are reported when they do not fit. */
-function reportStandIn(
+/** Returns content blocks instead of structured content unchanged, and reports them when they do not match the schema. */
+function reportContentBlocks(
   entry: OperationEntry,
   repair: OutputStep["repair"],
   envelope: ResponseEnvelope,
@@ -173,14 +173,14 @@ function reportStandIn(
   return withDrift(entry, envelope, { data: envelope.data, drift: [{ path: "", kind: "mismatch", message }] });
 }
 
-/** Never writes to the envelope that came: a handler may have frozen it, or keep it. */
+/** Returns a new envelope with the drift: the handler may have frozen the original, or may use it later. */
 function withDrift(
   entry: OperationEntry,
   { meta }: ResponseEnvelope,
   { data, drift = [], driftTotal }: Normalised,
 ): ResponseEnvelope {
   reportDrift(entry, drift);
-  // A number that lost digits may not fit either; it is one difference.
+  // A number that lost digits may also be reported as a mismatch. Both are one difference.
   const isNew = (known: Drift) => !drift.some(({ path, kind }) => path === known.path && kind === known.kind);
   const earlier = meta.drift?.filter(isNew) ?? [];
   const all = earlier.length === 0 ? drift : [...earlier, ...drift].slice(0, 20);

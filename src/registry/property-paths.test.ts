@@ -17,7 +17,7 @@ const message = (result: Promise<unknown>) => result.then(String, (error: Error)
 const meansCreate =
   'No operation "github.issues.create". Did you mean "github.issues/create"? Its name is not an identifier, so a client calls it as client.github["issues/create"](input).';
 
-test("a client that is called as a path of properties fails with the name that was meant", async () => {
+test("a client that is called by a property path fails with the nearest name", async () => {
   const client = registry.client();
   const { github, "my-api": api } = client as Record<string, Record<string, unknown>>;
 
@@ -30,7 +30,7 @@ test("a client that is called as a path of properties fails with the name that w
   );
 });
 
-test("an env that is called as a path of properties fails with the name that was meant", async () => {
+test("an env that is called by a property path fails with the nearest name", async () => {
   const env = buildEnv({ registry, context: {} }) as unknown as Record<string, Record<string, Path>>;
 
   expect(await message(env["github"]!["issues"]!["create"]!({}))).toBe(meansCreate);
@@ -43,19 +43,19 @@ test("an env that is called as a path of properties fails with the name that was
   ]);
 });
 
-test("names with dots can be called as a path of properties", async () => {
+test("names with dots can be called by a property path", async () => {
   const { github } = registry.client() as unknown as Record<string, Record<string, Record<string, Path>>>;
 
   expect(await github!["v3"]!["users"]!["list"]!({ page: 1 })).toEqual({ page: 1 });
 });
 
-test("the hint does not name what the caller cannot see", async () => {
+test("the hint does not name operations that the caller may not call", async () => {
   const { github } = registry.client() as unknown as Record<string, Record<string, Path>>;
 
   expect(await message(github!["hidden"]!["remove"]!())).toBe('No operation "github.hidden.remove".');
 });
 
-test("an unknown operation stays an ordinary function", async () => {
+test("an unknown operation is an ordinary function", async () => {
   const { github } = registry.client() as unknown as Record<string, Record<string, Path>>;
   const unknown = github!["isues"] as unknown as (input?: unknown) => Promise<unknown>;
 

@@ -8,7 +8,7 @@ import { expect, test, vi } from "vitest";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const compiler = join(dirname(createRequire(import.meta.url).resolve("@typescript/native/package.json")), "bin", "tsc");
 
-/** Compiles a program of its own, because declaring `Register` changes every file that is compiled with it. */
+/** Compiles a separate program, because declaring `Register` affects every file of a program. */
 function compile(project: string): Promise<string> {
   return new Promise((resolve) => {
     const args = [compiler, "-p", project, "--extendedDiagnostics", "--singleThreaded", "--pretty", "false"];
@@ -23,7 +23,7 @@ function errorsIn(output: string, path: string): string[] {
   return output.split("\n").flatMap((line) => (line.startsWith(path) ? [line.slice(path.length)] : []));
 }
 
-test("a declared registry types context.env, also for operations that call each other, and messages read well", async () => {
+test("a declared registry types context.env, also for operations that call each other, and errors are readable", async () => {
   const output = await compile("test/fixtures/register");
 
   expect(errorsIn(output, "test/fixtures/register/")).toEqual([
@@ -41,7 +41,7 @@ test("300 operations with defaults and errors, and 900 calls of them, cost the c
   expect(await instantiations(300)).toBeLessThan(2_800_000);
 });
 
-/** What a program with so many operations, each called three times, costs more than one with a single operation. */
+/** Returns how many more instantiations `count` operations, each called three times, need than a single operation. */
 async function instantiations(count: number): Promise<number> {
   const cache = join(root, "node_modules", ".cache");
   await mkdir(cache, { recursive: true });

@@ -8,7 +8,7 @@ import { deferred, operation, subscription } from "./testing.ts";
 import type { ChangeEvent, RegistryCallEvent } from "./types.ts";
 
 describe("registering", () => {
-  test("an id can be taken once; replace puts another in its place", async () => {
+  test("an id can be registered once; replace replaces it", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ handler: async () => "old" }));
 
@@ -18,7 +18,7 @@ describe("registering", () => {
     expect((await registry.execute("test.echo", {})).data).toBe("new");
   });
 
-  test("calls that run keep the operation that was replaced", async () => {
+  test("running calls keep the replaced operation", async () => {
     const release = deferred<string>();
     const registry = new OperationRegistry();
     registry.register(operation({ handler: () => release.promise, outputSchema: Type.String() }));
@@ -40,7 +40,7 @@ describe("registering", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  test("a spec gets its handler later, and only once", async () => {
+  test("a spec can receive its handler later, and only once", async () => {
     const registry = new OperationRegistry();
     const { handler, ...spec } = operation();
     registry.registerSpec(spec);
@@ -51,7 +51,7 @@ describe("registering", () => {
     expect(() => registry.registerHandler("test.ecco", handler)).toThrow(/Did you mean "test.echo"/);
   });
 
-  test("a Standard Schema transforms the input, also when the handler comes later", async () => {
+  test("a Standard Schema transforms the input, also when the handler is registered later", async () => {
     const inputSchema = z.object({ n: z.string().transform(Number) });
     const { handler, ...spec } = operation({ inputSchema });
     const registry = new OperationRegistry();
@@ -63,7 +63,7 @@ describe("registering", () => {
     expect(JSON.parse(JSON.stringify(registry.getSpec("test.echo")!.inputSchema))).toMatchObject({ type: "object" });
   });
 
-  test("a refinement of a Standard Schema is asked, with its path", async () => {
+  test("a refinement of a Standard Schema is checked, and its path is reported", async () => {
     const inputSchema = z.object({ n: z.number().refine(async (n) => n % 2 === 0, "must be even") });
     const registry = new OperationRegistry();
     registry.register(operation({ inputSchema }));
@@ -102,18 +102,18 @@ describe("registering", () => {
     [{ handler: undefined as never }, /handler/],
     [{ inputSchema: 7 as never }, /inputSchema/],
     [{ type: "other" as never }, /type/],
-  ])("%j is refused with the field named", (overrides, message) => {
+  ])("%j is refused, and the error names the field", (overrides, message) => {
     expect(() => new OperationRegistry().register(operation(overrides))).toThrow(message);
   });
 
-  test("names may hold dots and anything else that can be read", async () => {
+  test("names may contain dots and all printable characters", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ name: "users/get.all v2 (ü)" }));
 
     expect((await registry.execute("test.users/get.all v2 (ü)", 1)).data).toBe(1);
   });
 
-  test("lists and finds what there is", () => {
+  test("lists and finds operations", () => {
     const registry = new OperationRegistry();
     const definition = operation({ tags: ["a"] });
     registry.register(definition);
@@ -134,7 +134,7 @@ describe("registering", () => {
     expect(registry.getByName("test", "echo")).toBeUndefined();
   });
 
-  test("schemas that are made on first access stay unmade until a call needs them", async () => {
+  test("lazy schemas are not created until a call needs them", async () => {
     const made = vi.fn(() => Type.Unknown());
     const read = vi.fn();
     const { inputSchema: _i, outputSchema: _o, ...rest } = operation();
@@ -177,7 +177,7 @@ describe("registering", () => {
 });
 
 describe("events", () => {
-  test("changes are told as they happen", () => {
+  test("changes are emitted immediately", () => {
     const registry = new OperationRegistry();
     const events: ChangeEvent[] = [];
     const stop = registry.on("change", (event) => events.push(event));
@@ -195,7 +195,7 @@ describe("events", () => {
     ]);
   });
 
-  test("calls are told with their chain, progress and outcome, denied ones too", async () => {
+  test("calls are emitted with their parents, progress and outcome, including denied ones", async () => {
     const registry = createRegistry({
       operations: [
         operation({ name: "inner", handler: async () => "x" }),
@@ -229,7 +229,7 @@ describe("events", () => {
     expect(events[6]).toMatchObject({ error: { code: "ACCESS_DENIED" } });
   });
 
-  test("a subscription tells each value with its number", async () => {
+  test("a subscription emits each value with its number", async () => {
     const registry = new OperationRegistry();
     registry.register(
       subscription(async function* () {
@@ -250,7 +250,7 @@ describe("events", () => {
     ]);
   });
 
-  test("a listener that throws disturbs no call", async () => {
+  test("a listener that throws does not affect calls", async () => {
     const registry = new OperationRegistry();
     registry.register(operation());
     const heard = vi.fn();
@@ -265,7 +265,7 @@ describe("events", () => {
 });
 
 describe("a client", () => {
-  test("gives data, envelopes and values of subscriptions by name", async () => {
+  test("returns data, envelopes and values of subscriptions by name", async () => {
     const registry = new OperationRegistry();
     registry.registerAll([
       operation(),
@@ -283,7 +283,7 @@ describe("a client", () => {
     expect(values).toEqual([1, 2]);
   });
 
-  test("carries its identity, and a call's own options come on top", async () => {
+  test("passes its identity, and merges the options of each call", async () => {
     const registry = new OperationRegistry();
     registry.register(
       operation({
@@ -297,7 +297,7 @@ describe("a client", () => {
     expect(await client["test"]!["echo"]!({}, { metadata: { b: 2 } })).toEqual(["ada", { b: 2 }]);
   });
 
-  test("either signal aborts and the earlier deadline counts", async () => {
+  test("either signal aborts, and the earlier deadline applies", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ handler: (_: unknown, { deadline }: OperationContext) => deadline }));
     const later = Date.now() + 60_000;
@@ -324,7 +324,7 @@ describe("a client", () => {
     expect((await echo!.envelope({})).meta).toMatchObject({ isError: true });
   });
 
-  test("iterates pages where the operation knows the next one", async () => {
+  test("iterates the pages of an operation with nextPage", async () => {
     const registry = new OperationRegistry();
     registry.register(
       operation({
@@ -340,7 +340,7 @@ describe("a client", () => {
     expect(pages).toEqual([1, 2, 3]);
   });
 
-  test("says what was probably meant, and can be awaited and inspected like any object", async () => {
+  test("suggests the nearest name, and can be awaited and inspected like any object", async () => {
     const registry = new OperationRegistry();
     registry.register(operation());
     const client = registry.client();
@@ -396,7 +396,7 @@ describe("following a source", () => {
     expect(followed.closed).toBe(true);
   });
 
-  test("never touches what it did not bring, and one refused operation leaves the others", async () => {
+  test("never changes operations of the program, and an invalid operation does not affect the others", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ name: "mine", version: "9" }));
     const followed = source([{ name: "mine" }, { name: "bad\n" }, { name: "good" }]);

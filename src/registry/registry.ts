@@ -60,10 +60,10 @@ export class Registry {
     );
   }
 
-  /** The core of a registry, for the functions of this folder. */
+  /** Returns the core of a registry, for the functions of this folder. */
   static coreOf(registry: unknown): RegistryCore {
     if (typeof registry === "object" && registry !== null && #core in registry) return registry.#core;
-    throw new TypeError("This is not a registry. Make one with createRegistry() or new OperationRegistry().");
+    throw new TypeError("This is not a registry. Create one with createRegistry() or new OperationRegistry().");
   }
 
   register(definition: IOperationDefinition): void {
@@ -82,7 +82,7 @@ export class Registry {
 
   registerSpec(spec: OperationSpec): void {
     const entry = this.#createNew(spec, false);
-    entry.handler = undefined; // a definition may be passed in the place of its spec
+    entry.handler = undefined; // A definition may be passed as a spec.
     this.#core.put(entry);
   }
 
@@ -90,7 +90,7 @@ export class Registry {
     const entry = this.#core.operations.get(id);
     if (entry === undefined) throw operationNotFound(id, this.#core.nearestId(id));
     if (entry.handler !== undefined && !this.#isFollowed(id)) {
-      throw malformed(`"${id}" has a handler already. Use replace() to give it another.`);
+      throw malformed(`"${id}" has a handler already. Use replace() to change it.`);
     }
     assertHandler(id, handler, entry.spec.type);
     entry.handler = handler;
@@ -220,7 +220,7 @@ export class Registry {
     return entry;
   }
 
-  /** Whether an operation came from a source. One that is registered by the program replaces it. */
+  /** Returns whether an operation is from a source. The program may register another one with the same id. */
   #isFollowed(id: string): boolean {
     for (const follower of this.#following) if (follower.holds(id)) return true;
     return false;
@@ -236,7 +236,9 @@ function createEntry(definition: Registrable, needsHandler: boolean): OperationE
 
 function assertHandler(id: string, handler: unknown, type: OperationType): void {
   if (typeof handler !== "function") {
-    throw malformed(`"${id}" has no handler. Give it a function, or use registerSpec() and registerHandler() later.`);
+    throw malformed(
+      `"${id}" has no handler. Add a handler function, or use registerSpec() now and registerHandler() later.`,
+    );
   }
   const tag = (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
   if (tag !== undefined && type !== OperationType.SUBSCRIPTION && isGeneratorTag(tag)) {
@@ -250,7 +252,7 @@ function isGeneratorTag(tag: unknown): boolean {
   return tag === "AsyncGeneratorFunction" || tag === "GeneratorFunction";
 }
 
-/** Takes the place of the log in a registry that does not log. */
+/** Replaces the log in a registry with `log: false`. */
 function ignore(): void {}
 
 function closed(): CallError {
@@ -258,7 +260,7 @@ function closed(): CallError {
 }
 
 function alreadyRegistered(id: string): CallError {
-  return malformed(`"${id}" is registered already. Use replace() to put another in its place.`);
+  return malformed(`"${id}" is registered already. Use replace() to replace it.`);
 }
 
 function malformed(message: string): CallError {

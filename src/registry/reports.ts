@@ -11,7 +11,7 @@ import type { RegistryCallEventBase } from "./types.ts";
 const log = logger("registry");
 const warnOnce = createWarnOnce(log);
 
-/** Returns the function by which a registry warns about its operations: once per operation and kind in this process. */
+/** Returns the function that logs warnings about operations: once per operation and kind in this process. */
 export function registryWarn(isLogging: boolean): WarnOnce {
   return isLogging ? warnOnce : () => {};
 }
@@ -20,7 +20,7 @@ export function registryWarn(isLogging: boolean): WarnOnce {
 const driftMessages: Readonly<Record<DriftKind, string>> = {
   stripped: "{operationId} returned {place}, which is not part of its outputSchema. It was removed.",
   filled: "{operationId} did not return {place}. It was set to the default of the outputSchema.",
-  converted: "{operationId} returned {place} with another type than its outputSchema has. It was converted.",
+  converted: "{operationId} returned {place} with a type that differs from its outputSchema. It was converted.",
   invented: "{operationId} did not return {place}, which its outputSchema requires. It was set to an empty value.",
   mismatch: "{operationId} returned {place}, which does not match its outputSchema. It was not changed.",
 };
@@ -42,7 +42,7 @@ export async function observe(
   }
 }
 
-/** How an observed call ended: with an error, with an envelope, or, for a subscription, with neither. */
+/** The outcome of an observed call: an error, an envelope, or, for a subscription, neither. */
 export type ObservedEnd = { error: unknown } | { envelope?: ResponseEnvelope };
 
 /** Emits `started`, and `succeeded` or `failed` when the returned function is called. */
@@ -58,7 +58,7 @@ export function observeStart(call: CallState): (end: ObservedEnd) => void {
   };
 }
 
-/** What all events of a call have. */
+/** Returns the fields that all events of a call have. */
 export function describeCall({ context, operationId }: CallState): RegistryCallEventBase {
   const { requestId, parentRequestId, identity } = context;
   const base: RegistryCallEventBase = { requestId, operationId, timestamp: Date.now() };
@@ -82,7 +82,7 @@ export function reportUndeclaredDetails({ id, spec, warn }: OperationEntry, erro
   warn(`${id} ${error.code} details`, message, { operationId: id, code: error.code });
 }
 
-/** Details or a schema that cannot be read must not replace the error that they belong to. */
+/** Returns whether details match a schema. Details or a schema that throw must not hide the error. */
 function matches(schema: TSchema, details: unknown): boolean {
   try {
     return compileSchema(schema).check(details);
@@ -96,9 +96,9 @@ export function reportLateResult(operationId: string): void {
   log.debug("{operationId} settled after its call had ended; the result is dropped.", { operationId });
 }
 
-/** Logs that a handler failed while cleaning up, after its consumer had left. */
+/** Logs that a handler failed during cleanup, after its consumer had stopped reading. */
 export function reportAbandoned(operationId: string, error: unknown): void {
-  log.warn("{operationId} failed after its consumer had left: {error}", { operationId, error });
+  log.warn("{operationId} failed after its consumer had stopped reading: {error}", { operationId, error });
 }
 
 /** Logs that a listener to the registry's events threw. */

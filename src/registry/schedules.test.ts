@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A deferred value that may fail before anything waits for it. */
+/** A deferred value that may reject before it is awaited. */
 function settleable() {
   const one = deferred<unknown>();
   one.promise.catch(() => {});
@@ -30,7 +30,7 @@ function failToCleanUp(): never {
   throw new Error("cleanup");
 }
 
-/** What can happen to a call, in any order and any number, with turns of the microtask queue between. */
+/** Events that can happen to a call, in any order and number, with turns of the microtask queue between. */
 type Step = "abort" | "answer" | "fail" | "expire" | "close" | "unregister" | "return" | "throw" | "next" | "turn";
 
 const callSteps = fc.array(fc.constantFrom<Step>("abort", "answer", "fail", "expire", "close", "unregister", "turn"), {
@@ -41,7 +41,7 @@ const subscriptionSteps = fc.array(
   { maxLength: 10 },
 );
 
-/** Every call that started must have ended, once, and nothing may be told after that. */
+/** Every started call must have ended once, and nothing may be emitted after that. */
 function expectPairs(events: RegistryCallEvent[]): void {
   const byRequest = new Map<string, string[]>();
   for (const { requestId, kind } of events) {
@@ -57,7 +57,7 @@ function expectPairs(events: RegistryCallEvent[]): void {
 }
 
 describe("every schedule", () => {
-  test("a call settles once, with an envelope or a CallError, and tells the truth about having run", async () => {
+  test("a call settles once, with an envelope or a CallError, and mayHaveRun is correct", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     await fc.assert(
       fc.asyncProperty(callSteps, fc.constantFrom("plain", "observed", "wrapped", "nested"), async (steps, way) => {
@@ -115,7 +115,7 @@ describe("every schedule", () => {
     );
   });
 
-  test("a subscription gives every next() one answer, and its events come in pairs", async () => {
+  test("a subscription settles every next() once, and every start has one end event", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     await fc.assert(
       fc.asyncProperty(subscriptionSteps, fc.boolean(), fc.boolean(), async (steps, throwsAtEnd, isObserved) => {
@@ -180,8 +180,8 @@ describe("every schedule", () => {
   });
 });
 
-describe("calls inside calls", () => {
-  /** An outer operation that starts `test.slow` and does not wait for it. */
+describe("nested calls", () => {
+  /** An outer operation that starts `test.slow` without awaiting it. */
   function leavesOneBehind(nestedOptions: object, inner: Promise<unknown>[]) {
     return registryOf(
       operation({ name: "slow", handler: () => never }),
@@ -195,7 +195,7 @@ describe("calls inside calls", () => {
   }
 
   test.each([{}, { deadline: Date.now() + 3_600_000 }])(
-    "one that is left behind keeps the deadline of the call around it: %j",
+    "one that is not awaited keeps the deadline of its parent call: %j",
     async (nestedOptions) => {
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
       const inner: Promise<unknown>[] = [];
@@ -208,7 +208,7 @@ describe("calls inside calls", () => {
     },
   );
 
-  test("one that is made after the call around it has been answered keeps its deadline too", async () => {
+  test("one that is made after its parent call has returned keeps the deadline too", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     let env: OperationContext["env"] | undefined;
     const registry = registryOf(
@@ -233,7 +233,7 @@ describe("calls inside calls", () => {
   test.each([
     ["a deadline that had passed", { deadline: Date.now() - 1_000 }, "TIMEOUT"],
     ["a signal that was aborted", { signal: AbortSignal.abort() }, "ABORTED"],
-  ])("one that never ran because of %s does not say so of the handler around it", async (_, options, code) => {
+  ])("one that never ran because of %s does not set mayHaveRun: false for the outer call", async (_, options, code) => {
     const registry = registryOf(
       operation(),
       operation({
@@ -245,7 +245,7 @@ describe("calls inside calls", () => {
     await expect(registry.execute("test.outer", {})).rejects.toMatchObject({ code, mayHaveRun: true });
   });
 
-  test("nor one that says that it had no effect, while its own caller is told so", async () => {
+  test("mayHaveRun: false of a handler reaches its direct caller only", async () => {
     const refused = new CallError("UNAVAILABLE", "refused", undefined, { mayHaveRun: false, retryable: true });
     const registry = registryOf(
       operation({
@@ -270,7 +270,7 @@ describe("calls inside calls", () => {
     await expect(registry.execute("test.remote", {})).rejects.toBe(refused);
   });
 
-  test("one without a handler is EXECUTION_ERROR to the outer caller", async () => {
+  test("one without a handler fails the outer call with EXECUTION_ERROR", async () => {
     const { handler: _, ...spec } = operation({ name: "empty" });
     const registry = registryOf(
       operation({
@@ -286,7 +286,7 @@ describe("calls inside calls", () => {
     });
   });
 
-  test("subscriptions inside subscriptions have ids of their own and an end", async () => {
+  test("nested subscriptions have distinct ids and end at the depth limit", async () => {
     const ids: string[] = [];
     const registry: OperationRegistry = registryOf(
       subscription(async function* (_: unknown, context: OperationContext): AsyncGenerator<unknown> {
@@ -299,7 +299,7 @@ describe("calls inside calls", () => {
     expect(new Set(ids).size).toBe(65);
   });
 
-  test("a client that was given a context makes calls with ids of their own", async () => {
+  test("a client with a context makes calls with distinct ids", async () => {
     const seen: Array<[string, string | undefined]> = [];
     const registry: OperationRegistry = registryOf(
       operation({
@@ -359,7 +359,7 @@ describe("trust ends with the handler", () => {
     expect(await inTheSameTurn).toMatchObject(isStillRunning ? { data: "secret" } : { code: "ACCESS_DENIED" });
   });
 
-  test("of a subscription that was left while it waits: its calls are aborted and its signal has fired", async () => {
+  test("of a subscription that was ended while it waits: its calls are aborted and its signal has fired", async () => {
     const left = deferred();
     const outcome = deferred<unknown>();
     const registry = registryOf(
@@ -385,7 +385,7 @@ describe("trust ends with the handler", () => {
   });
 });
 
-test("middleware does not run for a call that was given up while its input was checked", async () => {
+test("middleware does not run for a call that was aborted while its input was checked", async () => {
   const gate = deferred<boolean>();
   const controller = new AbortController();
   const registry = new OperationRegistry({ customAuth: { slow: () => gate.promise } });
@@ -403,7 +403,7 @@ test("middleware does not run for a call that was given up while its input was c
 });
 
 describe("events", () => {
-  test("come in pairs for calls that are denied, unknown, invalid, aborted or left, and while the registry closes", async () => {
+  test("start and end once for calls that are denied, unknown, invalid, aborted or ended, and while the registry closes", async () => {
     const events: RegistryCallEvent[] = [];
     const gate = deferred();
     const registry = registryOf(
@@ -434,7 +434,7 @@ describe("events", () => {
   });
 });
 
-test("a call that runs while the registry closes may still call others", async () => {
+test("a call that runs while the registry closes may still make nested calls", async () => {
   const gate = deferred();
   const registry = registryOf(
     operation(),

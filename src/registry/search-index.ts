@@ -3,18 +3,18 @@ import { checkScopes, type OperationSpec, toIdentity } from "../operation/index.
 import type { OperationEntry } from "./operation-entry.ts";
 import type { SearchOptions } from "./types.ts";
 
-/** Characters of a field that count. Bounds what one long description costs. */
+/** Maximum number of indexed characters of a field. Limits the cost of a long description. */
 const maxFieldLength = 1_000;
-/** Characters of a query that count. Queries may come from a network. */
+/** Maximum number of characters of a query, which may arrive from a network. */
 const maxQueryLength = 10_000;
-/** Words of a query that count. */
+/** Maximum number of words of a query. */
 const maxQueryStems = 32;
 /** Shorter words match whole words only: too many words begin with the same two letters. */
 const minPrefixLength = 3;
-/** More than words can add up to: an operation whose id or name is the whole query comes first. */
+/** Exceeds the sum of all word scores: an operation whose id or name equals the query ranks first. */
 const exactNameBonus = 1_000;
 
-/** Weights of the fields, and the number of words from which a hit counts less, because it is one of many. */
+/** The fields with their weights. In a field longer than `usualLength` words, a match weighs less. */
 const fields: ReadonlyArray<{ weight: number; usualLength: number; read(spec: OperationSpec): string | undefined }> = [
   { weight: 4, usualLength: 3, read: ({ name }) => name },
   { weight: 4, usualLength: 5, read: ({ title }) => title },
@@ -27,7 +27,7 @@ const fields: ReadonlyArray<{ weight: number; usualLength: number; read(spec: Op
 interface IndexedOperation {
   readonly entry: OperationEntry;
   readonly number: number;
-  /** Place among the results with the same score. */
+  /** Position among the results with the same score. */
   readonly order: number;
   isRemoved: boolean;
 }
@@ -39,8 +39,8 @@ interface Occurrences {
 }
 
 /**
- * Finds operations by words and ranks them: a rare word counts more than a common one (BM25), a word in a name or title
- * more than one in a description, and a whole word more than a part of one. Is updated when operations change.
+ * Finds operations by words and ranks them: a rare word weighs more than a common one (BM25), a word in a name or title
+ * more than one in a description, and a whole word more than a part of one. Call `put` and `remove` to update it.
  */
 export class SearchIndex {
   #byId = new Map<string, IndexedOperation>();
@@ -54,7 +54,7 @@ export class SearchIndex {
     for (const entry of entries) this.put(entry);
   }
 
-  /** Adds an operation, or replaces the one with the same id, which keeps its place in the order. */
+  /** Adds an operation, or replaces the one with the same id, which keeps its position. */
   put(entry: OperationEntry): void {
     const earlier = this.#byId.get(entry.id);
     this.remove(entry.id);
@@ -66,11 +66,11 @@ export class SearchIndex {
     if (operation === undefined) return;
     operation.isRemoved = true;
     this.#byId.delete(id);
-    // Removed operations are skipped by searches. Half of them are worth a new index.
+    // Searches skip removed operations. Rebuild the index when about half of its operations are removed.
     if (this.#operations.length > 2 * this.#byId.size + 100) this.#rebuild();
   }
 
-  /** Returns what matches any word of the query, best first. Without words, everything in its order. */
+  /** Returns the operations that match any word of the query, best first. An empty query returns all in order. */
   search(query: string, options: SearchOptions = {}): OperationSpec[] {
     const { limit = Number.POSITIVE_INFINITY } = options;
     const isVisible = createFilter(options);
@@ -105,7 +105,7 @@ export class SearchIndex {
     return found.sort((a, b) => scores[b.number]! - scores[a.number]! || a.order - b.order);
   }
 
-  /** Adds the score of one word of the query to every operation that has it, or a word that begins like it. */
+  /** Adds the score of one word of the query to every operation that has it, or a word with the same beginning. */
   #score(stem: string, scores: Float64Array, matched: Uint8Array): void {
     const best = new Float64Array(scores.length);
     let frequency = 0;
@@ -129,7 +129,7 @@ export class SearchIndex {
     }
   }
 
-  /** Yields the stem itself, those that begin with it, and those that it begins with. The likeness of the first is 1. */
+  /** Yields the stem, the stems that begin with it, and its own prefixes. The stem itself has the likeness 1. */
   *#similarStems(stem: string): Iterable<[stem: string, likeness: number]> {
     if (stem.length < minPrefixLength) {
       if (this.#occurrences.has(stem)) yield [stem, 1];
@@ -174,12 +174,12 @@ export class SearchIndex {
   }
 }
 
-/** Compares lengths first, because a search compares every operation that it finds. */
+/** Compares lengths first for speed, because a search compares every match. */
 function isSameName(name: string, lowerCaseName: string): boolean {
   return name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName;
 }
 
-/** How much each stem of a spec weighs: more in a field that weighs more, and in one with few other words. */
+/** Returns the weight of each stem of a spec, which depends on the weight and the length of its fields. */
 function weighStems(spec: OperationSpec): Map<string, number> {
   const weights = new Map<string, number>();
   for (const { weight, usualLength, read } of fields) {

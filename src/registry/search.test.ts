@@ -33,7 +33,7 @@ describe("relevance", () => {
     expect(find("create a task")).toEqual(["task.create", "task.list"]);
   });
 
-  test("a rare word counts more than a common one", () => {
+  test("a rare word weighs more than a common one", () => {
     const { find } = searchIn(
       { namespace: "shop", name: "order-list", description: "" },
       { namespace: "shop", name: "order-cancel", description: "" },
@@ -61,7 +61,7 @@ describe("relevance", () => {
     expect(find("repository")).toEqual(["host.repo"]);
   });
 
-  test("an operation whose id or name is the query comes first", () => {
+  test("an operation whose id or name equals the query ranks first", () => {
     const { find } = searchIn(
       { namespace: "a", name: "get-user-user", title: "Get user", description: "Get user, get user" },
       { namespace: "b", name: "Get-User", description: "" },
@@ -119,7 +119,7 @@ describe("options", () => {
 });
 
 describe("changes", () => {
-  test("a search sees what was added, replaced and removed since the last one", () => {
+  test("a search includes changes since the last one", () => {
     const { registry, find } = searchIn(
       { namespace: "a", name: "one", description: "apple" },
       { namespace: "a", name: "two", description: "apple" },
@@ -135,7 +135,7 @@ describe("changes", () => {
     expect(find("")).toEqual(["a.one", "a.three"]);
   });
 
-  test("thousands of changes leave nothing behind", () => {
+  test("thousands of changes do not grow the index", () => {
     const { registry, find } = searchIn({ namespace: "a", name: "first", description: "apple" });
     find("apple");
 

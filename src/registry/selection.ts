@@ -2,12 +2,12 @@ import { createGlobs } from "../internal/globs.ts";
 import type { OperationSpec } from "../operation/index.ts";
 import type { OperationSelection } from "./types.ts";
 
-/** Whether an operation is chosen. */
+/** Returns whether an operation is selected. */
 export type Selector = (operation: { readonly id: string; readonly spec: OperationSpec }) => boolean;
 
 const tagPrefix = "tag:";
 
-/** Compiles `include` and `exclude`. Throws a `TypeError` for patterns that are not strings in an array. */
+/** Compiles `include` and `exclude`. Throws a `TypeError` unless the patterns are arrays of strings. */
 export function createSelector({ include, exclude }: OperationSelection): Selector {
   const isIncluded = include === undefined ? () => true : createMatcher("include", include);
   const isExcluded = exclude === undefined ? () => false : createMatcher("exclude", exclude);

@@ -4,7 +4,7 @@ import type { OperationContext } from "../operation/index.ts";
 import { OperationRegistry } from "./functions.ts";
 import { createEchoes, deferred, failOnUnhandledRejections, never, operation, registryOf } from "./testing.ts";
 
-/** Keeps the processor busy, so that no timer can fire. */
+/** Blocks the event loop, so that no timer can fire. */
 function blockUntil(time: number): void {
   while (Date.now() < time);
 }
@@ -39,7 +39,7 @@ describe("signal and deadline", () => {
     expect(signal?.reason).toMatchObject({ code: "TIMEOUT" });
   });
 
-  test("a handler that settles after its deadline changes nothing", async () => {
+  test("a handler that settles after its deadline has no effect on the call", async () => {
     const late = deferred<string>();
     const registry = createEchoes({ handler: () => late.promise });
 
@@ -51,7 +51,7 @@ describe("signal and deadline", () => {
     await failure;
   });
 
-  test("a deadline that has passed starts nothing", async () => {
+  test("a deadline that has passed does not start the handler", async () => {
     const handler = vi.fn();
     const registry = createEchoes({ handler });
 
@@ -62,13 +62,13 @@ describe("signal and deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("a handler is not started when looking at its input took all the time there was", async () => {
+  test("a handler does not start when reading its input took longer than the deadline", async () => {
     const handler = vi.fn();
     const registry = createEchoes({ handler, inputSchema: Type.Object({ title: Type.String() }) });
     const input = {
       get title() {
         const now = performance.now();
-        vi.spyOn(performance, "now").mockReturnValue(now + 60); // no timer can fire meanwhile
+        vi.spyOn(performance, "now").mockReturnValue(now + 60); // No timer can fire during this.
         return "slow to read";
       },
     };
@@ -101,7 +101,7 @@ describe("signal and deadline", () => {
     expect((await answer).data).toBe("ok");
   });
 
-  test("a clock that jumps moves no deadline", async () => {
+  test("a clock that jumps does not move a deadline", async () => {
     const slow = deferred<string>();
     const registry = createEchoes({ handler: () => slow.promise });
 
@@ -130,7 +130,7 @@ describe("signal and deadline", () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test("a signal that was aborted before starts nothing", async () => {
+  test("a signal that was aborted before does not start the handler", async () => {
     const handler = vi.fn();
     const registry = createEchoes({ handler });
 
@@ -176,7 +176,7 @@ describe("a handler never starts after its deadline", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("that passed while the handler around it kept the timer from firing", async () => {
+  test("that passed while the outer handler blocked the event loop", async () => {
     const handler = vi.fn();
     const outcome = deferred<unknown>();
     const deadline = Date.now() + 500;

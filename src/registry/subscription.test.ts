@@ -19,7 +19,7 @@ async function collect(iterable: AsyncIterable<ResponseEnvelope>): Promise<unkno
   return values;
 }
 
-test("each value comes in an envelope of its own", async () => {
+test("each value is wrapped in a separate envelope", async () => {
   const values: ResponseEnvelope[] = [];
   const iterable = subscribeTo(async function* () {
     yield 1;
@@ -48,7 +48,7 @@ test("each value is normalised", async () => {
   expect(value).toMatchObject({ data: { n: 1 }, meta: { drift: [{ path: "/extra", kind: "stripped" }] } });
 });
 
-test("strict ends the subscription at the first wrong value and lets the handler clean up", async () => {
+test("strict ends the subscription at the first invalid value, and the handler cleans up", async () => {
   const cleanedUp = vi.fn();
   const iterable = subscribeTo(
     async function* () {
@@ -79,14 +79,14 @@ test("a handler may return any async iterable, also by promise", async () => {
   expect(await collect(iterable)).toEqual(["a"]);
 });
 
-test("a handler that gives no async iterable is told so", async () => {
+test("a handler that does not return an async iterable fails with a hint", async () => {
   await expect(subscribeTo((async () => [1, 2]) as never).next()).rejects.toMatchObject({
     code: "EXECUTION_ERROR",
     message: expect.stringContaining("async generator"),
   });
 });
 
-test("an iterator whose next gives no promise, or nothing at all, fails without an unhandled rejection", async () => {
+test("an iterator whose next returns no promise, or undefined, fails without an unhandled rejection", async () => {
   const values = subscribeTo(
     () => ({ [Symbol.asyncIterator]: () => ({ next: () => ({ done: false, value: 1 }) }) }) as never,
   );
@@ -108,7 +108,7 @@ test("the handler starts with the first next, not before", async () => {
   expect(started).toHaveBeenCalledTimes(1);
 });
 
-test("concurrent calls of next queue, and each gets its own value", async () => {
+test("concurrent calls of next are queued, and each receives one value", async () => {
   const iterable = subscribeTo(async function* () {
     yield 1;
     yield 2;
@@ -119,7 +119,7 @@ test("concurrent calls of next queue, and each gets its own value", async () => 
   expect(results.map(({ done, value }) => (done ? "done" : value.data))).toEqual([1, 2, "done", "done"]);
 });
 
-test("what the handler throws reaches the consumer once, then the subscription is done", async () => {
+test("an error of the handler reaches the consumer once, then the subscription is done", async () => {
   const iterable = subscribeTo(async function* () {
     yield 1;
     throw new CallError("GONE", "The feed is gone");
@@ -165,7 +165,7 @@ describe("leaving", () => {
     await expect(iterable.return!()).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "cleanup failed" });
   });
 
-  test("while the handler waits for its next value resolves at once, and the pending next gives done", async () => {
+  test("while a value is requested resolves immediately, and the pending next returns done", async () => {
     const cleanedUp = deferred();
     const release = deferred();
     const iterable = subscribeTo(async function* () {
@@ -187,7 +187,7 @@ describe("leaving", () => {
     await cleanedUp.promise;
   });
 
-  test("before the first next starts nothing", async () => {
+  test("before the first next does not start the handler", async () => {
     const started = vi.fn();
     const iterable = subscribeTo(async function* () {
       started();
@@ -224,7 +224,7 @@ describe("leaving", () => {
     expect(started).not.toHaveBeenCalled();
   });
 
-  test("by await using leaves the subscription", async () => {
+  test("by await using ends the subscription", async () => {
     const cleanedUp = vi.fn();
     const iterable = subscribeTo(async function* () {
       try {
@@ -241,7 +241,7 @@ describe("leaving", () => {
   });
 });
 
-describe("being ended from outside", () => {
+describe("signal and deadline", () => {
   test("an abort throws ABORTED at the pending next and fires the handler's signal", async () => {
     const controller = new AbortController();
     let signal: AbortSignal | undefined;
@@ -264,7 +264,7 @@ describe("being ended from outside", () => {
     expect(await iterable.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("an abort while no consumer waits is thrown by the next next(), and lets the handler clean up", async () => {
+  test("an abort while no next() is pending is thrown by the following next(), and the handler cleans up", async () => {
     const controller = new AbortController();
     const cleanedUp = deferred();
     const iterable = subscribeTo(
@@ -300,8 +300,8 @@ describe("being ended from outside", () => {
   });
 });
 
-describe("a source that has values at hand", () => {
-  /** Gives its first value when asked, and has the others at hand then. */
+describe("a source with buffered values", () => {
+  /** Yields its first value on request, and has buffered the others then. */
   function buffered(...values: unknown[]) {
     const source = {
       asked: 0,
@@ -320,14 +320,14 @@ describe("a source that has values at hand", () => {
     return source;
   }
 
-  test("gives them in order and is only asked when it has none", async () => {
+  test("yields them in order, and next is called only when the buffer is empty", async () => {
     const source = buffered({ n: 1 }, { n: 2 }, { n: 3 });
 
     expect(await collect(subscribeTo(() => source))).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
     expect(source.asked).toBe(2);
   });
 
-  test("gives them in order to concurrent calls of next as well", async () => {
+  test("yields them in order to concurrent calls of next", async () => {
     const iterable = subscribeTo(() => buffered({ n: 1 }, { n: 2 }, { n: 3 }));
 
     const results = await Promise.all([iterable.next(), iterable.next(), iterable.next(), iterable.next()]);
@@ -335,7 +335,7 @@ describe("a source that has values at hand", () => {
     expect(results.map(({ value }) => value?.data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, undefined]);
   });
 
-  test("has them normalised and told to listeners", async () => {
+  test("has its values normalised and emitted to listeners", async () => {
     const registry = new OperationRegistry();
     const told: unknown[] = [];
     registry.on("call", (event) => told.push(event.kind));
@@ -346,7 +346,7 @@ describe("a source that has values at hand", () => {
     expect(told).toEqual(["started", "yielded", "yielded", "succeeded"]);
   });
 
-  test("is left at the first value that is refused, and at one that throws", async () => {
+  test("is ended at the first value that is refused, and at one that throws", async () => {
     const wrong = buffered({ n: 1 }, { n: "two" }, { n: 3 });
     const outputSchema = Type.Object({ n: Type.Number() });
     const strict = subscribeTo(() => wrong, { outputSchema, outputPolicy: "strict" });
@@ -369,7 +369,7 @@ describe("a source that has values at hand", () => {
     ]);
   });
 
-  test("gives no more of them after an abort or once it is left", async () => {
+  test("yields no more values after an abort or after return", async () => {
     const controller = new AbortController();
     const abortedOne = subscribeTo(() => buffered({ n: 1 }, { n: 2 }), {}, { signal: controller.signal });
     const left = subscribeTo(() => buffered({ n: 1 }, { n: 2 }));
@@ -385,7 +385,7 @@ describe("a source that has values at hand", () => {
 });
 
 describe("the steps before the handler", () => {
-  test("subscribing to a query is WRONG_OPERATION_TYPE", async () => {
+  test("subscribing to a query fails with WRONG_OPERATION_TYPE", async () => {
     const registry = new OperationRegistry();
     registry.register(operation());
 

@@ -25,15 +25,15 @@ type Waiter = { resolve(result: Result): void; reject(error: unknown): void };
 
 const done: Result = Object.freeze({ done: true, value: undefined });
 
-/** Runs out when a consumer has waited too long for a value. */
-class IdleWatch extends Linked implements Expiring {
+/** Ends the subscription when the consumer has waited too long for a value. */
+class IdleTimer extends Linked implements Expiring {
   readonly idleTimeout: number;
-  readonly #onSilence: () => void;
+  readonly #onIdle: () => void;
 
-  constructor(idleTimeout: number, onSilence: () => void) {
+  constructor(idleTimeout: number, onIdle: () => void) {
     super();
     this.idleTimeout = idleTimeout;
-    this.#onSilence = onSilence;
+    this.#onIdle = onIdle;
   }
 
   start(): void {
@@ -41,15 +41,15 @@ class IdleWatch extends Linked implements Expiring {
   }
 
   expire(): void {
-    this.#onSilence();
+    this.#onIdle();
   }
 }
 
 /**
- * The consumer's side of one subscription. Written by hand instead of as an async generator, because a generator's
- * `return()` waits behind a `next()` that may never come back.
+ * The iterator that the consumer of one subscription reads. It is not an async generator, because the `return()` of a
+ * generator waits for a pending `next()`, which may never settle.
  *
- * The handler starts with the first `next()`. Calls of `next()` queue; one value is requested of the handler at a time.
+ * The handler starts with the first `next()`. Calls of `next()` are queued; one value is requested from the handler at a time.
  */
 export class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>, AsyncDisposable {
   readonly #core: RegistryCore;
@@ -61,14 +61,14 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   #compiled: CompiledOperation | undefined = undefined;
   #wrap: CompiledOperation["wrapResult"] | undefined = undefined;
   #guard: Guard | undefined = undefined;
-  #idle: IdleWatch | undefined = undefined;
+  #idle: IdleTimer | undefined = undefined;
   #source: AsyncIterator<unknown> | undefined = undefined;
-  /** The source again, when it can return values without a promise for each. */
+  /** The source, if it can return buffered values without a promise for each. */
   #buffered: Buffered<object> | undefined = undefined;
   #state: "new" | "open" | "closed" = "new";
-  /** Whether a value was requested of the handler and has not arrived. */
-  #asking = false;
-  /** An error that came while no consumer was waiting; the next `next()` throws it. */
+  /** Whether a value was requested from the handler and has not arrived. */
+  #isRequested = false;
+  /** An error that occurred while no `next()` was pending; the following `next()` throws it. */
   #failure: CallError | undefined = undefined;
   #waiters: Waiter[] = [];
   #seq = 0;
@@ -82,7 +82,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     incoming?: CallOrigin,
   ) {
     this.#core = core;
-    // A context in the place of options makes this a nested call.
+    // A context instead of options makes this a nested call.
     const parent = stateOf(options);
     const own = parent === undefined ? withDeadline(options) : undefined;
     this.#call = new CallState(core, operationId, own, parent, incoming, false);
@@ -102,7 +102,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
 
   next(): Promise<Result> {
     if (this.#state === "closed") return this.#afterEnd();
-    if (this.#buffered !== undefined && !this.#asking) {
+    if (this.#buffered !== undefined && !this.#isRequested) {
       const ready = this.#takeBuffered(this.#buffered);
       if (ready !== undefined) return ready;
     }
@@ -110,21 +110,21 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       this.#waiters.push({ resolve, reject });
       this.#idle?.start();
       if (this.#state === "new") void this.#open();
-      else if (!this.#asking) this.#ask();
+      else if (!this.#isRequested) this.#requestNext();
     });
   }
 
-  /** Ends the subscription. Resolves immediately while the handler awaits something, else after its `finally`. */
+  /** Ends the subscription. Resolves immediately while a value is requested, otherwise after the `finally` of the handler. */
   async return(): Promise<Result> {
-    const { state, asking, source } = { state: this.#state, asking: this.#asking, source: this.#source };
+    const { state, isRequested, source } = { state: this.#state, isRequested: this.#isRequested, source: this.#source };
     this.#failure = undefined;
     if (state === "closed") return done;
-    const left = aborted(this.#operationId, "the consumer left", state === "open");
+    const error = aborted(this.#operationId, "the consumer ended the subscription", state === "open");
     this.#close({});
-    this.#guard?.abandon(left);
+    this.#guard?.abandon(error);
     if (source === undefined) return done;
-    if (asking) this.#abandon(source);
-    else await this.#leave(source);
+    if (isRequested) this.#abandon(source);
+    else await this.#cleanUp(source);
     return done;
   }
 
@@ -133,21 +133,21 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     throw error;
   }
 
-  /** All steps up to the handler's iterator. */
+  /** Runs all steps up to the iterator of the handler. */
   async #open(): Promise<void> {
     this.#state = "open";
-    this.#asking = true;
+    this.#isRequested = true;
     const core = this.#core;
     try {
       if (core.calls.hasListeners) this.#endObserving = observeStart(this.#call);
       const source = await this.#start();
       this.#source = source;
       if (isBuffered(source)) this.#buffered = source;
-      this.#asking = false;
+      this.#isRequested = false;
       if (this.#isClosed()) return this.#abandon(source);
-      this.#ask();
+      this.#requestNext();
     } catch (error) {
-      this.#asking = false;
+      this.#isRequested = false;
       this.#fail(notStarted(this.#operationId, error));
     }
   }
@@ -162,7 +162,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     call.guard = this.#guard;
     this.#guard.onEnd((error) => this.#end(error));
     if (this.#guard.ended !== undefined) throw this.#guard.ended;
-    this.#watchSilence();
+    this.#startIdleTimer();
     const input = await validate(compiled, middleware, call, this.#input);
     this.#input = undefined;
     try {
@@ -173,12 +173,12 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
   }
 
-  #watchSilence(): void {
+  #startIdleTimer(): void {
     const idleTimeout = this.#options?.idleTimeout;
     const invalid = checkSubscribeOptions(this.#operationId, this.#options);
     if (invalid !== undefined) throw markPipelineError(this.#operationId, invalid);
     if (idleTimeout === undefined || idleTimeout === Number.POSITIVE_INFINITY) return;
-    this.#idle = new IdleWatch(idleTimeout, () => {
+    this.#idle = new IdleTimer(idleTimeout, () => {
       const error = markPipelineError(this.#operationId, silentTooLong(this.#operationId, idleTimeout));
       this.#end(error, { kind: "aborted", reason: error });
     });
@@ -189,7 +189,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     return this.#state === "closed";
   }
 
-  /** Returns a value that the source has buffered. No other consumer is waiting, since no value was requested. */
+  /** Returns a value that the source has buffered. No `next()` is pending, because no value was requested. */
   #takeBuffered(source: Buffered<object>): Promise<Result> | undefined {
     let envelope: ResponseEnvelope;
     try {
@@ -200,47 +200,47 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       this.#end(mapError(error));
       return this.#afterEnd();
     }
-    if (this.#isClosed()) return this.#afterEnd(); // reading the data ended the subscription
-    if (this.#endObserving !== undefined) this.#tell(envelope);
+    if (this.#isClosed()) return this.#afterEnd(); // Reading the data ended the subscription.
+    if (this.#endObserving !== undefined) this.#emitYielded(envelope);
     return Promise.resolve({ done: false, value: envelope });
   }
 
-  #ask(): void {
-    this.#asking = true;
+  #requestNext(): void {
+    this.#isRequested = true;
     try {
-      const answer: unknown = this.#source!.next();
+      const result: unknown = this.#source!.next();
       // Any other thenable may settle twice or synchronously.
-      const promise = isNativePromise(answer) ? answer : new Promise((resolve) => resolve(answer));
-      promise.then(this.#onAnswer as (answer: unknown) => void, this.#onFailure);
+      const promise = isNativePromise(result) ? result : new Promise((resolve) => resolve(result));
+      promise.then(this.#onResult as (result: unknown) => void, this.#onFailure);
     } catch (error) {
       this.#onFailure(error);
     }
   }
 
-  readonly #onAnswer = (answer: IteratorResult<unknown>): void => {
-    this.#asking = false;
+  readonly #onResult = (result: IteratorResult<unknown>): void => {
+    this.#isRequested = false;
     if (this.#state === "closed") return;
     let envelope: ResponseEnvelope;
     try {
-      if (answer.done) return this.#complete();
-      envelope = this.#wrap!(answer.value);
+      if (result.done) return this.#complete();
+      envelope = this.#wrap!(result.value);
     } catch (error) {
       return this.#end(mapError(error));
     }
     const waiter = this.#waiters.shift();
-    if (waiter === undefined) return; // reading the data ended the subscription
+    if (waiter === undefined) return; // Reading the data ended the subscription.
     if (this.#idle !== undefined) {
       this.#idle.unlink();
       if (this.#waiters.length > 0) this.#idle.start();
     }
-    if (this.#endObserving !== undefined) this.#tell(envelope);
+    if (this.#endObserving !== undefined) this.#emitYielded(envelope);
     waiter.resolve({ done: false, value: envelope });
-    // A listener to the value may have requested the next one.
-    if (this.#waiters.length > 0 && !this.#asking) this.#ask();
+    // A listener to the event may have requested the next value.
+    if (this.#waiters.length > 0 && !this.#isRequested) this.#requestNext();
   };
 
   readonly #onFailure = (error: unknown): void => {
-    this.#asking = false;
+    this.#isRequested = false;
     if (this.#state === "closed") return reportAbandoned(this.#operationId, error);
     try {
       this.#compiled!.throwFailure(error);
@@ -249,7 +249,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
   };
 
-  #tell(envelope: ResponseEnvelope): void {
+  #emitYielded(envelope: ResponseEnvelope): void {
     const base = describeCall(this.#call);
     this.#core.calls.emit({ kind: "yielded", ...base, seq: this.#seq, envelope });
     this.#seq += 1;
@@ -274,11 +274,11 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     waiter?.reject(error);
   }
 
-  /** Ends while the handler could go on: the signal, the deadline, or a value that is refused. */
+  /** Ends the subscription while the handler is running: on a signal, a deadline, or an invalid value. */
   #end(error: CallError, ending?: Ending): void {
     const source = this.#source;
     if (this.#state !== "closed") this.#settle(error);
-    // Not released before: calls inside the handler end with it.
+    // The guard is not released, so that nested calls of the handler end too.
     this.#guard?.abandon(error, ending);
     if (source !== undefined) this.#abandon(source);
   }
@@ -299,8 +299,8 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure);
   }
 
-  /** Lets a handler that is suspended at a `yield` clean up, and waits for it. */
-  async #leave(source: AsyncIterator<unknown>): Promise<void> {
+  /** Runs the cleanup of a handler that is suspended at a `yield`, and waits for it. */
+  async #cleanUp(source: AsyncIterator<unknown>): Promise<void> {
     try {
       await source.return?.();
     } catch (error) {
@@ -308,9 +308,9 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
     }
   }
 
-  /** Lets a handler clean up without waiting for it. */
+  /** Runs the cleanup of a handler without waiting for it. */
   #abandon(source: AsyncIterator<unknown>): void {
-    this.#leave(source).catch((error) => reportAbandoned(this.#operationId, error));
+    this.#cleanUp(source).catch((error) => reportAbandoned(this.#operationId, error));
   }
 }
 

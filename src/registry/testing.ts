@@ -3,14 +3,14 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { type IOperationDefinition, OperationType } from "../operation/index.ts";
 import { OperationRegistry } from "./functions.ts";
 
-/** A query `test.echo` that gives back its input; overrides make it what a test needs. */
+/** A query `test.echo` that returns its input. Tests override its fields. */
 export function operation(overrides: Partial<IOperationDefinition> = {}): IOperationDefinition {
   return {
     namespace: "test",
     name: "echo",
     version: "1.0.0",
     type: OperationType.QUERY,
-    description: "Gives back its input.",
+    description: "Returns its input.",
     inputSchema: Type.Unknown(),
     outputSchema: Type.Unknown(),
     accessControl: { requiredScopes: [] },
@@ -44,7 +44,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Makes each test of the file fail that leaves a rejection unhandled. Returns the list of them, for checks within a test. */
+/** Makes every test of the file fail that leaves a rejection unhandled. Returns the list of unhandled rejections. */
 export function failOnUnhandledRejections(): readonly unknown[] {
   const unhandled: unknown[] = [];
   const noteUnhandled = (reason: unknown) => unhandled.push(reason);
@@ -62,5 +62,5 @@ export function failOnUnhandledRejections(): readonly unknown[] {
 
 export { deferred } from "../internal/testing.ts";
 
-/** Something that never settles. */
+/** A promise that never settles. */
 export const never = new Promise<never>(() => {});

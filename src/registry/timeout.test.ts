@@ -31,7 +31,7 @@ async function runFor(ms: number, call: Promise<unknown>): Promise<unknown> {
     () => "resolved",
     ({ code }) => code,
   );
-  await vi.advanceTimersByTimeAsync(ms + 20); // timers that are due within 20 ms of each other share one
+  await vi.advanceTimersByTimeAsync(ms + 20); // Deadlines within 20 ms of each other share one timer.
   return Promise.race([outcome, Promise.resolve("pending")]);
 }
 
@@ -49,40 +49,43 @@ describe("timeout", () => {
     [{ timeout: 200, deadline: 50 }, 50],
     [{ timeout: Number.POSITIVE_INFINITY, deadline: 50 }, 50],
     [{ timeout: Number.POSITIVE_INFINITY, deadline: undefined }, Number.POSITIVE_INFINITY],
-  ])("the earlier of timeout and deadline counts: %j", async ({ timeout, deadline }, expected) => {
+  ])("the earlier of timeout and deadline applies: %j", async ({ timeout, deadline }, expected) => {
     const options = { timeout, deadline: deadline === undefined ? undefined : Date.now() + deadline };
 
     expect(await registryOf().execute("test.left", {}, options)).toMatchObject({ data: expected });
   });
 
-  test.each([0, -1, Number.NaN, "5s", null, {}])("the timeout %j is refused, and nothing runs", async (invalid) => {
-    const handler = vi.fn();
-    const registry = new OperationRegistry();
-    registry.register(operation({ handler }));
-    const refusal = {
-      code: "VALIDATION_ERROR",
-      mayHaveRun: false,
-      details: {
-        errors: [{ path: "/timeout", message: "must be a number of milliseconds above 0, or Infinity" }],
-        total: 1,
-      },
-    };
+  test.each([0, -1, Number.NaN, "5s", null, {}])(
+    "the timeout %j is refused, and the handler does not run",
+    async (invalid) => {
+      const handler = vi.fn();
+      const registry = new OperationRegistry();
+      registry.register(operation({ handler }));
+      const refusal = {
+        code: "VALIDATION_ERROR",
+        mayHaveRun: false,
+        details: {
+          errors: [{ path: "/timeout", message: "must be a number of milliseconds above 0, or Infinity" }],
+          total: 1,
+        },
+      };
 
-    const options = { timeout: invalid as never };
-    await expect(registry.execute("test.echo", {}, options)).rejects.toMatchObject(refusal);
-    await expect(registry.client(options)["test"]!["echo"]!({})).rejects.toMatchObject(refusal);
-    expect(handler).not.toHaveBeenCalled();
-    await expect(registryOf().subscribe("test.ticks", {}, options).next()).rejects.toMatchObject(refusal);
-  });
+      const options = { timeout: invalid as never };
+      await expect(registry.execute("test.echo", {}, options)).rejects.toMatchObject(refusal);
+      await expect(registry.client(options)["test"]!["echo"]!({})).rejects.toMatchObject(refusal);
+      expect(handler).not.toHaveBeenCalled();
+      await expect(registryOf().subscribe("test.ticks", {}, options).next()).rejects.toMatchObject(refusal);
+    },
+  );
 
-  test("of a nested call is bounded by the call around it", async () => {
+  test("of a nested call is limited by its parent call", async () => {
     const registry = registryOf();
 
     expect(await registry.execute("test.outer", { timeout: 30 }, { timeout: 80 })).toMatchObject({ data: 30 });
     expect(await registry.execute("test.outer", { timeout: 90 }, { timeout: 80 })).toMatchObject({ data: 80 });
   });
 
-  test("of a client counts for each of its calls, and a call may have its own", async () => {
+  test("of a client applies to each of its calls, and a call may have another", async () => {
     const client = registryOf().client({ timeout: 80 })["test"]!;
 
     expect(await client["left"]!()).toBe(80);
@@ -104,7 +107,7 @@ describe("timeout", () => {
     expect(await read({ timeout: 300 })).toBe(300);
   });
 
-  test("of an env built for application code counts for each of its calls", async () => {
+  test("of an env for application code applies to each of its calls", async () => {
     const env = buildEnv({ registry: registryOf(), context: { timeout: 80 } })["test"]!;
 
     expect(await env["left"]!()).toMatchObject({ data: 80 });
@@ -121,7 +124,7 @@ describe("timeout", () => {
 });
 
 describe("defaultTimeout", () => {
-  test("limits direct calls that have no limit of their own", async () => {
+  test("limits direct calls without timeout or deadline", async () => {
     const registry = registryOf({ defaultTimeout: 80 });
 
     expect(await registry.execute("test.left")).toMatchObject({ data: 80 });

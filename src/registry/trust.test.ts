@@ -12,7 +12,7 @@ function outer(body: (context: OperationContext) => unknown): IOperationDefiniti
   return operation({ name: "outer", handler: async (_: unknown, context: OperationContext) => body(context) });
 }
 
-describe("what is trusted", () => {
+describe("trusted calls", () => {
   test("a nested call through context.env skips access rules", async () => {
     const registry = registryOf(
       admin,
@@ -22,7 +22,7 @@ describe("what is trusted", () => {
     expect((await registry.execute("test.outer", {}, { identity: ada })).data).toBe("secret");
   });
 
-  test("so does one that is made after an await", async () => {
+  test("a nested call after an await skips access rules", async () => {
     const registry = registryOf(
       admin,
       outer(async (context) => {
@@ -35,7 +35,7 @@ describe("what is trusted", () => {
     expect((await registry.execute("test.outer", {})).data).toBe("secret");
   });
 
-  test("and one through buildEnv with the context of a running handler", async () => {
+  test("a nested call through buildEnv with the context of a running handler skips access rules", async () => {
     const registry: OperationRegistry = registryOf(
       admin,
       outer(async (context) => (await buildEnv({ registry, context })["test"]!["admin"]!({})).data),
@@ -44,7 +44,7 @@ describe("what is trusted", () => {
     expect((await registry.execute("test.outer", {})).data).toBe("secret");
   });
 
-  test("resource rules and customAuth are skipped too", async () => {
+  test("nested calls also skip resource rules and customAuth", async () => {
     const deny = vi.fn(() => false);
     const registry = new OperationRegistry({ customAuth: { deny } });
     registry.registerAll([
@@ -73,7 +73,7 @@ describe("what is trusted", () => {
   });
 });
 
-describe("what is not", () => {
+describe("calls that are not trusted", () => {
   test.each([
     { trusted: true },
     { trusted: true, context: { trusted: true } },
@@ -86,7 +86,7 @@ describe("what is not", () => {
     });
   });
 
-  test("buildEnv with a made-up context is checked against its identity", async () => {
+  test("buildEnv with a forged context is checked against its identity", async () => {
     const registry = registryOf(admin);
     const checked = buildEnv({ registry, context: { identity: ada } });
     const allowed = buildEnv({ registry, context: { identity: { id: "root", scopes: ["admin"] } } });
@@ -95,7 +95,7 @@ describe("what is not", () => {
     expect((await allowed["test"]!["admin"]!({})).data).toBe("secret");
   });
 
-  test("an identity cannot be slipped into a call of such an env", async () => {
+  test("an identity in the options of a call of such an env is ignored", async () => {
     const registry = registryOf(admin);
     const env = buildEnv({ registry, context: { identity: ada } });
 
@@ -205,7 +205,7 @@ describe("what is not", () => {
 });
 
 describe("access rules", () => {
-  test("see defaults and transformed values, not what was sent", async () => {
+  test("check defaults and transformed values, not the raw input", async () => {
     const seen: unknown[] = [];
     const registry = new OperationRegistry({
       customAuth: {
@@ -238,7 +238,7 @@ describe("access rules", () => {
   });
 
   test.each([[1], ["true"], [{}], [undefined], [Promise.resolve("yes")]])(
-    "customAuth allows only by true, not by %s",
+    "customAuth allows only with true, not with %s",
     async (answer) => {
       const handler = vi.fn();
       const registry = new OperationRegistry({ customAuth: { rule: () => answer as never } });
@@ -283,7 +283,7 @@ describe("access rules", () => {
 });
 
 describe("nesting", () => {
-  test("a nested call has a fresh id, its parent's id, identity and metadata, and the smaller deadline", async () => {
+  test("a nested call has a new id, its parent's id, identity and metadata, and the smaller deadline", async () => {
     const deadline = Date.now() + 60_000;
     const registry = registryOf(
       operation({
@@ -316,7 +316,7 @@ describe("nesting", () => {
     expect(data.nested["id"]).not.toBe(data.id);
   });
 
-  test("an abort cascades down to calls inside calls", async () => {
+  test("an abort ends nested calls at every depth", async () => {
     const controller = new AbortController();
     const running = deferred();
     let innermost: AbortSignal | undefined;

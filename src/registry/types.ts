@@ -22,43 +22,43 @@ import type {
 } from "../operation/index.ts";
 import type { ClientOptions } from "./client.ts";
 
-/** What a `customAuth` function decides on. */
+/** The argument of a `customAuth` function. */
 export interface CustomAuthCall<Input = unknown> {
-  /** Who calls. */
+  /** The caller. */
   readonly identity?: Identity;
   /** The validated input. */
   readonly input: Input;
   /** Spec of the operation that is called. */
   readonly spec: OperationSpec;
-  /** What the caller passed. */
+  /** The metadata that the caller passed. */
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Decides whether a call is allowed; only `true` allows it. Named by `accessControl.customAuth`. */
+/** Returns whether a call is allowed; only `true` allows it. Named by `accessControl.customAuth`. */
 export type CustomAuth<Input = unknown> = (call: CustomAuthCall<Input>) => boolean | Promise<boolean>;
 
-/** How a registry treats its operations. */
+/** Options of a registry. */
 export interface RegistryOptions {
-  /** Functions that `accessControl.customAuth` names. A name that is missing here denies. */
+  /** Functions that `accessControl.customAuth` names. A missing function denies access. */
   customAuth?: Record<string, CustomAuth>;
-  /** What happens to output that does not fit, for operations that do not say. @default "cast" */
+  /** How output that does not match its schema is handled, for operations without an `outputPolicy`. @default "cast" */
   outputPolicy?: OutputPolicy;
   /**
-   * Time in ms for direct calls of queries and mutations that have neither `timeout` nor `deadline`. Calls inside handlers
-   * have the time of the call around them, and calls that arrive by a server or transport that of the server. @default none
+   * Time in ms for direct calls of queries and mutations that have neither `timeout` nor `deadline`. Nested calls have
+   * the deadline of their parent call, and incoming calls the timeout of the server. @default none
    */
   defaultTimeout?: number;
-  /** Bounds on what one call may cost. @default those of `Limits` */
+  /** Limits on the cost of one call. @default those of `Limits` */
   limits?: Limits;
   /**
    * Whether the registry warns about output that differs from its schema and about operations that a source skips: through
    * LogTape, or with `console.warn` until LogTape is configured. Each warning is written once per operation and kind.
-   * `onReport` of a source or of `follow` receives its report in place of the log. @default true
+   * `onReport` of a source or of `follow` receives its report instead of the log. @default true
    */
   log?: boolean;
 }
 
-/** One run of an operation as middleware sees it. */
+/** The call that middleware wraps. */
 export interface MiddlewareCall {
   /** Id of the operation, `namespace.name`. */
   readonly operationId: string;
@@ -66,53 +66,53 @@ export interface MiddlewareCall {
   readonly spec: OperationSpec;
   /** The validated input. */
   readonly input: unknown;
-  /** What the handler receives beside the input. */
+  /** The context that the handler receives. */
   readonly context: OperationContext;
   /**
-   * Whether a handler of this registry makes the call. Only then `context.parentRequestId` is certain; in a call from a
-   * network it is a claim of the caller.
+   * Whether a handler of this registry made the call. `context.parentRequestId` can be trusted only then; in an incoming
+   * call it is provided by the caller.
    */
   readonly isNested: boolean;
 }
 
 /**
- * Wraps the run step, after access and input were checked. `next()` runs the rest and returns what the handler
- * returned: a value, an envelope, or an async iterable for subscriptions. What is returned here takes its place. When the
- * handler throws, `next()` rejects with the `CallError` that the caller would receive.
+ * Wraps the run step, after access and input were checked. `next()` runs the following middleware and the handler, and
+ * returns the result of the handler: a value, an envelope, or an async iterable for subscriptions. The middleware returns
+ * the result of the call. When the handler throws, `next()` rejects with the `CallError` that the caller would receive.
  */
 export type Middleware = (call: MiddlewareCall, next: () => Promise<unknown>) => unknown;
 
 /**
- * Chooses operations by id and by tag. A pattern is an id in which `*` stands for any characters, such as `"task.*"`, or
- * `"tag:"` and a tag, in which `*` means the same. Ids are those of the registry, after any renaming.
+ * Selects operations by id and by tag. A pattern is an id in which `*` matches any characters, such as `"task.*"`, or
+ * `"tag:"` and a tag, in which `*` also matches any characters. Ids are those of the registry, after any renaming.
  */
 export interface OperationSelection {
-  /** Chooses the operations that match one of these. @default all */
+  /** Selects the operations that match one of these. @default all */
   include?: readonly string[];
-  /** Leaves out the operations that match one of these, also where `include` chooses them. @default none */
+  /** Excludes the operations that match one of these, even if `include` selects them. @default none */
   exclude?: readonly string[];
 }
 
-/** What all call events have. */
+/** Fields of all call events. */
 export interface RegistryCallEventBase {
   /** Identifies the call. */
   requestId: string;
-  /** The call whose handler made this one. */
+  /** The `requestId` of the call whose handler made this call. */
   parentRequestId?: string;
   /** Id of the operation. */
   operationId: string;
-  /** Who calls. */
+  /** The caller. */
   identity?: Identity;
   /** In milliseconds since the epoch. */
   timestamp: number;
 }
 
-/** Something that happened to a call. Inputs are not part of it. */
+/** An event of a call. Does not contain the input. */
 export type RegistryCallEvent =
   | (RegistryCallEventBase & { kind: "started" })
   | (RegistryCallEventBase & {
       kind: "progressed";
-      /** What the handler reported. */
+      /** The progress that the handler reported. */
       progress: Progress;
     })
   /** One value of a subscription; `seq` counts from 0. */
@@ -135,34 +135,34 @@ export type RegistryCallEvent =
       kind: "failed";
       /** In milliseconds. */
       duration: number;
-      /** What the caller received. */
+      /** The error that the caller received. */
       error: CallError;
     });
 
-/** Something that happened to the set of operations. `spec` is the new one, or the last one when removed. */
+/** An event of the set of operations. `spec` is the new spec, or the last one of a removed operation. */
 export interface ChangeEvent {
-  /** What happened to the operation. */
+  /** The kind of the change. */
   kind: "added" | "changed" | "removed";
   /** Id of the operation. */
   operationId: string;
-  /** The new spec, or the last one when removed. */
+  /** The new spec, or the last one of a removed operation. */
   spec: OperationSpec;
 }
 
 /** The events of a registry by name. */
 export interface RegistryEvents {
-  /** Something happened to a call. */
+  /** A call started, progressed, yielded a value or ended. */
   call: RegistryCallEvent;
   /** An operation was added, changed or removed. */
   change: ChangeEvent;
 }
 
-/** An operation as the registry holds it: its spec, with its handler where there is one. */
+/** A registered operation: its spec, with its handler if it has one. */
 export interface RegisteredOperation
   extends OperationSpec,
     Partial<Pick<IOperationDefinition, "handler" | "fillDefaults" | "nextPage">> {}
 
-/** Which operations a search may return. All given parts must match. */
+/** Filters of a search. An operation must match all of them. */
 export interface SearchOptions {
   /** Only operations of this namespace. */
   namespace?: string;
@@ -178,12 +178,12 @@ export interface SearchOptions {
 }
 
 /**
- * What `registry.follow()` does with the operations of a source. Options of the source itself choose what is read; these
- * apply to what it returned. `include` and `exclude` match the ids in the registry, after `rename` and `namespace`.
+ * Options of `registry.follow()`. The options of a source select the operations that it reads; these options apply to the
+ * operations that it returned. `include` and `exclude` match the ids in the registry, after `rename` and `namespace`.
  */
 export interface FollowOptions extends OperationSelection {
   /**
-   * New names by the id that the source uses, such as `{ "github.issues/list": "issues" }`, or a function from that id to the
+   * New names by id in the source, such as `{ "github.issues/list": "issues" }`, or a function from that id to the
    * name. `undefined` keeps the name.
    */
   rename?: Readonly<Record<string, string>> | ((id: string) => string | undefined);
@@ -191,17 +191,17 @@ export interface FollowOptions extends OperationSelection {
   namespace?: string;
   /**
    * Access rule of all operations. Replaces the rule of operations that are imported from OpenAPI or MCP. Operations of
-   * modules and peers keep their own rule, and this one is added: callers must meet both.
+   * modules and peers keep their rule, and this one is added: callers must satisfy both.
    */
   accessControl?: AccessControl;
   /**
-   * Receives what was imported, skipped and warned about: after loading, and after every change what is new since then.
+   * Receives a report about imported and skipped operations and warnings: after loading, and after every change.
    * @default warnings in the log, and on the console until LogTape is configured
    */
   onReport?: (report: SourceReport) => void;
 }
 
-/** Limits of `registry.waitFor()`. */
+/** Options of `registry.waitFor()`. */
 export interface WaitForOptions {
   /** Maximum time to wait, in ms, above 0; `Infinity` for no limit. @default 30,000 */
   timeout?: number;
@@ -211,29 +211,29 @@ export interface WaitForOptions {
 
 /** A source that a registry follows. */
 export interface Following extends AsyncDisposable {
-  /** Stops following, removes the source's operations and closes the source. Calling it twice is fine. */
+  /** Stops following, removes the source's operations and closes the source. It can be called more than once. */
   close(): Promise<void>;
 }
 
 /**
- * Holds operations and runs them. `Known` is what the compiler knows of them: a registry made by `createRegistry`
- * checks ids, inputs and outputs; one made by `new OperationRegistry()` takes any id and returns `unknown`. The
- * first can be passed wherever the second is accepted.
+ * Stores operations and runs them. `Known` has their types: a registry created by `createRegistry` checks ids, inputs and
+ * outputs at compile time; one created by `new OperationRegistry()` accepts any id and returns `unknown`. The first is
+ * assignable to the second.
  */
 export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends AsyncDisposable {
-  /** Never set; carries what the compiler knows. */
+  /** Never set; carries the types of the operations. */
   readonly "~known"?: Known;
 
   /**
-   * Adds an operation. Throws when its spec is malformed or its id is taken; the operation of a source that is followed
-   * is replaced, and comes back when this one is removed.
+   * Adds an operation. Throws when its spec is malformed or its id is taken. An operation of a followed source is
+   * replaced, and registered again when this one is removed.
    */
   register(definition: IOperationDefinition): void;
-  /** Adds operations, all of them or, when one is refused, none. Those without a handler cannot run yet. */
+  /** Adds all operations, or none if one is invalid. Operations without a handler cannot run yet. */
   registerAll(definitions: Iterable<OperationSpec | IOperationDefinition>): void;
-  /** Adds an operation that cannot run yet; `registerHandler` makes it run. The handler of a definition is ignored. */
+  /** Adds an operation that cannot run yet; `registerHandler` adds its handler. The handler of a definition is ignored. */
   registerSpec(spec: OperationSpec): void;
-  /** Sets the handler of the operation `id`. Throws when there is no such spec, or when it has a handler already. */
+  /** Sets the handler of the operation `id`. Throws when the operation does not exist or already has a handler. */
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void;
   /** Removes an operation; running calls continue. Returns whether it existed. */
   unregister(id: string): boolean;
@@ -242,7 +242,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
 
   /** Finds an operation by `namespace.name`. Also finds operations without a handler. */
   get(id: string): RegisteredOperation | undefined;
-  /** Finds an operation by its two names. */
+  /** Finds an operation by namespace and name. */
   getByName(namespace: string, name: string): RegisteredOperation | undefined;
   /** Finds the spec of an operation, without its handler. */
   getSpec(id: string): OperationSpec | undefined;
@@ -252,19 +252,19 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   getAllSpecs(): OperationSpec[];
   /** All operations in the order they were added. */
   list(): RegisteredOperation[];
-  /** Whether there is an operation `namespace.name`. */
+  /** Returns whether the operation `namespace.name` exists. */
   has(id: string): boolean;
   /**
-   * Finds operations by plain words and returns their specs, best first. Any word may match; prefixes and plural forms
-   * count. Words in the name and title weigh more than words in namespace, tags and description, and rare words more than
+   * Finds operations by words and returns their specs, best first. Any word may match, also as a prefix or in plural.
+   * Words in the name and title weigh more than words in namespace, tags and description, and rare words more than
    * common ones. Equal results are in the order they were added. An empty query returns all operations in that order.
    */
   search(query: string, options?: SearchOptions): OperationSpec[];
 
   /**
    * Runs a query or mutation: checks access and input, runs the handler, wraps and normalises the result. Fails with
-   * a `CallError`. The input may be left out where `{}` is valid. Where the registry knows nothing, `execute<T>(…)` sets
-   * the type of the data.
+   * a `CallError`. The input is optional where `{}` is valid. For an untyped registry, `execute<T>(…)` sets the
+   * type of the data.
    * @example
    * const { data } = await registry.execute("task.create", { title: "Ship it" }, { timeout: 5_000 });
    */
@@ -275,7 +275,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
 
   /**
    * Subscribes to an operation and yields an envelope for each of its values. The handler starts with the first `next()`;
-   * leaving the loop ends it. An abort or a deadline throws. The input may be left out where `{}` is valid.
+   * leaving the loop ends it. An abort or a deadline throws. The input is optional where `{}` is valid.
    * @example
    * for await (const { data } of registry.subscribe("task.changes")) console.log(data);
    */
@@ -285,16 +285,16 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   ): AsyncIterableIterator<ResponseEnvelope<DataOf<T, Known[Id]>>> & AsyncDisposable;
 
   /**
-   * Adds middleware around the run step, outermost first: of all operations, or of those that `selection` chooses, also
-   * when they are registered later. Returns a function that removes it; calls that run keep it.
+   * Adds middleware around the run step, outermost first: for all operations, or for those that `selection` selects,
+   * including operations that are registered later. Returns a function that removes it; running calls keep it.
    */
   use(middleware: Middleware, selection?: OperationSelection): Unsubscribe;
-  /** Listens to calls or changes. What a listener throws is logged, and affects no call and no other listener. */
+  /** Listens to calls or changes. An error of a listener is logged and does not affect calls or other listeners. */
   on<Name extends keyof RegistryEvents>(event: Name, listener: (event: RegistryEvents[Name]) => void): Unsubscribe;
   /**
-   * Registers a source's operations and applies its changes until closed. What is registered here beats the source; an
-   * operation whose id is taken is registered when the id gets free. Operations keep the order of the source; a changed one
-   * keeps its place, and one that is added later is the last. When loading fails, so does this, and nothing is registered.
+   * Registers a source's operations and applies its changes until closed. Operations that the program registers have
+   * priority; an operation whose id is taken is registered when the id is free. Operations keep the order of the source; a
+   * changed one keeps its position, and a new one is last. Rejects when loading fails, and registers nothing.
    * @example
    * await registry.follow(openAPISource("https://api.example.com/openapi.json", { namespace: "shop" }));
    */
@@ -302,7 +302,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
   /** Resolves when the operation `id` can be called. Fails with `TIMEOUT`, `ABORTED`, or `UNAVAILABLE` when the registry is closed. */
   waitFor(id: string, options?: WaitForOptions): Promise<void>;
   /**
-   * Calls by name: `client.task.create(input)` returns the data. The options hold for every call.
+   * Calls by name: `client.task.create(input)` returns the data. The options apply to every call.
    * @example
    * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
    */
@@ -310,7 +310,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
 
   /**
    * Stops following sources, which removes their operations and closes them, and refuses new calls with
-   * `UNAVAILABLE`; running calls continue. Calling it twice is fine.
+   * `UNAVAILABLE`; running calls continue. It can be called more than once.
    */
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ describe("a process whose only work is to wait for a call", () => {
     `);
 
     const late = 'TIMEOUT "test.never" did not finish before its deadline.';
-    const silent = 'TIMEOUT "test.ticks" was silent for longer than its idleTimeout of 100 ms.';
+    const silent = 'TIMEOUT "test.ticks" yielded no value within its idleTimeout of 100 ms.';
     expect(said).toEqual([
       `direct ${late}`,
       `client ${late}`,
