@@ -3,7 +3,7 @@ import { isObject } from "../internal/objects.ts";
 import type { MCPConfigOptions } from "./mcp-config.ts";
 import { expandVariables, MissingVariable, type VariableDialect } from "./mcp-config-variables.ts";
 
-/** Reports why a server cannot be used. Names the field, never its value. */
+/** The reason why a server cannot be used. Names the field, never its value. */
 export class EntryProblem extends Error {
   readonly field: string | undefined;
 
@@ -13,7 +13,7 @@ export class EntryProblem extends Error {
   }
 }
 
-/** Further fields of `MCPClientConfig` that a file may set, with their type. */
+/** Additional fields of `MCPClientConfig` that a file may set, with their types. */
 const ownFields = {
   protocol: "string",
   trustAnnotations: "boolean",
@@ -86,7 +86,7 @@ export class ConfigEntry {
     };
   }
 
-  /** The transport of the entry. All names of Streamable HTTP mean the default. */
+  /** Returns the transport of the entry. All names of Streamable HTTP mean the default. */
   #type(): string | undefined {
     const type = this.#string("type") ?? this.#string("transport");
     const known = [undefined, "stdio", "http", "sse", "streamable-http", "streamableHttp"];
@@ -136,12 +136,13 @@ export class ConfigEntry {
     const path = this.#string("envFile");
     if (path === undefined) return {};
     const { readFile } = this.#options;
-    if (readFile === undefined) throw new EntryProblem("envFile", "this needs the option readFile.");
+    if (readFile === undefined)
+      throw new EntryProblem("envFile", "it requires the option readFile of readMCPConfig().");
     let text: string;
     try {
       text = readFile(path);
     } catch {
-      throw new EntryProblem("envFile", "the file cannot be read.");
+      throw new EntryProblem("envFile", "the file cannot be read. Check that it exists.");
     }
     return parseEnvFile(text);
   }

@@ -27,7 +27,8 @@ function lookUp(name: string, variables: MCPVariables, dialect: VariableDialect)
   const known = folderOf(name, variables);
   if (known !== undefined) return known;
   const prefixed = /^(env|input):(.*)$/.exec(name);
-  if (prefixed?.[1] === "input") return needed(own(variables.inputs ?? {}, prefixed[2]!), `the input "${prefixed[2]}"`);
+  if (prefixed?.[1] === "input")
+    return assertSet(own(variables.inputs ?? {}, prefixed[2]!), `the input "${prefixed[2]}"`);
   if (prefixed?.[1] === "env") return fromEnvironment(prefixed[2]!, variables, dialect);
   if (dialect === "claude" && /^[A-Za-z_][A-Za-z0-9_]*(?::-|$)/.test(name)) {
     return fromEnvironment(name, variables, dialect);
@@ -41,7 +42,7 @@ function fromEnvironment(name: string, { env = environment() }: MCPVariables, di
   // As in a shell, the default also replaces an empty value.
   if (fallback !== undefined) return value || fallback;
   if (value === undefined && dialect === "vscode") return "";
-  return needed(value, `the variable ${variable}`);
+  return assertSet(value, `the variable ${variable}`);
 }
 
 function folderOf(name: string, variables: MCPVariables): string | undefined {
@@ -53,7 +54,10 @@ function folderOf(name: string, variables: MCPVariables): string | undefined {
       return workspaceOf(variables).split(/[\\/]/).filter(Boolean).at(-1) ?? "";
     case "userHome": {
       const env = variables.env ?? environment();
-      return needed(variables.userHome ?? own(env, "HOME") ?? own(env, "USERPROFILE"), "the home folder of the user");
+      return assertSet(
+        variables.userHome ?? own(env, "HOME") ?? own(env, "USERPROFILE"),
+        "the home folder of the user",
+      );
     }
     case "pathSeparator":
     case "/":
@@ -65,7 +69,7 @@ function folderOf(name: string, variables: MCPVariables): string | undefined {
 
 function workspaceOf({ workspaceFolder }: MCPVariables): string {
   const here = (globalThis as { process?: { cwd?: () => string } }).process;
-  return needed(workspaceFolder ?? here?.cwd?.(), "the folder of the workspace");
+  return assertSet(workspaceFolder ?? here?.cwd?.(), "the folder of the workspace");
 }
 
 function environment(): Readonly<Record<string, string | undefined>> {
@@ -76,7 +80,7 @@ function own(values: Readonly<Record<string, string | undefined>>, name: string)
   return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
-function needed(value: string | undefined, what: string): string {
-  if (value === undefined) throw new MissingVariable(`${what} is not set`);
+function assertSet(value: string | undefined, label: string): string {
+  if (value === undefined) throw new MissingVariable(`${label} is not set`);
   return value;
 }

@@ -157,7 +157,7 @@ test("an invalid server is skipped with server, field and reason, and the others
     { where: "mcpServers.type.type", reason: 'it must be "stdio", "http" or "sse".' },
     { where: "mcpServers.auth.auth", reason: expect.stringContaining('"type": "bearer"') },
     { where: "mcpServers.off", reason: "it is disabled." },
-    { where: "mcpServers.file.envFile", reason: "this needs the option readFile." },
+    { where: "mcpServers.file.envFile", reason: "it requires the option readFile of readMCPConfig()." },
     { where: "mcpServers.text", reason: "it must be an object." },
     { where: "mcpServers.constructor.command", reason: "it must be a string." },
   ]);

@@ -11,7 +11,7 @@ export interface MCPConfigOptions extends MCPVariables {
   readFile?: (path: string) => string;
 }
 
-/** A value that a configuration file of VS Code requests from its user. */
+/** A value that a VS Code configuration file requests from its user. */
 export interface MCPConfigInput {
   /** Name of the value in `inputs` of {@link MCPVariables}. */
   id: string;

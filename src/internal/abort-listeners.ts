@@ -1,6 +1,6 @@
 import { Linked, LinkedSet } from "./linked-set.ts";
 
-/** Something that is notified when a signal is aborted. */
+/** A listener that is notified when a signal is aborted. */
 export interface AbortListener extends Linked {
   /** Called once, unless it was unlinked before. */
   abort(reason: unknown): void;
@@ -8,14 +8,14 @@ export interface AbortListener extends Linked {
 
 const listeners = new WeakMap<AbortSignal, LinkedSet<AbortListener>>();
 
-/** Signals that have our event listener, among them some without listeners of ours. */
+/** Signals with the event listener of this module, including signals that no longer have an `AbortListener`. */
 let listenedTo: AbortSignal[] = [];
 const minSignalsToSweep = 64;
 let sweepAt = minSignalsToSweep;
 
 /**
- * Calls `listener.abort(signal.reason)` when the signal fires; `listener.unlink()` cancels that. A signal gets one
- * event listener however many calls share it: adding and removing one for each call costs more than the call.
+ * Calls `listener.abort(signal.reason)` when the signal fires; `listener.unlink()` cancels that. A signal has one
+ * event listener for all calls that share it: adding and removing one for each call costs more than the call.
  */
 export function listenForAbort(signal: AbortSignal, listener: AbortListener): void {
   let members = listeners.get(signal);
@@ -29,7 +29,7 @@ export function listenForAbort(signal: AbortSignal, listener: AbortListener): vo
   members.add(listener);
 }
 
-/** Calls `listener` when the signal fires, as {@link listenForAbort} does. Returns a function that removes it again. */
+/** Calls `listener` when the signal fires, like {@link listenForAbort}. Returns a function that removes it. */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => {};
   const member = new FunctionListener(listener);
@@ -56,8 +56,8 @@ function fire(this: unknown, event: Event): void {
 }
 
 /**
- * Stops listening to signals without listeners of ours. Node keeps a signal of `AbortSignal.timeout` or `AbortSignal.any`
- * alive for as long as it has a listener. Runs rarely, so that its cost per signal stays the same for any number.
+ * Stops listening to signals without an `AbortListener`. Node keeps a signal of `AbortSignal.timeout` or `AbortSignal.any`
+ * alive for as long as it has a listener. Runs rarely, so that the cost per signal is constant.
  */
 function sweep(): void {
   listenedTo = listenedTo.filter((signal) => {
@@ -77,7 +77,7 @@ const events = (
   globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
 ).process?.getBuiltinModule?.("node:events") as Events | undefined;
 
-/** Keeps Node from warning about a signal to which foreign code adds one listener for every request. */
+/** Prevents a warning of Node about a signal to which third-party code adds one listener for every request. */
 export function allowManyListeners(signal: AbortSignal): void {
   events?.setMaxListeners?.(0, signal);
 }

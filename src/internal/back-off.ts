@@ -7,8 +7,8 @@ export interface BackOffRange {
 }
 
 /**
- * The delay in ms before the attempt with this number, counted from 0. It doubles with each attempt up to `max`, and is
- * reduced by up to half at random, so that clients that failed together do not come back together.
+ * Returns the delay in ms before the attempt with this number, counted from 0. It doubles with each attempt up to `max`, and is
+ * reduced by up to half at random, so that clients that failed together do not retry together.
  */
 export function backOffDelay(attempt: number, { first, max }: BackOffRange, random = Math.random): number {
   return Math.min(max, first * 2 ** Math.min(attempt, 30)) * (0.5 + random() / 2);
@@ -25,14 +25,14 @@ export class BackOff {
     this.#random = random;
   }
 
-  /** Counts one more failure. Returns the delay before the next attempt, in ms, as {@link backOffDelay} does. */
+  /** Counts a failure. Returns the delay before the next attempt, in ms, as {@link backOffDelay} computes it. */
   next(): number {
     const delay = backOffDelay(this.#attempts, this.#range, this.#random);
     this.#attempts += 1;
     return delay;
   }
 
-  /** An attempt succeeded: the next delay is the first again. */
+  /** Records a successful attempt: the next delay is the first one again. */
   reset(): void {
     this.#attempts = 0;
   }

@@ -11,7 +11,7 @@ describe.each(["in Node", "in a browser"])("%s", (where) => {
     if (where === "in a browser") vi.stubGlobal("Buffer", undefined);
   }
 
-  test("any bytes can be written and read back", () => {
+  test("any bytes can be encoded and decoded", () => {
     enter();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
@@ -22,7 +22,7 @@ describe.each(["in Node", "in a browser"])("%s", (where) => {
     );
   });
 
-  test("bytes that are a part of a buffer are written alone, and many at a time", () => {
+  test("a view of a buffer is encoded without the rest, in chunks", () => {
     enter();
     const bytes = new Uint8Array(20_000).fill(255);
 
@@ -36,7 +36,7 @@ describe.each(["in Node", "in a browser"])("%s", (where) => {
     expect(toBase64URL(new Uint8Array([251, 255, 191, 0]))).toBe("-_-_AA");
   });
 
-  test("both alphabets are read", () => {
+  test("both alphabets are decoded", () => {
     enter();
 
     expect(fromBase64("+/+/")).toEqual(new Uint8Array([251, 255, 191]));
@@ -44,13 +44,13 @@ describe.each(["in Node", "in a browser"])("%s", (where) => {
     expect(fromLooseBase64("-_-_")).toEqual(new Uint8Array([251, 255, 191]));
   });
 
-  test.each(["AA", "AA A", "AAA\n", "!AAA", "AAAA====", "=AAA"])("%j is not what this package writes", (text) => {
+  test.each(["AA", "AA A", "AAA\n", "!AAA", "AAAA====", "=AAA"])("%j is refused by fromBase64", (text) => {
     enter();
 
     expect(fromBase64(text)).toBeUndefined();
   });
 
-  test("padding and white space are optional where others write", () => {
+  test("padding and white space are optional for fromLooseBase64", () => {
     enter();
 
     expect(fromLooseBase64("AA")).toEqual(new Uint8Array([0]));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BoundedMap, BoundedSet } from "./bounded.ts";
 
-test("the oldest entry is forgotten, and one that is set again is the newest", () => {
+test("the oldest entry is removed, and an entry that is set again is the newest", () => {
   const map = new BoundedMap<string, number>(2);
 
   map.set("a", 1).set("b", 2).set("a", 3).set("c", 4);
@@ -13,7 +13,7 @@ test("the oldest entry is forgotten, and one that is set again is the newest", (
   ]);
 });
 
-test("a set forgets its oldest member", () => {
+test("a set removes its oldest member", () => {
   const set = new BoundedSet<string>(2);
 
   set.add("a").add("b").add("a").add("c");
@@ -21,7 +21,7 @@ test("a set forgets its oldest member", () => {
   expect([...set]).toEqual(["a", "c"]);
 });
 
-test("whatever happens to it, a map holds the newest entries", () => {
+test("after any changes, a map has the newest entries", () => {
   const step = fc.oneof(
     { weight: 8, arbitrary: fc.record({ do: fc.constant("set" as const), key: fc.nat(12) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant("delete" as const), key: fc.nat(12) }) },

@@ -1,7 +1,7 @@
-/** A map that holds at most `max` entries and forgets the oldest. Setting an entry again makes it the newest. */
+/** A map with at most `max` entries, which removes the oldest ones. Setting an entry again makes it the newest. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #max: number;
-  /** Stays open: every new iterator would step over all entries that were deleted since the table was last rebuilt. */
+  /** Reused, because a new iterator would visit all entries that were deleted since the table was last rebuilt. */
   readonly #oldest: Iterator<K>;
 
   /** @param max at least 1 */
@@ -18,7 +18,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
   }
 }
 
-/** A set that holds at most `max` members and forgets the oldest. Adding a member again makes it the newest. */
+/** A set with at most `max` members, which removes the oldest ones. Adding a member again makes it the newest. */
 export class BoundedSet<T> extends Set<T> {
   readonly #max: number;
   readonly #oldest: Iterator<T>;

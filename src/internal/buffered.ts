@@ -2,14 +2,14 @@
 export const takeBuffered: unique symbol = Symbol("takeBuffered");
 
 /**
- * What an async iterator that reads ahead can offer beside `next()`: the values that it has at hand, one by one and
- * without a promise for each. `undefined` when no value is buffered; `next()` then waits for the next one.
+ * An async iterator that reads ahead, and returns its buffered values one by one without a promise for each. Returns
+ * `undefined` when no value is buffered; `next()` then waits for the next one.
  */
 export interface Buffered<T extends object> {
   [takeBuffered](): T | undefined;
 }
 
-/** Whether an iterator can be asked for what it has at hand. */
+/** Returns whether an iterator can return buffered values. */
 export function isBuffered(iterator: object): iterator is Buffered<object> {
   return typeof (iterator as Partial<Buffered<object>>)[takeBuffered] === "function";
 }

@@ -10,7 +10,7 @@ test("the order of keys has no effect at any depth, the order of items does", as
   expect(await hashJSON([1, 2])).not.toBe(await hashJSON([2, 1]));
 });
 
-test("a key named __proto__ counts", () => {
+test("a key named __proto__ is included", () => {
   expect(canonicalJSON(JSON.parse('{"b":1,"__proto__":{"a":2}}'))).toBe('{"__proto__":{"a":2},"b":1}');
 });
 

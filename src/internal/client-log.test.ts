@@ -22,7 +22,7 @@ test("without LogTape each message is written to the console once, on one line",
   ]);
 });
 
-test("in a program that has loaded LogTape messages go there", async () => {
+test("in a program that has loaded LogTape, messages are written to it", async () => {
   const warn = vi.spyOn(console, "warn");
   const records: LogRecord[] = [];
   await configure({

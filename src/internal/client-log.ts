@@ -1,12 +1,12 @@
 import { truncate } from "./text.ts";
 
-/** Writes messages of one part to the log. `properties` fill the placeholders of a message. */
+/** Writes the messages of one module to the log. `properties` fill the placeholders of a message. */
 export interface ClientLogger {
   warn(message: string, properties: Record<string, unknown>): void;
   error(message: string, properties: Record<string, unknown>): void;
 }
 
-/** Finds the logger of one part, in a program that loads LogTape. */
+/** Returns the logger of one module, in a program that loads LogTape. */
 let findLogger: ((part: readonly string[]) => ClientLogger) | undefined;
 
 /** Makes every {@link clientLogger} write to the log of the program. */
@@ -15,8 +15,8 @@ export function setClientLog(find: (part: readonly string[]) => ClientLogger): v
 }
 
 /**
- * A logger for code that also runs in a client without LogTape, which is larger than the client itself. It writes to LogTape
- * where another part of this package has loaded it, and otherwise to the console, each message once.
+ * Creates a logger for code that also runs in a client without LogTape, which is larger than the client itself. It writes
+ * to LogTape if another module of this package has loaded it, otherwise to the console, each message once.
  */
 export function clientLogger(...part: string[]): ClientLogger {
   const written = new Set<string>();
@@ -24,7 +24,7 @@ export function clientLogger(...part: string[]): ClientLogger {
     if (findLogger !== undefined) return findLogger(part)[level](message, properties);
     if (written.has(message)) return;
     written.add(message);
-    // biome-ignore lint/suspicious/noConsole: there is no log, and so nothing else would be seen.
+    // biome-ignore lint/suspicious/noConsole: without a log the message would be lost.
     console.warn(`[${["alkdev", "operations", ...part].join(".")}] ${fillPlaceholders(message, properties)}`);
   };
   return {
@@ -33,20 +33,20 @@ export function clientLogger(...part: string[]): ClientLogger {
   };
 }
 
-/** Fills the placeholders of a message, for one line on a console. */
+/** Fills the placeholders of a message, for one line on the console. */
 export function fillPlaceholders(message: string, properties: Record<string, unknown>): string {
   return message.replace(/\{(\w+)\}/g, (_, name: string) => toOneLine(properties[name]));
 }
 
-/** Of one value on a console, in characters. */
+/** Maximum length of one value on the console, in characters. */
 const maxValueLength = 2_000;
 
-/** Foreign values must not break the line, reorder it, or send control sequences to a terminal. */
+/** Removes line breaks, bidirectional and control characters, which could reach a terminal. */
 function toOneLine(value: unknown): string {
   return truncate(toText(value), maxValueLength).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
-/** A value without a string form, such as an object without a prototype, must not make logging fail. */
+/** Converts a value to a string. Never throws, even for an object without a prototype, so that logging does not fail. */
 function toText(value: unknown): string {
   try {
     return String(value);

@@ -1,7 +1,7 @@
 import { type Linked, LinkedSet, type Occupancy } from "./linked-set.ts";
 import { maxTimerDelay } from "./timers.ts";
 
-/** Something that is notified when its deadline has passed. */
+/** An object that is notified when its deadline has passed. */
 export interface Expiring extends Linked {
   /** Called once, at the deadline or a few milliseconds later, unless it was unlinked before. */
   expire(): void;
@@ -10,28 +10,28 @@ export interface Expiring extends Linked {
 /** Deadlines within one slot fire together. */
 const slotMilliseconds = 8;
 
-/** The slots that have a deadline. While there is one, the process stays alive: its caller waits for the outcome. */
+/** Counts the slots with a deadline. A pending deadline keeps the process alive, because its caller waits for the outcome. */
 const occupancy: Occupancy = { filledSets: 0, isNotified: false, onEmpty: releaseSoon };
 
 const slots = new Map<number, LinkedSet<Expiring>>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let timerSlot = Number.POSITIVE_INFINITY;
 
-/** Monotonic milliseconds: a clock that is set back or forward moves no deadline. */
+/** Returns monotonic milliseconds, so that changes of the system clock do not move deadlines. */
 export function monotonicNow(): number {
   return performance.now();
 }
 
-/** Wall clock minus monotonic clock, and the wall clock when that was taken. */
+/** The wall clock minus the monotonic clock, and the wall clock at the time of that measurement. */
 let offset = 0;
 let offsetTaken = Number.NEGATIVE_INFINITY;
-/** In ms. Once the wall clock has moved by this much, forward, back or by a jump, the offset is measured again. */
+/** In ms. When the wall clock has moved by more than this, in either direction, the offset is measured again. */
 const maxOffsetAge = 50;
 
 /** Converts milliseconds since the epoch to {@link monotonicNow}, given the wall clock; exact to 50 ms. */
 export function toMonotonic(time: number, wallNow: number): number {
   if (globalThis.setTimeout !== armedWith) forgetTimer();
-  // Reading a clock is a good part of what a guarded call costs, so the second one is read a few times a second.
+  // Reading a clock is a large part of the cost of a guarded call, so the second clock is read a few times per second.
   const age = wallNow - offsetTaken;
   if (!(age >= 0 && age < maxOffsetAge)) {
     offset = wallNow - monotonicNow();
@@ -40,7 +40,7 @@ export function toMonotonic(time: number, wallNow: number): number {
   return time - offset;
 }
 
-/** The `setTimeout` that the timer was made with. A test that swaps clocks swaps it, and the timer is lost. */
+/** The `setTimeout` that created the timer. Tests that fake timers replace it, and the timer is lost. */
 let armedWith: typeof globalThis.setTimeout | undefined;
 
 function forgetTimer(): void {
@@ -56,7 +56,7 @@ let lastMembers = new LinkedSet<Expiring>(occupancy);
 
 /**
  * Calls `waiting.expire()` once `at` (by {@link monotonicNow}) has passed. Many deadlines share one timer, because a
- * timer for each costs several times the call that it guards. `waiting.unlink()` cancels the deadline.
+ * timer for each would cost several times as much as the call. `waiting.unlink()` cancels the deadline.
  */
 export function expireAt(waiting: Expiring, at: number): void {
   const slot = Math.ceil(at / slotMilliseconds);
@@ -67,7 +67,7 @@ export function expireAt(waiting: Expiring, at: number): void {
   lastMembers.add(waiting);
   if (holdsProcess) return;
   holdsProcess = true;
-  // Browsers have numbers for timers.
+  // In browsers, timers are numbers.
   if (typeof timer === "object") timer.ref();
 }
 
@@ -85,7 +85,7 @@ function membersOf(slot: number): LinkedSet<Expiring> {
 const minSlotsToSweep = 256;
 let sweepAt = minSlotsToSweep;
 
-/** Drops slots without deadlines, long before their time. Runs rarely, so that it costs little per slot. */
+/** Removes slots without deadlines before they are due. Runs rarely, so that the cost per slot is low. */
 function sweep(): void {
   for (const [slot, members] of slots) if (members.isEmpty) slots.delete(slot);
   sweepAt = Math.max(minSlotsToSweep, 2 * slots.size);
@@ -95,15 +95,15 @@ function schedule(slot: number): void {
   clearTimeout(timer);
   timerSlot = slot;
   timer = setTimeout(fire, Math.min(Math.max(slot * slotMilliseconds - monotonicNow(), 0), maxTimerDelay));
-  holdsProcess = true; // a deadline is pending, or joins in a moment
+  holdsProcess = true; // A deadline is pending, or is added immediately after this.
 }
 
-/** Whether the timer keeps the process alive, or will for a moment. */
+/** Whether the timer keeps the process alive. */
 let holdsProcess = false;
 
 /**
- * Lets the process end, unless there is a deadline again by the end of this turn of the event loop: switching costs as
- * much as a call, and calls tend to follow each other.
+ * Allows the process to end, unless a deadline is added in this turn of the event loop: switching costs as much as a call,
+ * and calls tend to follow each other.
  */
 function releaseSoon(): void {
   if (typeof timer !== "object") return;

@@ -5,14 +5,14 @@ export class Emitter<E> {
   /** A field and not a getter, because every call reads it. */
   hasListeners = false;
 
-  /** @param onFailure receives what listeners throw; they affect neither each other nor the emitter */
+  /** @param onFailure receives errors of listeners, which affect neither other listeners nor the emitter */
   constructor(onFailure: (error: unknown) => void) {
     this.#onFailure = onFailure;
   }
 
   /** Adds a listener and returns the function that removes it. */
   on(listener: (event: E) => void): () => void {
-    // A wrapper of its own, so that the same function can listen twice and leave once.
+    // A separate wrapper, so that the same function can be added twice and removed once.
     const entry = (event: E) => listener(event);
     this.#set([...this.#listeners, entry]);
     return () => this.#set(this.#listeners.filter((other) => other !== entry));
@@ -30,7 +30,7 @@ export class Emitter<E> {
   }
 }
 
-/** Calls a listener. `onFailure` receives what it throws, and what its promise rejects with. */
+/** Calls a listener. `onFailure` receives its error, also from a rejected promise. */
 export function notify(call: () => unknown, onFailure: (error: unknown) => void): void {
   try {
     const result = call();

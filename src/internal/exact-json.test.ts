@@ -32,20 +32,20 @@ describe("parsing JSON exactly", () => {
     expect(lostIn(value)).toEqual(lost);
   });
 
-  test("records a bounded number of them", () => {
+  test("records a limited number of them", () => {
     const value = parseExactly(`[${"9007199254740993,".repeat(60_000)}1]`) as number[];
 
     expect(value).toHaveLength(60_001);
     expect(inexactNumbersIn(value)?.size).toBe(50_000);
   });
 
-  test("refuses what JSON.parse refuses", () => {
+  test("refuses the same strings as JSON.parse", () => {
     for (const text of ["{9007199254740993:1}", "[9007199254740993", "9007199254740993.", '["9007199254740993]']) {
       expect(() => parseExactly(text)).toThrow(SyntaxError);
     }
   });
 
-  test("returns what JSON.parse returns, with the digits of each number that it changed", () => {
+  test("returns the result of JSON.parse, with the digits of each number that lost digits", () => {
     const integer = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), integer)), (entries) => {

@@ -1,5 +1,5 @@
 /**
- * Numbers of foreign JSON that a double cannot hold: integers beyond 2^53 and numbers that overflow. `JSON.parse` rounds
+ * Numbers of foreign JSON that a double cannot represent: integers beyond 2^53 and numbers that overflow. `JSON.parse` rounds
  * them silently, so their digits are stored here by the object that contains the number.
  */
 const digitsByHolder = new WeakMap<object, Map<string, string | undefined>>();
@@ -9,12 +9,12 @@ const holders = new WeakSet<object>();
 /** Matches JSON that may contain such a number. Most responses do not match and need no further work. */
 const suspicious = /(?:^|[\s:,[-])\d{16}|\d[eE]\+?\d{3,}(?:[\s,\]}]|$)/;
 
-/** Whether an object contains numbers that lost digits when they were parsed, at any depth. */
+/** Returns whether an object contains numbers that lost digits when they were parsed, at any depth. */
 export function holdsInexact(value: unknown): value is object {
   return typeof value === "object" && value !== null && holders.has(value);
 }
 
-/** Returns the direct properties of an object that lost digits, with their digits where these are known. */
+/** Returns the direct properties of an object that lost digits, with their digits if these are known. */
 export function inexactNumbersIn(holder: object): ReadonlyMap<string, string | undefined> | undefined {
   return digitsByHolder.get(holder);
 }
@@ -30,7 +30,7 @@ export function noteInexact(holder: object, key: string, digits: string | undefi
   holders.add(holder);
 }
 
-/** Whether a JSON string is one number that a double cannot hold. */
+/** Returns whether a JSON string is one number that a double cannot represent. */
 export function isInexactText(text: string): boolean {
   return suspicious.test(text) && /^-?[\d.eE+-]+$/.test(text) && isInexact(text);
 }
@@ -59,12 +59,12 @@ export function noteUnsafeIntegers(value: unknown): boolean {
   return isHolder;
 }
 
-/** Whether a number is an integer beyond 2^53, infinite or `NaN`. */
+/** Returns whether a number is an integer beyond 2^53, infinite or `NaN`. */
 export function isUnsafe(value: number): boolean {
   return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
 }
 
-/** Whether a double differs from the digits it was parsed from. */
+/** Returns whether a double differs from the digits it was parsed from. */
 export function hasLost(value: number, digits: string | undefined): boolean {
   if (digits === undefined || !Number.isFinite(value) || digits.length > maxExactDigits) return true;
   return BigInt(digits) !== BigInt(value);
@@ -73,7 +73,7 @@ export function hasLost(value: number, digits: string | undefined): boolean {
 /** The largest double has 309 digits. */
 const maxExactDigits = 400;
 
-/** The most numbers that are recorded for one JSON string, so that it takes a bounded time. */
+/** Maximum number of recorded numbers per JSON string, which limits the time. */
 const maxRecorded = 50_000;
 /** The number of quoted numbers that were not found yet. */
 let toFind = 0;
@@ -121,7 +121,7 @@ function found(holder: object, key: string, digits: string): void {
   toFind -= 1;
 }
 
-/** Returns the JSON with quotes around each number that a double cannot hold, and counts these in `toFind`. */
+/** Returns the JSON with quotes around each number that a double cannot represent, and counts these in `toFind`. */
 function quoteInexact(text: string): string {
   let quoted = "";
   let copied = 0;
@@ -150,7 +150,7 @@ function isInexact(literal: string): boolean {
   return /[.eE]/.test(literal) ? !Number.isFinite(number) : !Number.isSafeInteger(number);
 }
 
-/** The shortest number that a double cannot hold is `1e309`. */
+/** The shortest number that a double cannot represent is `1e309`. */
 const minInexactLength = 5;
 
 function endOfNumber(text: string, from: number): number {

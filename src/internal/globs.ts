@@ -1,4 +1,4 @@
-/** Whether a whole string matches one of some globs, in which `*` matches any characters. Takes linear time for each glob. */
+/** Creates a test whether a string matches one of the globs, in which `*` matches any characters. Linear time per glob. */
 export function createGlobs(globs: readonly string[]): (text: string) => boolean {
   const exact = new Set(globs.filter((glob) => !glob.includes("*")));
   const patterns = globs.filter((glob) => glob.includes("*")).map((glob) => glob.split("*"));

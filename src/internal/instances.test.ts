@@ -21,7 +21,7 @@ describe("state outside own enumerable properties", () => {
   test.each<[string, object]>([
     ["a Blob", new Blob(["x"])],
     ["a File", new File(["x"], "x.txt")],
-    ["a File with a property of its own", Object.assign(new File(["x"], "x.txt"), { path: "/x.txt" })],
+    ["a File with an own property", Object.assign(new File(["x"], "x.txt"), { path: "/x.txt" })],
     ["a ReadableStream", new ReadableStream()],
     ["a WritableStream", new WritableStream()],
     ["a stream of Node", Readable.from(["x"])],
@@ -49,7 +49,7 @@ describe("state outside own enumerable properties", () => {
     ["an object without a prototype", Object.create(null)],
     ["an instance with fields", new Point()],
     ["an instance of a class without members", new Empty()],
-    ["an instance that calls itself Object", Object.assign(new Point(), { [Symbol.toStringTag]: "Object" })],
+    ["an instance with the tag Object", Object.assign(new Point(), { [Symbol.toStringTag]: "Object" })],
   ])("is not found in %s", (_, object) => {
     expect(hidesState(object)).toBe(false);
   });

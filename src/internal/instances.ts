@@ -1,6 +1,6 @@
 import { isClassless } from "./objects.ts";
 
-/** Whether an object is one of the built-in values that the wire format encodes. */
+/** Returns whether an object is one of the built-in values that the wire format encodes. */
 export function isWireValue(object: object): boolean {
   return (
     object instanceof Date ||
@@ -21,7 +21,7 @@ export function readJSONForm(object: object): [json: unknown] | undefined {
 }
 
 /**
- * Whether a class instance has state outside its own enumerable properties, which a copy of these would lose silently:
+ * Returns whether a class instance has state outside its own enumerable properties, which a copy of these would lose silently:
  * objects of the platform such as `Blob`, `Headers` and streams, and instances without own properties of a class that
  * has members.
  */
@@ -33,7 +33,7 @@ export function hidesState(object: object): boolean {
 function isPlatformObject(object: object): boolean {
   if (object instanceof RegExp) return true;
   const { [Symbol.asyncIterator]: iterate, [Symbol.toStringTag]: tag } = object as Record<symbol, unknown>;
-  if (typeof iterate === "function") return true; // for example streams of Node
+  if (typeof iterate === "function") return true; // For example a stream of Node.
   if (typeof tag !== "string" || tag === "Object") return false;
   const builtin = Object.getOwnPropertyDescriptor(globalThis, tag);
   // Classes that a program assigns to `globalThis` are enumerable there, those of the platform are not.

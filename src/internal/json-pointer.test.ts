@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { escapeToken, extendPointer, followPointer, isPointer, readPointer, unescapeToken } from "./json-pointer.ts";
 
-// The document and the answers of RFC 6901, section 5.
+// The document and the results of RFC 6901, section 5.
 const document = { foo: ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, 'k"l': 6, " ": 7, "m~n": 8 };
 
 test.each([
@@ -16,7 +16,7 @@ test.each([
   ['/k"l', 6],
   ["/ ", 7],
   ["/m~0n", 8],
-])("%j points at what RFC 6901 says", (pointer, expected) => {
+])("%j resolves as in RFC 6901", (pointer, expected) => {
   expect(readPointer(document, pointer)).toEqual(expected);
 });
 
@@ -31,7 +31,7 @@ test.each([
   "/foo/0/length",
   "/m~n",
   "/nothing/x",
-])("%j points at nothing", (pointer) => {
+])("%j finds nothing", (pointer) => {
   expect(readPointer(document, pointer)).toBeUndefined();
 });
 
@@ -47,7 +47,7 @@ test("an own __proto__ is data", () => {
   expect(readPointer(JSON.parse('{"__proto__":{"id":1}}'), "/__proto__/id")).toBe(1);
 });
 
-test("any key can be written as a token and read back", () => {
+test("any key can be escaped and unescaped", () => {
   fc.assert(
     fc.property(fc.string(), fc.jsonValue(), (key, value) => {
       const pointer = `/${escapeToken(key)}`;
@@ -60,7 +60,7 @@ test("any key can be written as a token and read back", () => {
   );
 });
 
-test("a pointer to undefined is not one that leads nowhere", () => {
+test("an existing undefined is distinguished from a missing value", () => {
   expect(followPointer({ a: undefined }, "/a")).toEqual({ value: undefined });
   expect(followPointer({}, "/a")).toBeUndefined();
   expect(followPointer({ "~2": 1 }, "/~2")).toBeUndefined();

@@ -1,13 +1,13 @@
 /**
- * Reads what a JSON pointer (RFC 6901) points at, or `undefined` when nothing is there. Only own properties count, so
- * `/constructor` or `/length` of foreign data finds nothing. A pointer is `""` or begins with `/`; any other finds
- * nothing either.
+ * Returns the value at a JSON pointer (RFC 6901), or `undefined` if it does not exist. Only own properties are read, so
+ * `/constructor` or `/length` finds nothing in foreign data. A pointer is `""` or begins with `/`; any other string finds
+ * nothing.
  */
 export function readPointer(value: unknown, pointer: string): unknown {
   return followPointer(value, pointer)?.value;
 }
 
-/** Like {@link readPointer}, and distinguishes `{ value: undefined }` from a pointer that leads nowhere. */
+/** Like {@link readPointer}, but distinguishes an existing `undefined` from a value that does not exist. */
 export function followPointer(value: unknown, pointer: string): { value: unknown } | undefined {
   if (pointer === "") return { value };
   if (!isPointer(pointer)) return undefined;
@@ -20,7 +20,7 @@ export function followPointer(value: unknown, pointer: string): { value: unknown
   return { value: current };
 }
 
-/** Whether a token of a pointer leads on from a value: an own property, or an element of an array. */
+/** Returns whether a value has an element for a token of a pointer: an own property, or an array element. */
 export function hasElement(value: unknown, key: string): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   // "01", "-" and "length" are not elements of an array.
@@ -28,7 +28,7 @@ export function hasElement(value: unknown, key: string): value is Record<string,
   return Object.hasOwn(value, key);
 }
 
-/** Whether a string is a JSON pointer: empty, or tokens that begin with `/` and have `~` only before `0` or `1`. */
+/** Returns whether a string is a JSON pointer: empty, or tokens that begin with `/` and have `~` only before `0` or `1`. */
 export function isPointer(text: string): boolean {
   return text === "" || (text.startsWith("/") && !/~(?![01])/.test(text));
 }
@@ -40,12 +40,12 @@ export function extendPointer(pointer: string, ...keys: ReadonlyArray<string | n
   return extended;
 }
 
-/** Writes one property name as a token of a JSON pointer: `a/b~c` becomes `a~1b~0c`. */
+/** Escapes one property name as a token of a JSON pointer: `a/b~c` becomes `a~1b~0c`. */
 export function escapeToken(key: string): string {
   return key.includes("~") || key.includes("/") ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }
 
-/** Reads one token of a JSON pointer back into the property name. */
+/** Converts one token of a JSON pointer to the property name. */
 export function unescapeToken(token: string): string {
   return token.includes("~") ? token.replaceAll("~1", "/").replaceAll("~0", "~") : token;
 }

@@ -13,7 +13,7 @@ test.each([
   ["plain data", { a: [1, "x", null, true] }, { a: [1, "x", null, true] }],
   ["bigint", { n: 12345678901234567890n }, { n: "12345678901234567890" }],
   [
-    "what JSON leaves out",
+    "values that JSON omits",
     { f: () => 1, s: Symbol("s"), u: undefined, list: [() => 1, undefined] },
     { list: [null, null] },
   ],
@@ -22,7 +22,7 @@ test.each([
   ["an invalid date", new Date(Number.NaN), null],
   ["an error without its stack", new TypeError("no"), { name: "TypeError", message: "no" }],
   [
-    "an error that would tell its secrets",
+    "an error with secrets in its toJSON",
     Object.assign(new Error("no"), { config: { token: "s3cret" }, toJSON: () => ({ token: "s3cret" }) }),
     { name: "Error", message: "no" },
   ],
@@ -81,7 +81,7 @@ test("the copy of any value survives a round trip through JSON", () => {
   );
 });
 
-test("a JSON value is copied equal", () => {
+test("the copy of a JSON value is equal", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       expect(JSON.stringify(toJSONSafe(value))).toBe(JSON.stringify(value));

@@ -4,10 +4,10 @@ const maxDepth = 100;
 const maxNodes = 100_000;
 
 /**
- * Copies any value into one that survives a round trip through JSON. Values that JSON cannot hold are replaced: a
+ * Copies any value into one that survives a round trip through JSON. Values that JSON cannot represent are replaced: a
  * `bigint` by its digits, an `Error` by its name and message (never the stack), a `Map` by its entries, a `Set` by its
- * members, a cycle or a value that is too deep by a note in brackets. Functions, symbols and `undefined` are left out, as
- * in JSON. Does not throw or mutate, and takes a bounded time.
+ * members, a cycle or a value that is too deep by a note in brackets. Functions, symbols and `undefined` are omitted, as in
+ * JSON. Never throws or mutates, and takes a limited time.
  */
 export function toJSONSafe(value: unknown): unknown {
   return copy(value, { ancestors: new Set(), nodes: 0 });
@@ -24,7 +24,7 @@ function copy(value: unknown, walk: Walk): unknown {
     case "boolean":
       return value;
     case "number":
-      return Number.isFinite(value) ? value + 0 : null; // + 0 because JSON has no -0
+      return Number.isFinite(value) ? value + 0 : null; // `+ 0` converts -0, which JSON does not have.
     case "bigint":
       return value.toString();
     case "object":
@@ -42,14 +42,14 @@ function copyObject(object: object, walk: Walk): unknown {
   try {
     return copyContent(object, walk);
   } catch {
-    return "[unreadable]"; // a getter, a proxy trap or a toJSON that throws
+    return "[unreadable]"; // A getter, a proxy trap or toJSON threw.
   } finally {
     walk.ancestors.delete(object);
   }
 }
 
 function copyContent(object: object, walk: Walk): unknown {
-  // Before `toJSON`, because for errors of some HTTP clients that returns the request with its credentials.
+  // Errors come before `toJSON`: that of some HTTP clients returns the request with its credentials.
   if (object instanceof Error) return { name: String(object.name), message: String(object.message) };
   if (typeof (object as { toJSON?: unknown }).toJSON === "function") {
     return copy((object as { toJSON(): unknown }).toJSON(), walk);

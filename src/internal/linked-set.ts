@@ -1,4 +1,4 @@
-/** A member of a {@link LinkedSet}. Carries its own links, so that adding and removing it allocates nothing. */
+/** A member of a {@link LinkedSet}. Contains its own links, so that adding and removing it allocates nothing. */
 export class Linked {
   /** @internal */
   declare previous: Linked | undefined;
@@ -7,25 +7,25 @@ export class Linked {
   /** @internal */
   declare owner: LinkedSet<Linked> | undefined;
 
-  // Assigned rather than defined as class fields, which is slower in a class that several others extend.
+  // Assigned here, because class fields are slower in a class with several subclasses.
   constructor() {
     this.previous = undefined;
     this.next = undefined;
     this.owner = undefined;
   }
 
-  /** Leaves the set it is in, if any. */
+  /** Removes the member from its set, if it is in one. */
   unlink(): void {
     this.owner?.delete(this);
   }
 }
 
-/** How many of the sets that share it have members. A counter and not an event, because every call adds and removes members. */
+/** Counts the non-empty sets that share it. A counter instead of an event, because every call adds and removes members. */
 export interface Occupancy {
   filledSets: number;
-  /** Called when no set has members any more, unless `isNotified` is set. */
+  /** Called when all sets are empty, unless `isNotified` is set. */
   onEmpty(): void;
-  /** Whether `onEmpty` need not be called. */
+  /** Whether the next call of `onEmpty` is skipped. */
   isNotified: boolean;
 }
 
@@ -76,7 +76,7 @@ export class LinkedSet<T extends Linked> {
     return member;
   }
 
-  /** From the oldest to the newest. Members must not be added or removed during the iteration. */
+  /** Iterates from the oldest to the newest. Members must not be added or removed during the iteration. */
   *[Symbol.iterator](): IterableIterator<T> {
     for (let member = this.#first; member !== undefined; member = member.next) yield member as T;
   }

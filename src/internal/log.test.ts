@@ -7,7 +7,7 @@ afterEach(async () => {
   await reset();
 });
 
-/** Collects what is logged below our category. */
+/** Collects the records below the category of this package. */
 async function record(): Promise<LogRecord[]> {
   const records: LogRecord[] = [];
   await configure({
@@ -45,7 +45,7 @@ test("a visible warning is one line on the console until the application configu
   ]);
 });
 
-test("of many warnings the console shows ten and a count", () => {
+test("the console shows ten of many warnings and a count", () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const warnings = Array.from({ length: 25 }, (_, n) => ({ message: "item {n}", properties: { n } }));
 
@@ -82,7 +82,7 @@ test("the same key warns once", async () => {
   expect(records.map(({ properties }) => properties)).toEqual([{ id: "task.create" }, { id: "task.create" }]);
 });
 
-test("the oldest keys are forgotten when there are too many", async () => {
+test("the oldest keys are removed when there are too many", async () => {
   const records = await record();
   const warnOnce = createWarnOnce(logger("registry"), 2);
 

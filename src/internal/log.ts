@@ -5,11 +5,11 @@ import { fillPlaceholders, setClientLog } from "./client-log.ts";
 export type { Logger } from "@logtape/logtape";
 
 /**
- * The logger of one part, below the category `["alkdev", "operations"]`. Silent until the application configures
- * LogTape.
+ * Returns the logger of one module, below the category `["alkdev", "operations"]`. It writes nothing until the application
+ * configures LogTape.
  */
 export function logger(...part: string[]): Logger {
-  setClientLog(findLogger); // here, because a statement of its own would be lost in a bundle
+  setClientLog(findLogger); // Called here, because bundlers would drop a top-level statement.
   return findLogger(part);
 }
 
@@ -23,7 +23,7 @@ export interface Warning {
   readonly properties: Record<string, unknown>;
 }
 
-/** One document can lead to thousands of warnings. */
+/** Maximum number of warnings on the console; one document can cause thousands. */
 const maxConsoleLines = 10;
 
 /**
@@ -44,7 +44,7 @@ export function warnVisibly(log: Logger, warnings: readonly Warning[]): void {
   for (const line of lines) writeLine(`[${log.category.join(".")}] ${line}`);
 }
 
-/** A peer can cause a new warning with each message that it sends. */
+/** Maximum number of lines on the console per process: a peer can cause a warning with each message. */
 const maxConsoleTotal = 1_000;
 let writtenLines = 0;
 
@@ -52,16 +52,16 @@ function writeLine(line: string): void {
   writtenLines += 1;
   if (writtenLines > maxConsoleTotal) return;
   const isLast = writtenLines === maxConsoleTotal;
-  // biome-ignore lint/suspicious/noConsole: the log is silent, and so nothing else would be seen.
+  // biome-ignore lint/suspicious/noConsole: LogTape is not configured, so the warnings would be lost.
   console.warn(isLast ? "[alkdev.operations] Further warnings are not shown. Configure LogTape to see them." : line);
 }
 
-/** Warns the first time that a key is used. `properties` fill the placeholders of the message. */
+/** Logs a warning when a key is used for the first time. `properties` fill the placeholders of the message. */
 export type WarnOnce = (key: string, message: string, properties?: Record<string, unknown>) => void;
 
 /**
- * Creates a function that warns once per key, visibly as {@link warnVisibly} does. It remembers the last `memory` keys, so
- * that foreign keys cannot fill the memory. A key that is used again after many others warns again.
+ * Creates a function that warns once per key, like {@link warnVisibly}. It remembers the last `memory` keys, so that
+ * foreign keys cannot fill the memory. A key that is used again after many others logs another warning.
  */
 export function createWarnOnce(log: Logger, memory = 1_000): WarnOnce {
   const known = new BoundedSet<string>(memory);

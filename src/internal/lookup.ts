@@ -1,28 +1,28 @@
-/** How a lookup finds what is asked for by name. */
+/** The source of the properties of a lookup. */
 export interface LookupSource<T> {
-  /** What it is called in strings and logs, such as `client.task`. */
+  /** Label in strings and logs, such as `client.task`. */
   readonly label: string;
-  /** Called once for a name that is found; the result is kept. */
+  /** Returns the property with this name. Called once for an existing name; the result is cached. */
   find(name: string): T | undefined;
   names(): Iterable<string>;
-  /** Whether a result is kept: names may come from outside, and must not fill the memory. @default all */
+  /** Returns whether a result is cached. Names of remote callers must not fill the memory. @default all */
   keeps?(name: string): boolean;
-  /** What `await using` calls in the end. */
+  /** Called at the end of `await using`. */
   dispose?(): Promise<void>;
 }
 
 /**
- * What the language and its tools call, of their own accord, on every object that they turn into a string, JSON or the
- * result of an `await`. Functions with these names are never found, so that none of that runs one.
+ * Methods that JavaScript calls implicitly when it converts an object to a string or JSON, or awaits it. They never resolve
+ * to an operation, so that a conversion does not call one.
  */
 const reservedNames: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
 
 const inspectCustom = Symbol.for("nodejs.util.inspect.custom");
 
-/** More names than these are not listed when an object is inspected. */
+/** Maximum number of names that are listed when an object is inspected. */
 const maxInspectedNames = 20;
 
-/** Sets what `console.log` and `util.inspect` of Node show for an object, or for all objects of a prototype. */
+/** Sets the output of `console.log` and `util.inspect` of Node for an object, or for all objects of a prototype. */
 export function setInspection<T extends object>(target: T, inspect: (object: T) => string): void {
   const value = function (this: T): string {
     return inspect(this);
@@ -30,7 +30,7 @@ export function setInspection<T extends object>(target: T, inspect: (object: T) 
   Object.defineProperty(target, inspectCustom, { value, configurable: true });
 }
 
-/** Writes a label and the first names, as in `[client: "task", "user"]`. */
+/** Formats a label and the first names, as in `[client: "task", "user"]`. */
 export function inspectNames(label: string, names: Iterable<string>): string {
   const all = [...new Set(names)];
   const shown = all.slice(0, maxInspectedNames).map((name) => JSON.stringify(name));
@@ -39,12 +39,12 @@ export function inspectNames(label: string, names: Iterable<string>): string {
 }
 
 /**
- * An object that finds its properties when they are read. Has no prototype, so that `constructor` and its like are
- * names as any other, and cannot be written to. It has string and inspection forms of its own, which find nothing.
+ * Creates a read-only object that resolves its properties when they are read. It has no prototype, so that `constructor`
+ * and similar names are ordinary names. Converting it to a string or inspecting it does not resolve a property.
  */
 export function createLookup<T>(source: LookupSource<T>): Record<string, T> {
   const target: Record<string, T> = Object.create(null);
-  // On the target, because that is where Node looks, past the proxy.
+  // Set on the target, because Node inspects the target of a proxy.
   setInspection(target, () => inspectNames(source.label, source.names()));
   return new Proxy<Record<string, T>>(target, new LookupHandler(source));
 }

@@ -13,7 +13,7 @@ test.each([
   ["Task.Create", "task.create"],
   ["user.lists", "user.list"],
   ["task.create", "task.create"],
-])("%s means %s", (typed, meant) => {
+])("the nearest name to %s is %s", (typed, meant) => {
   expect(nearest(typed, ids)).toBe(meant);
 });
 
@@ -24,7 +24,7 @@ test.each(["", "x", "weather.today", "task", "toString", "__proto__", "x".repeat
   },
 );
 
-test("a name with the same letters and digits is meant when no other is near", () => {
+test("a name with the same letters and digits is nearest when no other is close", () => {
   const names = ["github.issues/add-labels", "github.issues/create", "github.actions/create-or-update-repo-secret"];
 
   expect(nearest("github.actions.createOrUpdateRepoSecret", names)).toBe(names[2]);
@@ -33,7 +33,7 @@ test("a name with the same letters and digits is meant when no other is near", (
   expect(nearest("--------", ["........"])).toBeUndefined();
 });
 
-test("the first of equally near names wins", () => {
+test("the first of equally near names is returned", () => {
   expect(nearest("abc.dex", ["abc.dey", "abc.dez"])).toBe("abc.dey");
   expect(nearest("abc.dex", ["abc.dez", "abc.dey"])).toBe("abc.dez");
 });
@@ -43,7 +43,7 @@ test("long candidates and long names are ignored", () => {
   expect(nearest("a".repeat(129), ["a".repeat(129)])).toBeUndefined();
 });
 
-/** The textbook definition, with a memory. */
+/** The textbook definition, with memoisation. */
 function distance(a: string, b: string, memory = new Map<string, number>()): number {
   if (a === "" || b === "") return a.length + b.length;
   const key = `${a}|${b}`;
@@ -56,7 +56,7 @@ function distance(a: string, b: string, memory = new Map<string, number>()): num
   return result;
 }
 
-test("finds what comparing with every candidate would find", () => {
+test("finds the same candidate as a comparison with all of them", () => {
   const name = fc.string({ unit: fc.constantFrom("a", "b", "c", "."), maxLength: 14 });
   fc.assert(
     fc.property(name, fc.array(name, { minLength: 1, maxLength: 8 }), (typed, candidates) => {

@@ -1,6 +1,6 @@
 const maxNameLength = 128;
 const maxDistance = 3;
-/** The number of candidates that are compared in full, which bounds the cost of hostile names. */
+/** Maximum number of candidates that are fully compared, which limits the cost of hostile names. */
 const maxCompared = 2_000;
 
 /** Names with fewer letters are not compared without their punctuation. */
@@ -9,7 +9,7 @@ const minLetters = 4;
 /**
  * Returns the candidate that was probably meant by a mistyped name: the one with the fewest changed characters, at most
  * three and at most a third of the name, or else one with the same letters and digits, such as `issues/add-labels` for
- * `issues.addLabels`. The first wins a tie. Cheap for ten thousand candidates. Returns `undefined` for
+ * `issues.addLabels`. Of equal candidates, the first one is returned. Fast for ten thousand candidates. Returns `undefined` for
  * names over 128 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
@@ -50,7 +50,7 @@ function hasSameLetters(a: string, b: string): boolean {
   }
 }
 
-/** Whether a character is one of ASCII that is neither a letter nor a digit. */
+/** Returns whether a character is an ASCII character other than a letter or digit. */
 function isPunctuation(code: number): boolean {
   return code < 48 || (code > 57 && code < 65) || (code > 90 && code < 97) || (code > 122 && code < 128);
 }

@@ -1,17 +1,17 @@
-/** Why a connection failed, or was lost. */
+/** The reason why a connection failed or was lost. */
 export interface NetworkFailure {
   /** Code of Node or of undici, such as `ECONNREFUSED`. */
   code: string;
   /** `connect` and `tls`: nothing was sent. `lost`: the request may have arrived. */
   kind: "connect" | "tls" | "lost";
-  /** Explanation without a full stop. `undefined` for a code that is not known. */
+  /** Explanation without a full stop. `undefined` for an unknown code. */
   reason: string | undefined;
 }
 
 const beforeSending = new Map([
   ["ECONNREFUSED", "the connection was refused"],
-  ["ENOTFOUND", "the host name is not known"],
-  ["EAI_AGAIN", "the host name could not be looked up"],
+  ["ENOTFOUND", "the host name cannot be resolved"],
+  ["EAI_AGAIN", "the host name could not be resolved at the moment"],
   ["EHOSTUNREACH", "the host cannot be reached"],
   ["ENETUNREACH", "the network cannot be reached"],
   ["EADDRNOTAVAIL", "the address is not available"],
@@ -23,13 +23,13 @@ const tls = /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOS
 const afterSending = new Map([
   ["ECONNRESET", "the connection was reset"],
   ["EPIPE", "the connection was closed"],
-  ["ETIMEDOUT", "the connection went silent"],
+  ["ETIMEDOUT", "the connection timed out"],
   ["UND_ERR_SOCKET", "the connection was closed before the response was complete"],
   ["UND_ERR_HEADERS_TIMEOUT", "no response was received in time"],
   ["UND_ERR_BODY_TIMEOUT", "the response stopped"],
 ]);
 
-/** Finds the first system error in the chain of causes of what `fetch` threw, also when several addresses were tried. */
+/** Finds the first system error in the causes of an error of `fetch`, also when several addresses were tried. */
 export function findNetworkFailure(error: unknown): NetworkFailure | undefined {
   let current = error;
   for (let depth = 0; depth < 5 && typeof current === "object" && current !== null; depth++) {
@@ -43,6 +43,6 @@ export function findNetworkFailure(error: unknown): NetworkFailure | undefined {
 function classify(code: string, syscall: unknown): NetworkFailure {
   const neverSent = beforeSending.get(code) ?? (syscall === "connect" ? "the connection failed" : undefined);
   if (neverSent !== undefined) return { code, kind: "connect", reason: neverSent };
-  if (tls.test(code)) return { code, kind: "tls", reason: "no secure connection could be made" };
+  if (tls.test(code)) return { code, kind: "tls", reason: "a secure connection could not be established" };
   return { code, kind: "lost", reason: afterSending.get(code) };
 }

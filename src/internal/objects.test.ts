@@ -31,7 +31,7 @@ test("only own properties are read", () => {
   expect(getOwn(undefined, "a")).toBeUndefined();
 });
 
-test("a property called __proto__ is data", () => {
+test("a property named __proto__ is data", () => {
   const target = {};
 
   setOwn(target, "a", 1);

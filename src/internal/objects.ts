@@ -1,12 +1,12 @@
-/** An object as JSON has it. Read properties of foreign ones with {@link getOwn}. */
+/** A JSON object. Read properties of foreign objects with {@link getOwn}. */
 export type JSONObject = Record<string, unknown>;
 
-/** Whether a value is an object: neither `null`, nor an array, nor a primitive. Instances of classes are objects. */
+/** Returns whether a value is an object: neither `null`, nor an array, nor a primitive. Instances of classes are objects. */
 export function isObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is an object without a class, such as a literal. Works across realms. */
+/** Returns whether a value is an object without a class, such as a literal. Works across realms. */
 export function isDataObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && isClassless(value);
 }
@@ -18,7 +18,7 @@ export function getOwn(value: unknown, key: string): unknown {
     : undefined;
 }
 
-/** Sets an own property, also one called `__proto__`: assigning to that name would set the prototype instead. */
+/** Sets an own property, also one named `__proto__`: assigning to that name would set the prototype instead. */
 export function setOwn(target: JSONObject, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
@@ -27,13 +27,13 @@ export function setOwn(target: JSONObject, key: string, value: unknown): void {
   }
 }
 
-/** A copy with other values for some properties. Getters are copied, not read, so that what they make stays unmade. */
+/** Returns a copy with other values for some properties. Getters are copied and not called, so that lazy values stay lazy. */
 export function copyWith<T extends object>(source: T, changes: object): T {
   const properties = { ...Object.getOwnPropertyDescriptors(source), ...Object.getOwnPropertyDescriptors(changes) };
   return Object.create(Object.getPrototypeOf(source), properties);
 }
 
-/** Whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */
+/** Returns whether an object has no class: its prototype is `Object.prototype` of any realm, or missing. */
 export function isClassless(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype === Object.prototype || prototype === null) return true;

@@ -5,11 +5,11 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test.each([createId, nextRequestId])("$name returns no id twice", (create) => {
+test.each([createId, nextRequestId])("$name never returns the same id twice", (create) => {
   expect(new Set(Array.from({ length: 20_000 }, create)).size).toBe(20_000);
 });
 
-test("a page that is not secure has ids too", () => {
+test("ids can be created on a page that is not secure", () => {
   vi.stubGlobal("crypto", { getRandomValues: crypto.getRandomValues.bind(crypto) });
 
   const ids = Array.from({ length: 1_000 }, createId);

@@ -4,7 +4,7 @@ const maxSmallBigint = 2n ** 64n;
 
 /**
  * Returns the approximate size of a value in memory, in bytes: one per character and byte, eight for other values.
- * Counting stops at `limit`, also for cyclic values. Does not throw.
+ * Counting stops at `limit`, also for cyclic values. Never throws.
  */
 export function roughSize(value: unknown, limit: number): number {
   if (typeof value !== "object" || value === null) return sizeOfPrimitive(value);
@@ -39,7 +39,7 @@ function visit(value: object, room: number, waiting: unknown[]): number {
     }
     return visitProperties(value, room, waiting);
   } catch {
-    return slotBytes; // a getter or a proxy that throws
+    return slotBytes; // A getter or a proxy threw.
   }
 }
 

@@ -17,9 +17,12 @@ test.each([
   expect(isSecretName(name)).toBe(true);
 });
 
-test.each(["Accept", "Content-Type", "PATH", "User-Agent", "X-Request-Id"])("%s is not", (name) => {
-  expect(isSecretName(name)).toBe(false);
-});
+test.each(["Accept", "Content-Type", "PATH", "User-Agent", "X-Request-Id"])(
+  "%s is not the name of a secret",
+  (name) => {
+    expect(isSecretName(name)).toBe(false);
+  },
+);
 
 test("every occurrence of a secret is replaced, and short values are kept", () => {
   expect(redact("Bearer s3cret, again s3cret in a page", new Set(["s3cret", "a", ""]))).toBe(

@@ -5,7 +5,7 @@ const secretName = /token|secret|key|pass|auth|credential|cookie|session|signatu
 /** Shorter values are not secrets, and replacing them would make a message unreadable. */
 const minSecretLength = 4;
 
-/** Whether the name of a header, variable or parameter suggests that its value is a secret. */
+/** Returns whether the name of a header, variable or parameter suggests that its value is a secret. */
 export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
@@ -13,7 +13,7 @@ export function isSecretName(name: string): boolean {
 /** Replaces every secret in a string by `[redacted]`, such as in an error page that repeats the request. */
 export function redact(text: string, secrets: Iterable<string>): string {
   let redacted = text;
-  // The longest first: a secret that begins with another one must not keep its end.
+  // The longest first, so that a secret that begins with another one is replaced completely.
   for (const secret of [...secrets].sort((one, other) => other.length - one.length)) {
     if (secret.length >= minSecretLength) redacted = redacted.replaceAll(secret, "[redacted]");
   }

@@ -47,11 +47,11 @@ test("the type has the members of the table", () => {
 });
 
 describe("findProblems", () => {
-  test("a valid object has none", () => {
+  test("a valid object has no problems", () => {
     expect(findProblems(fields, { ...thing })).toEqual([]);
   });
 
-  test("names every field that is missing or invalid, at any depth", () => {
+  test("reports every field that is missing or invalid, at any depth", () => {
     const invalid = { id: "long", parts: [{ size: 0.5 }, null], tags: [1], contract: 1, secret: [], isReady: "no" };
 
     expect(findProblems(fields, invalid)).toEqual([
@@ -77,7 +77,7 @@ describe("findProblems", () => {
   });
 });
 
-test("an object that JSON would turn into something else is not an object", () => {
+test("an object with toJSON is not a JSON object", () => {
   expect(object({}).isValid({ toJSON: () => 1 })).toBe(false);
   expect(record(unknown()).isValid(new Date())).toBe(false);
   expect(object({}).isValid({ toJSON: 1 })).toBe(true);
@@ -95,7 +95,7 @@ test.each([
   expect(field.isValid(value)).toBe(expected);
 });
 
-test("a copy gets frozen copies of optional fields and forwards lazy getters", () => {
+test("a copy has frozen copies of optional fields and forwards lazy getters", () => {
   let reads = 0;
   const source = {
     ...thing,
@@ -115,7 +115,7 @@ test("a copy gets frozen copies of optional fields and forwards lazy getters", (
   for (const held of [copy, copy.tags]) expect(Object.isFrozen(held)).toBe(true);
 });
 
-test("private fields stay in the process", () => {
+test("private fields are omitted", () => {
   const { secret: _, ...open } = thing;
 
   expect(pickPublic(fields, { ...thing, extra: 1 })).toEqual(open);

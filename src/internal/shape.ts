@@ -1,17 +1,17 @@
 import { isObject, type JSONObject } from "./objects.ts";
 
-/** The fields of an object, by name. Types, checks, copies and schemas of our own shapes all follow from such a table. */
+/** The fields of an object, by name. Types, checks, copies and schemas of this package are derived from such tables. */
 export type Shape = { readonly [name: string]: Field };
 
-/** What every field can have besides its kind. */
+/** Options of every field. */
 export interface FieldOptions {
-  /** What a valid value is, to complete "`/path` …". @default follows from the kind */
+  /** The requirement, to complete "`/path` …". @default depends on the kind */
   message?: string;
-  /** For the JSON Schema. */
+  /** Description in the JSON Schema. */
   description?: string;
   /** Whether a getter is not read by checks and copies, because the value is created when it is first needed. */
   isLazy?: boolean;
-  /** Whether the field never leaves this process. */
+  /** Whether the field is never sent to peers or published. */
   isPrivate?: boolean;
 }
 
@@ -20,11 +20,11 @@ export type Field<T = unknown, Optional extends boolean = boolean> = FieldOption
   /** Whether the field may be missing. */
   readonly isOptional?: Optional;
   /**
-   * Whether a value is one that the field takes. Looks no deeper than the value itself and the items of a list: objects in
-   * it are only objects. Not used for `undefined` in the place of an optional field.
+   * Returns whether the field accepts a value. Checks only the value itself and the items of a list, not the fields of
+   * objects in it. Not called for `undefined` in an optional field.
    */
   readonly isValid: (value: unknown) => boolean;
-  /** Only a type: what the field holds. A function, because compilers read an optional property of type `T` differently. */
+  /** The type of the values; never set. A function, because an optional property of type `T` would add `undefined`. */
   readonly "~type"?: () => T;
 } & (
     | { readonly kind: "string"; readonly minLength: number; readonly maxLength: number; readonly pattern?: RegExp }
@@ -40,7 +40,7 @@ export type Field<T = unknown, Optional extends boolean = boolean> = FieldOption
 type OptionalNames<S> = { [Name in keyof S]: S[Name] extends { isOptional: true } ? Name : never }[keyof S];
 type TypeOf<F> = F extends { readonly "~type"?: (() => infer T) | undefined } ? T : never;
 
-/** Writes out the members of an intersection. */
+/** Resolves an intersection to one object type. */
 type Flatten<T> = { [Name in keyof T]: T[Name] };
 
 /** The type of the objects that a shape describes. Comments on its fields become those of the type's members. */
@@ -52,7 +52,7 @@ export type ObjectOf<S> = Flatten<
   }
 >;
 
-/** The same for each shape of a union. */
+/** The union of the object types of several shapes. */
 export type UnionOf<S> = S extends Shape ? ObjectOf<S> : never;
 
 type Required<T> = Field<T, false>;
@@ -68,7 +68,7 @@ export function string(
   return { kind: "string", ...options, minLength, maxLength, isValid };
 }
 
-/** A finite number, unless the range says otherwise. Never `NaN`. */
+/** A finite number, unless the range includes infinity. Never `NaN`. */
 export function number(
   options: FieldOptions & { isInteger?: boolean; min?: number; max?: number } = {},
 ): Required<number> {
@@ -88,12 +88,12 @@ export function oneOf<const T extends string>(values: readonly T[], options: Fie
   return { kind: "enum", values, ...options, isValid: (value) => values.includes(value as T) };
 }
 
-/** Anything, also `undefined`, which JSON drops. */
+/** Any value, including `undefined`, which JSON drops. */
 export function unknown(options: FieldOptions = {}): Required<unknown> {
   return { kind: "unknown", ...options, isValid: () => true };
 }
 
-/** A JSON Schema. Checks ask only whether it is there, because sources create theirs when they are first read. */
+/** A JSON Schema. Only its presence is checked, because sources create schemas when they are first read. */
 export function schema<T>(options: FieldOptions = {}): Required<T> {
   return { kind: "schema", isLazy: true, ...options, isValid: () => true };
 }
@@ -124,9 +124,9 @@ export function optional<T>(field: Field<T>): Field<T, true> & { isOptional: tru
   return { ...field, isOptional: true };
 }
 
-/** Whether a value is an object, and one after JSON too. */
+/** Returns whether a value is an object, and also after JSON. */
 export function isJSONObject(value: unknown): value is JSONObject {
-  // A `toJSON` would turn it into something else on its way.
+  // `toJSON` could convert the object to another value.
   return isObject(value) && typeof value["toJSON"] !== "function";
 }
 
@@ -134,7 +134,7 @@ export function isJSONObject(value: unknown): value is JSONObject {
 export interface ShapeProblem {
   /** JSON pointer to the value. */
   path: string;
-  /** What a valid value is. */
+  /** The requirement that the value violates. */
   message: string;
 }
 
@@ -170,7 +170,7 @@ function addFieldProblems(problems: ShapeProblem[], field: Field, value: unknown
   }
 }
 
-/** A field with its name. Objects of one form, because registering thousands of operations reads them all the time. */
+/** A field with its name. Objects of one shape, because registering thousands of operations reads them often. */
 interface NamedField {
   readonly name: string;
   readonly field: Field;
@@ -181,7 +181,7 @@ interface NamedField {
 
 const fieldLists = new WeakMap<Shape, readonly NamedField[]>();
 
-/** The fields of a shape as a list, which is made once. */
+/** Returns the fields of a shape as a list, which is created once. */
 function fieldsOf(shape: Shape): readonly NamedField[] {
   let list = fieldLists.get(shape);
   if (list === undefined) {
@@ -213,16 +213,16 @@ function describe(field: Field): string {
   }
 }
 
-/** Whether reading a property would create its value. */
+/** Returns whether a property is a getter, so that reading it would create its value. */
 export function hasGetter(object: object, name: string): boolean {
-  // Most fields that may be lazy are missing, and asking for a descriptor takes far longer than asking for the property.
+  // Most lazy fields are missing, and reading a descriptor takes much longer than `hasOwn`.
   return Object.hasOwn(object, name) && Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
 }
 
 /**
- * Adds frozen copies of the optional fields that `source` has to a copy of the others, and freezes it. What a lazy getter
- * returns is read when the copy is. The required fields come from a literal at the caller, because an object whose fields
- * are added one by one takes several times as long to make, and more memory.
+ * Adds frozen copies of the optional fields that `source` has to a copy of the others, and freezes it. A lazy getter
+ * is called when the property of the copy is read. The caller creates the required fields in a literal, because adding
+ * fields one by one takes several times as long and more memory.
  */
 export function completeFrozen<T extends object>(copy: T, shape: Shape, source: object): T {
   const fields = fieldsOf(shape);
@@ -251,13 +251,13 @@ function freezeValue(field: Field, value: unknown): unknown {
   }
 }
 
-/** Lets a property be created when it is read from `target`, as it would be when read from `source`. */
+/** Defines a property of `target` that reads the property of `source` on first access. */
 export function forwardGetter(source: object, name: string, target: object): void {
   const get = () => (source as JSONObject)[name];
   Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
 }
 
-/** The fields of a shape that may leave this process, without a copy of what they hold. */
+/** Returns the public fields of a shape. Their values are not copied. */
 export function pickPublic<T extends object>(shape: Shape, source: T): T {
   const copy: JSONObject = {};
   for (const { name, field } of fieldsOf(shape)) {

@@ -1,14 +1,14 @@
-/** Helpers of tests in any folder, without knowledge of operations. */
+/** Test helpers for all folders, independent of operations. */
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** `TIME_SCALE=4` gives everything four times as long, for a machine that is busy with other things. */
+/** `TIME_SCALE=4` multiplies all timeouts by four, for a busy machine. */
 const timeScale = Number(process.env["TIME_SCALE"] ?? "1");
 
-/** How long a test or a hook may take, in ms. A test that needs more sets its own timeout and gives the reason. */
+/** Timeout of a test or hook, in ms. A test that needs more sets its own timeout with the reason. */
 export const testTimeoutMs = timeScale * 30_000;
 
-/** How long a test waits for a condition, in ms. Shorter than the test may take, so that the condition is reported. */
+/** Maximum time that a test waits for a condition, in ms. Shorter than the test timeout, so that the condition is reported. */
 export const waitTimeoutMs = timeScale * 20_000;
 
 /** A promise and the functions that settle it. */
@@ -27,7 +27,7 @@ export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Waits until a condition holds; one that throws does not hold yet. In the end it rejects with the last error as cause. */
+/** Waits until a condition is true. A condition that throws is not true yet. On timeout it rejects with the last error as cause. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + waitTimeoutMs;
   for (;;) {
@@ -50,7 +50,7 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
 const ports = { first: 10_240, perProcess: 16, processes: 1_400 };
 let tried = 0;
 
-/** Returns a port that is free now, and that no system assigns while its server is stopped. */
+/** Returns a free port that the system does not assign while its server is stopped. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const place = (process.pid + Math.floor(tried / ports.perProcess)) % ports.processes;

@@ -13,14 +13,14 @@ test.each([
   expect(quote(text)).toBe(expected);
 });
 
-test("a long text is cut", () => {
+test("a long string is truncated", () => {
   expect(quote("abcdef", 3)).toBe('"abc…"');
   expect(quote("abc", 3)).toBe('"abc"');
   expect(truncate("abcdef", 4)).toBe("abc…");
   expect(truncate("abcd", 4)).toBe("abcd");
 });
 
-test("a character of two code units is not cut in half", () => {
+test("a surrogate pair is not split", () => {
   expect(truncate("ab😀cd", 4)).toBe("ab…");
   expect(quote("ab😀cd", 3)).toBe('"ab…"');
 });
@@ -32,7 +32,7 @@ test("the reason of an error ends without a full stop", () => {
   expect(toReason(undefined)).toBe("undefined");
 });
 
-test("a quoted text is short and has no line break, whatever came in", () => {
+test("a quoted string is short and has no line break, for any input", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 1000 }), (text) => {
       const quoted = quote(text, 20);

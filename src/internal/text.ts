@@ -5,7 +5,7 @@ export function truncate(text: string, limit: number): string {
 
 /**
  * Quotes a foreign string for a message: on one line, without control or invisible formatting characters, and at most
- * `limit` characters of it. An ordinary name comes out as `"name"`.
+ * `limit` characters of it. An ordinary name becomes `"name"`.
  */
 export function quote(text: string, limit = 120): string {
   const shown = text.length > limit ? cut(text, limit) : text;
@@ -21,14 +21,14 @@ function cut(text: string, length: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }
 
-/** Whether a string has no lone surrogate, which UTF-8 cannot hold: encoders write U+FFFD in its place. */
+/** Returns whether a string has no lone surrogate, which UTF-8 cannot represent: encoders replace it by U+FFFD. */
 export function isWellFormed(text: string): boolean {
   return !/\p{Surrogate}/u.test(text);
 }
 
 /**
- * The message of an error as the end of a sentence, without its full stop. Errors about several addresses of one host
- * name have a code instead of a message.
+ * Returns the message of an error without its full stop, for the end of a sentence. Errors about several addresses of one
+ * host name have a code instead of a message.
  */
 export function toReason(error: unknown): string {
   const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };

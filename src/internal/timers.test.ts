@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe("a timer", () => {
-  test.each([1, 5_000, maxTimerDelay, maxTimerDelay + 1, 2 ** 33])("of %d ms fires once, and then only", (delay) => {
+  test.each([1, 5_000, maxTimerDelay, maxTimerDelay + 1, 2 ** 33])("of %d ms fires once, at its time", (delay) => {
     let fired = 0;
     startTimer(() => {
       fired += 1;
@@ -33,7 +33,7 @@ describe("a timer", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("of Infinity ms never fires and holds nothing", () => {
+  test("of Infinity ms never fires and does not keep the process alive", () => {
     startTimer(() => expect.unreachable(), Number.POSITIVE_INFINITY).stop();
 
     expect(vi.getTimerCount()).toBe(0);

@@ -1,15 +1,15 @@
-/** The longest delay, in ms, that the timers of the platform accept. A longer one would fire immediately. */
+/** Maximum delay of timers of the platform, in ms. A longer one would fire immediately. */
 export const maxTimerDelay = 2 ** 31 - 1;
 
-/** A timer that has been started. */
+/** A running timer. */
 export interface Timer {
-  /** Cancels it. Has no effect once it has fired. */
+  /** Cancels the timer. Has no effect after it has fired. */
   stop(): void;
 }
 
-/** How a timer behaves while it waits. */
+/** Options of a timer. */
 export interface TimerOptions {
-  /** Whether the process stays alive for it. @default true */
+  /** Whether the timer keeps the process alive. @default true */
   keepsAlive?: boolean;
 }
 
@@ -47,7 +47,7 @@ class DelayTimer implements Timer {
       if (this.#remaining > 0) this.#arm();
       else this.#run();
     }, delay);
-    // Browsers have numbers for timers, which keep nothing alive.
+    // In browsers, timers are numbers and do not keep a process alive.
     if (!this.#keepsAlive && typeof this.#timer === "object") this.#timer.unref();
   }
 }

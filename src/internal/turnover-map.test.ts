@@ -8,7 +8,7 @@ const step = fc.record({
   value: fc.nat(),
 });
 
-test("it holds what a Map holds, however often entries come and go", () => {
+test("it has the same entries as a Map after any number of changes", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), fc.integer({ min: 1, max: 10 }), (steps, times) => {
       const map = new Map<number, number>();

@@ -1,10 +1,10 @@
-/** With fewer additions than this a new table is not worth its cost. */
+/** Minimum number of additions before a new table is created; with fewer the cost exceeds the benefit. */
 const minAdded = 1_024;
 
 /**
- * A map for entries that are added and removed all the time. A `Map` of V8 replaces its table from time to time, and each
+ * A map for entries that are added and removed frequently. A `Map` of V8 replaces its table from time to time, and each
  * old table keeps the next one alive. Once an old table is in the old generation, every entry that was in the map when the
- * table was replaced stays in memory until the next full collection. This map starts a new `Map` before that becomes much.
+ * table was replaced stays in memory until the next full collection. This map creates a new `Map` before much memory is retained.
  */
 export class TurnoverMap<K, V> {
   size = 0;
@@ -36,7 +36,7 @@ export class TurnoverMap<K, V> {
     this.size = 0;
   }
 
-  /** The entries as they are now, in the order in which they were added. They may change while the list is used. */
+  /** Returns the current entries in the order in which they were added. The map may change while the list is used. */
   entries(): Array<[K, V]> {
     return [...this.#map];
   }

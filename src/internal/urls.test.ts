@@ -9,7 +9,7 @@ test.each([
   "/srv/back\\slash",
   "/srv/a/../b/./c",
   "/",
-])("%j is the URL that Node makes of it", (path) => {
+])("%j becomes the same URL as in Node", (path) => {
   expect(decodeURIComponent(toFileURL(path, "/home").href)).toBe(decodeURIComponent(pathToFileURL(path).href));
   expect(toFileURL(path, "/home").search).toBe("");
   expect(toFileURL(path, "/home").hash).toBe("");
@@ -39,7 +39,7 @@ test.each([
   "[::1]",
   "::ffff:127.0.0.1",
   "[::ffff:7f00:1]",
-])("%s is this machine", (host) => {
+])("%s is the local machine", (host) => {
   expect(isLoopbackHost(host)).toBe(true);
 });
 
@@ -57,7 +57,7 @@ test.each([
   "::ffff:10.0.0.1",
   "[::ffff:a00:1]",
   "",
-])("%j is not this machine", (host) => {
+])("%j is not the local machine", (host) => {
   expect(isLoopbackHost(host)).toBe(false);
 });
 
@@ -66,7 +66,7 @@ test.each([
   ["http://127.0.0.2:8080/keys", true],
   ["http://app.localhost", true],
   ["http://[::1]:8080", true],
-  ["http://2130706433", true], // the URL parser turns the number into 127.0.0.1
+  ["http://2130706433", true], // The URL parser converts the number to 127.0.0.1.
   ["http://example.com", false],
   ["ftp://127.0.0.1", false],
   ["ws://localhost", false],

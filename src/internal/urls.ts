@@ -1,12 +1,12 @@
 /**
- * Turns a path into a `file:` URL without needing Node: absolute or relative to `cwd`, POSIX or Windows. Characters
- * that mean something in a URL, such as `#`, `?` and `%`, are part of the name.
+ * Converts a path to a `file:` URL without Node: absolute or relative to `cwd`, POSIX or Windows. Characters with a meaning
+ * in URLs, such as `#`, `?` and `%`, are part of the name.
  */
 export function toFileURL(path: string, cwd: string): URL {
   const windows = isWindowsPath(path) || isWindowsPath(cwd);
   const absolute = isAbsolute(path, windows) ? path : `${cwd}/${path}`;
   const slashed = windows ? absolute.replaceAll("\\", "/") : absolute;
-  // The URL parser resolves `.` and `..`; a UNC path brings its server along as the host.
+  // The URL parser resolves `.` and `..`, and the server of a UNC path becomes the host.
   return new URL(
     `file:${slashed.startsWith("//") ? "" : slashed.startsWith("/") ? "//" : "///"}${encodePath(slashed)}`,
   );
@@ -28,8 +28,8 @@ function encodePath(path: string): string {
 }
 
 /**
- * Whether a host name or address is this machine's own: `localhost`, any name below `.localhost` (RFC 6761), `127.0.0.0/8`
- * and `::1`. Takes the host name of a URL (`[::1]`) as well as the address of a socket (`::1`, `::ffff:127.0.0.1`).
+ * Returns whether a host name or address is the local machine: `localhost`, any name below `.localhost` (RFC 6761), `127.0.0.0/8`
+ * and `::1`. Accepts the host name of a URL (`[::1]`) and the address of a socket (`::1`, `::ffff:127.0.0.1`).
  */
 export function isLoopbackHost(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
@@ -38,7 +38,7 @@ export function isLoopbackHost(host: string): boolean {
   return match?.slice(1).every((part) => Number(part) <= 255) ?? /^::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}$/.test(name);
 }
 
-/** Whether what is sent there cannot be read or changed on its way: `https:`, or `http:` to this machine. */
+/** Returns whether requests to a URL cannot be read or changed in transit: `https:`, or `http:` to the local machine. */
 export function isConfidentialURL({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname));
 }

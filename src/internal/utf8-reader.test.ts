@@ -15,10 +15,10 @@ test("one leading byte order mark is removed, however the bytes are split", () =
 });
 
 test.each([
-  ["a byte that begins nothing", [0x41, 0xff, 0x42], "A"],
+  ["an invalid first byte", [0x41, 0xff, 0x42], "A"],
   ["an overlong form", [0x41, 0xc0, 0xaf], "A"],
   ["a surrogate", [0xed, 0xa0, 0x80], ""],
-  ["a character that never ends", [0x41, 0xe2, 0x82], ""],
+  ["an incomplete character", [0x41, 0xe2, 0x82], ""],
 ])("%s is refused, however the bytes are split", (_, given, before) => {
   const bytes = new Uint8Array(given);
 

@@ -20,7 +20,7 @@ export class UTF8Reader {
   #isFresh = true;
 
   /**
-   * Returns the string of the next chunk, without an incomplete last character. Without a chunk: the rest.
+   * Returns the string of the next chunk, without an incomplete last character. Without a chunk it returns the rest.
    * @throws InvalidUTF8
    */
   read(bytes?: Uint8Array): string {
@@ -32,7 +32,7 @@ export class UTF8Reader {
     return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   }
 
-  /** The decoder replaces invalid bytes by U+FFFD; each one in the string must also be in the bytes. */
+  /** Throws for invalid bytes. The decoder replaces them by U+FFFD, so each U+FFFD in the string must also be in the bytes. */
   #assertSent(text: string, bytes: Uint8Array): void {
     const all = new Uint8Array([...this.#last, ...bytes]);
     let sent = 0;

@@ -13,12 +13,12 @@ afterEach(() => {
 const never = new Promise<never>(() => {});
 
 describe("settlesWithin", () => {
-  test("is true for a promise that settles in time, also for one that rejects", async () => {
+  test("resolves with true for a promise that settles in time, also for one that rejects", async () => {
     await expect(settlesWithin(100, Promise.resolve("value"))).resolves.toBe(true);
     await expect(settlesWithin(100, Promise.reject(new Error("failed")))).resolves.toBe(true);
   });
 
-  test("is false when the time is over first", async () => {
+  test("resolves with false when the time has passed first", async () => {
     const waiting = settlesWithin(100, never);
 
     await vi.advanceTimersByTimeAsync(100);
@@ -30,14 +30,14 @@ describe("settlesWithin", () => {
 describe("waitFor", () => {
   const toError = (failure: string) => new Error(failure);
 
-  test("settles as the promise does", async () => {
+  test("settles like the promise", async () => {
     const limits = { timeout: 100, signal: new AbortController().signal };
 
     await expect(waitFor(Promise.resolve(1), limits, toError)).resolves.toBe(1);
     await expect(waitFor(Promise.reject(new Error("own")), limits, toError)).rejects.toThrow("own");
   });
 
-  test("rejects when the time is over", async () => {
+  test("rejects when the time has passed", async () => {
     const waiting = waitFor(never, { timeout: 100 }, toError);
     const rejected = expect(waiting).rejects.toThrow("TIMEOUT");
 

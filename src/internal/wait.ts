@@ -1,7 +1,7 @@
 import { onAbort } from "./abort-listeners.ts";
 import { startTimer } from "./timers.ts";
 
-/** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer. */
+/** Waits at most `ms` for a promise to settle. Resolves with whether it did, and never rejects. Leaves no timer running. */
 export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = startTimer(() => resolve(false), ms);
@@ -13,7 +13,7 @@ export function settlesWithin(ms: number, promise: Promise<unknown>): Promise<bo
   });
 }
 
-/** What limits a wait. */
+/** Limits of a wait. */
 export interface WaitLimits {
   /** Maximum duration in ms. @default no limit */
   timeout?: number;
@@ -21,11 +21,11 @@ export interface WaitLimits {
   signal?: AbortSignal;
 }
 
-/** Why a wait ended before its promise settled. */
+/** The reason why a wait ended before its promise settled. */
 export type WaitFailure = "TIMEOUT" | "ABORTED";
 
 /**
- * Settles as `promise` does, or rejects with `toError(reason)` when a limit is reached first. Leaves neither a timer nor
+ * Settles like `promise`, or rejects with `toError(reason)` when a limit is reached first. Leaves neither a timer nor
  * a listener.
  */
 export function waitFor<T>(
@@ -35,7 +35,7 @@ export function waitFor<T>(
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) {
-      promise.catch(() => {}); // the caller is notified why it does not wait
+      promise.catch(() => {}); // The caller receives the reason instead.
       return reject(toError("ABORTED"));
     }
     const release = () => {

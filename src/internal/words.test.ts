@@ -21,7 +21,7 @@ test.each([
   ["status", "statu"],
   ["bus", "bu"],
   ["feed", "fe"],
-])("the ending of %s belongs to the word", (word, cut) => {
+])("the ending of %s is part of the word", (word, cut) => {
   expect(toStems(word)).not.toEqual([cut]);
 });
 
@@ -31,11 +31,11 @@ test("words end at punctuation and at the capitals of camel case", () => {
   ]);
 });
 
-test("a short part before a hyphen also counts as one word with the part after it", () => {
+test("a short prefix with a hyphen is also joined with the word after it", () => {
   expect(toStems("re-run-workflow e-mail")).toEqual(["re", "run", "rerun", "workflow", "e", "mail", "email"]);
 });
 
-test("the words of a URL do not count", () => {
+test("the words of a URL are ignored", () => {
   expect(toStems("see [docs](https://docs.example.com/rest/issues) for more")).toEqual(["see", "doc", "for", "mor"]);
 });
 

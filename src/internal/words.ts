@@ -1,4 +1,4 @@
-/** Words that do not help to find anything. They are matched only when a query has no other words. */
+/** Common words, which are matched only when a query has no other words. */
 const stopWords: ReadonlySet<string> = new Set(
   (
     "a all an and any are as at be by can do does for from has have how i in into is it its me my of on one or our " +
@@ -6,20 +6,20 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The words of a URL do not describe an operation. */
+/** Matches URLs, whose words do not describe an operation. */
 const urlPattern = /\bhttps?:\/\/[^\s)>\]]+/giu;
-/** A short part before a hyphen belongs to the word after it: `re-run` is also `rerun`. */
+/** Matches a short prefix with a hyphen: `re-run` is also indexed as `rerun`. */
 const prefixedWordPattern = /(?<![\p{L}\p{N}])(\p{L}{1,2})-(\p{L}{3,})/gu;
 
 /**
- * Splits a string into the stems of its words, in their order and with repetitions. Words are separated by everything
- * but letters and digits, and by the capitals of `camelCase` and `HTTPStatus`.
+ * Splits a string into the stems of its words, in their order and with repetitions. Words are separated by all characters
+ * except letters and digits, and by the capitals of `camelCase` and `HTTPStatus`.
  */
 export function toStems(text: string): string[] {
   return toWords(text).map(stemOf);
 }
 
-/** Returns the different stems of a query, without words such as "the", unless it has no others. */
+/** Returns the distinct stems of a query, without words such as "the", unless it has no other words. */
 export function toQueryStems(query: string): string[] {
   const words = toWords(query);
   const telling = words.filter((word) => !stopWords.has(word));
@@ -36,7 +36,7 @@ function toWords(text: string): string[] {
 
 /**
  * Removes the common endings of English words, so that "issues", "labelled" and "merging" match "issue", "label" and
- * "merge". The result need not be a word. Words with other letters than a to z stay as they are.
+ * "merge". The result need not be a word. Words with letters other than a to z are unchanged.
  */
 function stemOf(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;

@@ -9,13 +9,13 @@ const audience = "workers";
 const ada: Identity = { id: "ada", scopes: ["task:write"], resources: { "task:1": ["read"] } };
 const good = { aud: audience, sub: "ada", scopes: ["task:write"], exp: inSeconds(60) };
 
-/** What an authenticator returns for an identity. */
+/** Returns the result of an authenticator for an identity. */
 const proven = (identity: Identity) => ({ ...identity, expiresAt: expect.any(Number) });
 
 const acceptIdentities = (options: Partial<JWTAuthenticatorOptions> = {}) =>
   createJWTAuthenticator({ key: secret, audience, bind: "identity", ...options });
 
-/** How a token is refused. No answer may hold the token or its signature. */
+/** Returns the reason why a token is refused. No error may contain the token or its signature. */
 async function refusalOf(token: string, options: Partial<JWTAuthenticatorOptions> = {}): Promise<string> {
   const authenticate = await acceptIdentities(options);
   const error = await authenticate(token, undefined, requested()).catch((problem) => problem);
@@ -31,7 +31,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("tokens for a subscription are good for an hour by default, and those for a call are not", async () => {
+test("tokens for a subscription are valid for an hour by default, and those for a call are not", async () => {
   const authenticate = await createJWTAuthenticator({ key: secret, audience });
   const sign = await createJWTSigner({ key: secret, audience });
   const subscribed = requested({ credit: 64 });
@@ -45,7 +45,7 @@ test("tokens for a subscription are good for an hour by default, and those for a
 });
 
 describe("tokens for an identity", () => {
-  test("a signed identity comes back as it was, each time a copy", async () => {
+  test("a signed identity is returned unchanged, as a new copy each time", async () => {
     const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
     const authenticate = await acceptIdentities();
     const token = await sign(ada);
@@ -58,7 +58,7 @@ describe("tokens for an identity", () => {
     expect(second).toEqual(proven(ada));
   });
 
-  test("says when the token expires, or until when it is taken after that", async () => {
+  test("the identity has the expiry of the token, including the clock tolerance", async () => {
     const authenticate = await acceptIdentities({ clockTolerance: 30_000 });
     const exp = inSeconds(60);
     const past = inSeconds(-10);
@@ -73,13 +73,13 @@ describe("tokens for an identity", () => {
     expect(answers.map((answer) => answer?.expiresAt)).toEqual([exp * 1_000, exp * 1_000, past * 1_000 + 30_000]);
   });
 
-  test("a call without a token goes on without an identity, whatever it claims", async () => {
+  test("a call without a token has no identity, even if it contains one", async () => {
     const authenticate = await acceptIdentities();
 
     expect(await authenticate(undefined, ada, requested())).toBe(undefined);
   });
 
-  test("scopes of OAuth are understood, and a token without scopes has none", async () => {
+  test("scopes of OAuth are read, and a token without scopes has none", async () => {
     const authenticate = await acceptIdentities();
     const { scopes: _scopes, ...bare } = good;
 
@@ -92,7 +92,7 @@ describe("tokens for an identity", () => {
     ]);
   });
 
-  test("a token that was believed is not believed after it has expired", async () => {
+  test("a cached token is refused after it has expired", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const authenticate = await acceptIdentities();
     const token = await forge({ ...good, exp: inSeconds(60) });
@@ -104,16 +104,16 @@ describe("tokens for an identity", () => {
   });
 
   const noJWT = /^the token is not a signed JWT/;
-  const wrongKey = /^the token was not signed with a key that the server knows/;
+  const wrongKey = /^the token was not signed with a key of the server/;
   const badScopes = /^the scopes of the token are malformed/;
   const badResources = /^the resources of the token are malformed/;
-  const noExpiry = /^the token has no time of expiry/;
+  const noExpiry = /^the token has no expiration time/;
   const noSubject = /^the token has no subject/;
-  const tooLong = /^the token is good for more than 86400 s/;
+  const tooLong = /^the token is valid for more than 86400 s/;
   const hostile: Record<string, [() => string | Promise<string>, RegExp]> = {
-    "nothing at all": [() => "", noJWT],
-    "some text": [() => "let me in", noJWT],
-    "three dots of nothing": [() => "..", noJWT],
+    "an empty token": [() => "", noJWT],
+    "a string that is not a JWT": [() => "let me in", noJWT],
+    "empty parts": [() => "..", noJWT],
     "a header that is not JSON": [() => `${btoa("nonsense")}.e30.x`, noJWT],
     "an encrypted token": [() => write({ alg: "dir", enc: "A256GCM" }, {}, "a.b.c"), /./],
     "alg none": [() => write({ alg: "none" }, good), wrongKey],
@@ -122,7 +122,7 @@ describe("tokens for an identity", () => {
     "an alg that is a list": [() => write({ alg: ["HS256"] }, good, "x"), wrongKey],
     "another key": [() => forge(good, {}, new Uint8Array(32)), wrongKey],
     "another algorithm with the same key": [() => forge(good, { alg: "HS512" }, new Uint8Array(64)), wrongKey],
-    "a signature of nothing": [async () => `${(await forge(good)).split(".").slice(0, 2).join(".")}.`, wrongKey],
+    "an empty signature": [async () => `${(await forge(good)).split(".").slice(0, 2).join(".")}.`, wrongKey],
     "claims that were changed": [
       async () => {
         const [header, , signature] = (await forge(good)).split(".");
@@ -130,13 +130,13 @@ describe("tokens for an identity", () => {
       },
       wrongKey,
     ],
-    "a key of its own in the header": [() => forgeWithOwnKey("jwk"), wrongKey],
-    "an address of keys in the header": [() => forgeWithOwnKey("jku"), wrongKey],
-    "an extension that must be known": [() => forge(good, { crit: ["exp2"], exp2: 1 }).catch(() => critical()), /./],
+    "a key in the header": [() => forgeWithOwnKey("jwk"), wrongKey],
+    "a URL of keys in the header": [() => forgeWithOwnKey("jku"), wrongKey],
+    "an unknown critical extension": [() => forge(good, { crit: ["exp2"], exp2: 1 }).catch(() => critical()), /./],
     "claims that are a list": [() => forge([good]), noJWT],
-    "claims that are no JSON": [() => forge("{"), noJWT],
+    "claims that are not JSON": [() => forge("{"), noJWT],
     "no exp": [() => forge({ ...good, exp: undefined }), noExpiry],
-    "exp as text": [() => forge({ ...good, exp: String(inSeconds(60)) }), noExpiry],
+    "exp as a string": [() => forge({ ...good, exp: String(inSeconds(60)) }), noExpiry],
     "exp as null": [() => forge({ ...good, exp: null }), noExpiry],
     "exp as a list": [() => forge({ ...good, exp: [inSeconds(60)] }), noExpiry],
     "a negative exp": [() => forge({ ...good, exp: -1 }), /^the token has expired/],
@@ -151,14 +151,14 @@ describe("tokens for an identity", () => {
     "no sub": [() => forge({ ...good, sub: undefined }), noSubject],
     "an empty sub": [() => forge({ ...good, sub: "" }), noSubject],
     "sub as a number": [() => forge({ ...good, sub: 1 }), noSubject],
-    "scopes as text": [() => forge({ ...good, scopes: "admin" }), badScopes],
+    "scopes as a string": [() => forge({ ...good, scopes: "admin" }), badScopes],
     "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), badScopes],
     "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), badScopes],
     "scopes as null beside a scope": [() => forge({ ...good, scopes: null, scope: "admin" }), badScopes],
     "scope as a list": [() => forge({ ...good, scopes: undefined, scope: ["admin"] }), badScopes],
     "resources as a list": [() => forge({ ...good, resources: [["task:1"]] }), badResources],
     "resources as null": [() => forge({ ...good, resources: null }), badResources],
-    "actions as text": [() => forge({ ...good, resources: { "task:1": "read" } }), badResources],
+    "actions as a string": [() => forge({ ...good, resources: { "task:1": "read" } }), badResources],
     "a prototype as resources": [
       () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":{"task:1":["read"]}}}')),
       badResources,
@@ -167,7 +167,7 @@ describe("tokens for an identity", () => {
       () => forge(JSON.stringify(good).replace(/}$/, ',"resources":{"__proto__":["read"]}}')),
       badResources,
     ],
-    "more than can be read": [() => forge({ ...good, note: "x".repeat(20_000) }), /more than 16384 characters/],
+    "a token that is too long": [() => forge({ ...good, note: "x".repeat(20_000) }), /more than 16384 characters/],
   };
 
   test.each(Object.entries(hostile))("%s is refused", async (_name, [make, reason]) => {
@@ -175,12 +175,12 @@ describe("tokens for an identity", () => {
     expect(({} as Record<string, unknown>)["task:1"]).toBe(undefined);
   });
 
-  test("an issuer that was not named is refused", async () => {
+  test("another issuer is refused", async () => {
     expect(await refusalOf(await forge({ ...good, iss: "evil" }), { issuer: "hub" })).toMatch(/another issuer/);
     expect(await refusalOf(await forge(good), { issuer: "hub" })).toMatch(/another issuer/);
   });
 
-  test("a secret made of the public key signs nothing", async () => {
+  test("a token signed with the public key as a secret is refused", async () => {
     const { publicKey } = await generateKeyPair("RS256", { extractable: true });
     const pem = await exportSPKI(publicKey);
     const [header, claims] = write({ alg: "HS256", typ: "JWT" }, good).split(".");
@@ -198,7 +198,7 @@ async function forgeWithOwnKey(field: "jwk" | "jku"): Promise<string> {
   return forge(good, { alg: "ES256", [field]: field === "jwk" ? jwk : "http://127.0.0.1:1/keys" }, privateKey);
 }
 
-/** jose does not write what it would not read. */
+/** Signs a token that jose refuses to create. */
 async function critical(): Promise<string> {
   const [header, claims] = write({ alg: "HS256", crit: ["exp2"], exp2: 1 }, good).split(".");
   return `${header}.${claims}.${createHmac("sha256", secret).update(`${header}.${claims}`).digest("base64url")}`;
@@ -210,18 +210,20 @@ describe("tokens for one call", () => {
     authenticate: await createJWTAuthenticator({ key: secret, audience, ...options }),
   });
 
-  test("the call that a token was made for is let through once", async () => {
+  test("the call of a token is accepted once", async () => {
     const { sign, authenticate } = await setUp();
     const request = requested({ metadata: { trace: "t-1" }, parentRequestId: "outer" });
     const token = await sign(ada, request);
 
-    const [first, second] = await Promise.allSettled([
+    const settled = await Promise.allSettled([
       authenticate(token, undefined, request),
       authenticate(token, undefined, request),
     ]);
 
-    expect(first).toEqual({ status: "fulfilled", value: proven(ada) });
-    expect(second).toMatchObject({
+    // The two signatures are verified in parallel, and either can be verified first.
+    const [accepted, refused] = settled.sort((one, other) => one.status.localeCompare(other.status));
+    expect(accepted).toEqual({ status: "fulfilled", value: proven(ada) });
+    expect(refused).toMatchObject({
       reason: { code: "ACCESS_DENIED", mayHaveRun: true, details: { reason: expect.stringMatching(/used before/) } },
     });
   });
@@ -235,7 +237,7 @@ describe("tokens for one call", () => {
     "another parent": { parentRequestId: "other" },
   };
 
-  test.each(Object.entries(swaps))("a token says nothing about %s", async (_name, change) => {
+  test.each(Object.entries(swaps))("a token is refused with %s", async (_name, change) => {
     const { sign, authenticate } = await setUp();
     const token = await sign(ada, requested());
 
@@ -243,12 +245,12 @@ describe("tokens for one call", () => {
 
     await expect(outcome).rejects.toMatchObject({
       code: "ACCESS_DENIED",
-      details: { reason: "the token was made for another call; sign every call separately" },
+      details: { reason: "the token was created for another call; sign every call separately" },
     });
     expect(await authenticate(token, undefined, requested())).toEqual(proven(ada));
   });
 
-  test("tokens for one call and tokens for an identity do not pass for each other", async () => {
+  test("tokens for one call and tokens for an identity are not interchangeable", async () => {
     const { sign, authenticate } = await setUp();
     const forCall = await sign(ada, requested());
     const forAll = await (await createJWTSigner({ key: secret, audience, bind: "identity" }))(ada);
@@ -259,11 +261,11 @@ describe("tokens for one call", () => {
     });
     await expect(authenticate(forCall)).rejects.toMatchObject({
       code: "ACCESS_DENIED",
-      details: { reason: expect.stringMatching(/do not open connections/) },
+      details: { reason: expect.stringMatching(/cannot open a connection/) },
     });
   });
 
-  test("a token lives no longer than its call, and no longer than the authenticator allows", async () => {
+  test("the lifetime of a token is limited by its call and by the authenticator", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { sign, authenticate } = await setUp({ clockTolerance: 0 });
     const short = requested({ timeout: 2_000, requestId: "short" });
@@ -272,7 +274,7 @@ describe("tokens for one call", () => {
     const endless = await createJWTSigner({ key: secret, audience, lifetime: 3_600_000 });
 
     await expect(authenticate(await endless(ada, long), undefined, long)).rejects.toMatchObject({
-      details: { reason: expect.stringMatching(/^the token is good for more than 300 s/) },
+      details: { reason: expect.stringMatching(/^the token is valid for more than 300 s/) },
     });
     vi.setSystemTime(Date.now() + 4_000);
     await expect(authenticate(tokens[0], undefined, short)).rejects.toMatchObject({
@@ -281,7 +283,7 @@ describe("tokens for one call", () => {
     expect(await authenticate(tokens[1], undefined, long)).toEqual(proven(ada));
   });
 
-  test("a worker knows only of tokens that it has seen itself", async () => {
+  test("a worker remembers only tokens that it has accepted itself", async () => {
     const [one, two] = [await setUp(), await setUp()];
     const token = await one.sign(ada, requested());
 
@@ -289,7 +291,7 @@ describe("tokens for one call", () => {
     expect(await two.authenticate(token, undefined, requested())).toEqual(proven(ada));
   });
 
-  test("what workers share decides whether a token was used, and refuses all when it fails", async () => {
+  test("a shared takeOnce determines whether a token was used, and all tokens are refused when it fails", async () => {
     const used = new Set<string>();
     const takeOnce = async (requestId: string) => used.size < used.add(requestId).size;
     const [one, two] = [await setUp({ takeOnce }), await setUp({ takeOnce })];
@@ -305,8 +307,8 @@ describe("tokens for one call", () => {
   });
 });
 
-describe("keys that change", () => {
-  test("several keys are tried, by name where tokens name one", async () => {
+describe("key rotation", () => {
+  test("several keys are tried, or the one with the kid of the token", async () => {
     const [old, fresh] = await Promise.all([generateKeyPair("EdDSA"), generateKeyPair("EdDSA", { extractable: true })]);
     const named = { ...(await exportJWK(fresh.publicKey)), kid: "2" };
     const authenticate = await acceptIdentities({ key: [old.publicKey, named] });
@@ -326,16 +328,16 @@ describe("keys that change", () => {
   });
 });
 
-describe("what an authenticator is not made with", () => {
+describe("createJWTAuthenticator refuses", () => {
   const wrong: Record<string, [Partial<JWTAuthenticatorOptions>, RegExp]> = {
     "no key": [{ key: undefined }, /The key is missing/],
-    "an empty list of keys": [{ key: [] }, /There is no key/],
-    "a list with a hole": [{ key: [secret, undefined as never] }, /The key is missing/],
-    "a key and published keys": [{ jwks: "https://keys.test" }, /either key or jwks/],
+    "an empty list of keys": [{ key: [] }, /The list of keys is empty/],
+    "a list with a missing key": [{ key: [secret, undefined as never] }, /The key is missing/],
+    "a key and published keys": [{ jwks: "https://keys.test" }, /Both key and jwks are set/],
     "keys published without TLS": [{ key: undefined, jwks: "http://keys.test/jwks" }, /https:/],
     "published secrets": [{ key: undefined, jwks: "https://keys.test", algorithms: ["HS256"] }, /HS256/],
-    "an algorithm that the key is not for": [{ algorithms: ["RS256"] }, /The key is for HS256/],
-    "alg none": [{ algorithms: ["none"] }, /not for none/],
+    "an algorithm that the key does not support": [{ algorithms: ["RS256"] }, /The key supports HS256/],
+    "alg none": [{ algorithms: ["none"] }, /not none/],
     "no audience": [{ audience: "" }, /audience/],
     "no list of audiences": [{ audience: [] }, /audience/],
     "a tolerance that is not a number": [{ clockTolerance: Number.NaN }, /milliseconds/],
@@ -346,7 +348,7 @@ describe("what an authenticator is not made with", () => {
   });
 });
 
-test("a CryptoKey that is a secret works for both sides", async () => {
+test("a CryptoKey with a secret can sign and verify", async () => {
   const key = (await generateSecret("HS256")) as CryptoKey;
   const sign = await createJWTSigner({ key, audience, issuer: "hub" });
   const authenticate = await createJWTAuthenticator({ key, audience, issuer: ["hub", "other"] });

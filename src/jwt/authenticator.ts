@@ -13,32 +13,32 @@ import { callTokenType, copyIdentity, type JWTBinding, maxTokenLength, toCallCla
 import { createVerify, type KeySource, loadJose } from "./keys.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
 
-/** Which tokens are accepted. */
+/** Options of {@link createJWTAuthenticator}. */
 export interface JWTAuthenticatorOptions extends KeySource {
-  /** Who must have signed. @default any holder of the key */
+  /** Required issuer of tokens. @default any issuer with the key */
   issuer?: string | string[];
-  /** Whom tokens must be for: the name of this service. */
+  /** Required audience of tokens: the name of this service. */
   audience: string | string[];
-  /** What a token must be good for; see the signer. @default "call" */
+  /** Required binding of tokens. Must equal that of the signer. @default "call" */
   bind?: JWTBinding;
-  /** How far clocks may be apart, in ms, 0 or above. @default 10,000 */
+  /** Maximum difference between clocks, in ms, 0 or above. @default 10,000 */
   clockTolerance?: number;
   /**
-   * Tokens that are good for longer, in ms, above 0, are refused; `Infinity` refuses none.
+   * Maximum lifetime of tokens, in ms, above 0; tokens with a longer one are refused. `Infinity` for no limit.
    * @default five minutes for a call; a day for a subscription, and with `bind: "identity"`
    */
   maxLifetime?: number;
   /**
-   * Makes sure that a token for a call is used once. Pass one that all workers share, such as `SET … NX` of Redis, so
-   * that no other worker accepts it a second time either. @default this authenticator remembers what it has seen
+   * Ensures that a token for a call is used once. Pass a function that all workers share, such as one with `SET … NX` of
+   * Redis, so that no other worker accepts the token again. @default this authenticator remembers used tokens in memory
    */
   takeOnce?: TakeOnce;
 }
 
 /**
- * Returns the identity that a call is made for, by its token. Fits `authenticate` of `buildCallHandler`, and with `bind: "identity"`
- * that of the WebSocket server. The identity has the `exp` of the token as `expiresAt`: subscriptions and connections end
- * then.
+ * Verifies the token of a call and returns its identity. Pass it as `authenticate` to `buildCallHandler`, or with
+ * `bind: "identity"` to the WebSocket server. The `exp` of the token becomes `expiresAt` of the identity: subscriptions and
+ * connections end then.
  */
 export type JWTAuthenticator = (
   token: string | undefined,
@@ -46,17 +46,17 @@ export type JWTAuthenticator = (
   request?: Readonly<CallRequested>,
 ) => Promise<AuthenticatedIdentity | undefined>;
 
-/** How many checked tokens are kept, so that the next call needs no second check. */
+/** Maximum number of verified tokens that are cached, so that the next call needs no verification. */
 const maxKept = 1_000;
-/** And for how long, in ms: a key that was withdrawn must not be accepted for as long as its tokens last. */
+/** Maximum time in the cache, in ms, so that tokens of a revoked key are not accepted until they expire. */
 const maxKeptMs = 600_000;
-/** In ms: for how long a token for a call may be good, and one for a subscription or an identity. */
+/** Default maximum lifetimes, in ms: of a token for a call, and of one for a subscription or an identity. */
 const maxCallLifetime = 300_000;
 const maxIdentityLifetime = 86_400_000;
 
 /**
- * Creates the function that verifies signed identities, with `jose`. A call without a token has no identity; one whose
- * token is refused fails with `ACCESS_DENIED`. Throws when a key is missing or cannot be used.
+ * Creates the function that verifies signed identities, with `jose`. A call without a token has no identity; a call
+ * with an invalid token fails with `ACCESS_DENIED`. Throws when a key is missing or cannot be used.
  */
 export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): Promise<JWTAuthenticator> {
   const { issuer, audience, bind = "call", takeOnce = rememberCalls() } = options;
@@ -73,7 +73,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
     ...(issuer === undefined ? {} : { issuer }),
   });
 
-  /** Checks all that can be checked without the call. */
+  /** Checks everything that does not depend on the call. */
   const check = async (token: string, maxLifetime: number) => {
     if (token.length > maxTokenLength) throw new Refusal(`the token has more than ${maxTokenLength} characters`);
     const { payload, protectedHeader } = await verify(token);
@@ -86,12 +86,12 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
 
   const checkForCall = async (token: string, request: Readonly<CallRequested> | undefined) => {
     if (request === undefined)
-      throw new Refusal('tokens for one call do not open connections; use bind: "identity" there');
+      throw new Refusal('a token for one call cannot open a connection; set bind to "identity" at both peers');
     const maxLifetime = givenLifetime ?? (request.credit === undefined ? maxCallLifetime : maxIdentityLifetime);
     const { payload, identity, expiresAt, lasts } = await check(token, maxLifetime);
     const { jti, op, digest } = await toCallClaims(request);
     if (payload.jti !== jti || payload["op"] !== op || payload["digest"] !== digest) {
-      throw new Refusal("the token was made for another call; sign every call separately");
+      throw new Refusal("the token was created for another call; sign every call separately");
     }
     if ((await takeOnce(jti, lasts)) !== true) {
       throw new Refusal("the token was used before; sign every call separately", { mayHaveRun: true });
@@ -111,7 +111,7 @@ export async function createJWTAuthenticator(options: JWTAuthenticatorOptions): 
   };
 }
 
-/** Remembers the identities of verified tokens for a while. */
+/** Caches the identities of verified tokens for a limited time. */
 function keepIdentities(
   check: (token: string) => Promise<{ identity: Identity; expiresAt: number; lasts: number }>,
 ): (token: string) => Promise<AuthenticatedIdentity> {
@@ -128,25 +128,25 @@ function keepIdentities(
   };
 }
 
-/** A token that is accepted after its `exp`, because clocks differ, is good for as long as it is accepted. */
+/** Adds the expiry. A token that is accepted after its `exp`, because clocks differ, is valid for as long as it is accepted. */
 function withExpiry(identity: Identity, expiresAt: number, lasts: number): AuthenticatedIdentity {
   return { ...identity, expiresAt: Date.now() < expiresAt ? expiresAt : lasts };
 }
 
-/** A token for one call, which other peers can read on the bus, must not pass for one that allows every call. */
+/** Checks the type of a token. A token for one call, which other peers can read on the bus, must not allow every call. */
 function assertType({ typ }: JWTVerifyResult["protectedHeader"], bind: JWTBinding): void {
   const isForCall = typeof typ === "string" && typ.toLowerCase().replace(/^application\//, "") === callTokenType;
   if (isForCall === (bind === "call")) return;
   throw new Refusal(
     isForCall
-      ? 'the token is for one call, and the server accepts those for an identity; set bind to "identity" at the signer'
+      ? 'the token is for one call, but the server requires tokens for an identity; set bind to "identity" at the signer'
       : 'the token is not bound to this call; create it with createJWTSigner, or set bind to "identity" at both peers',
   );
 }
 
 function tooLongLived(maxLifetime: number): Refusal {
   return new Refusal(
-    `the token is good for more than ${maxLifetime / 1_000} s; create it with a shorter lifetime, or raise maxLifetime`,
+    `the token is valid for more than ${maxLifetime / 1_000} s; create it with a shorter lifetime, or raise maxLifetime`,
   );
 }
 
@@ -162,8 +162,8 @@ function toDenial(error: unknown, operationId = "this service"): unknown {
 }
 
 /**
- * Returns `true` for the first use of a request id before `expiresAt`, in ms since the epoch; after that the token has
- * expired.
+ * Returns `true` for the first use of a request id. The id can be forgotten at `expiresAt`, in ms since the epoch, when its
+ * token has expired.
  */
 export type TakeOnce = (requestId: string, expiresAt: number) => boolean | Promise<boolean>;
 
@@ -173,7 +173,7 @@ const maxRemembered = 1_000_000;
 
 /** Remembers the calls of tokens that were used, each until its token has expired. */
 export function rememberCalls(limit = maxRemembered): TakeOnce {
-  // By when they expire: a signed time, so the same token always uses the same slot.
+  // Slots by expiry, which is signed, so that the same token always uses the same slot.
   const slots = new Map<number, Set<string>>();
   let size = 0;
   let lastSwept = 0;
@@ -191,8 +191,8 @@ export function rememberCalls(limit = maxRemembered): TakeOnce {
     const now = Math.floor(Date.now() / slotMs);
     if (now !== lastSwept) sweep(now);
     if (size >= limit) {
-      // Forgetting some would accept old tokens again.
-      throw new Refusal("the server remembers as many calls as it can; create tokens with a shorter lifetime");
+      // Removing some of them would allow old tokens to be used again.
+      throw new Refusal("the server cannot remember more used tokens; create tokens with a shorter lifetime");
     }
     const slot = Math.floor(expiresAt / slotMs);
     let ids = slots.get(slot);

@@ -54,7 +54,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("whatever is sent, both ends say the same about it", async () => {
+test("both peers compute the same claims for any request", async () => {
   await fc.assert(
     fc.asyncProperty(anything, async (input) => {
       const request = requested({ input, metadata: { input } });
@@ -65,7 +65,7 @@ test("whatever is sent, both ends say the same about it", async () => {
   );
 });
 
-test("two requests that differ have different claims", async () => {
+test("different requests have different claims", async () => {
   const inputs = [
     1,
     "1",
@@ -93,7 +93,7 @@ test("two requests that differ have different claims", async () => {
   expect(new Set(digests).size).toBe(requests.length);
 });
 
-test("what the web and what Node compute is the same", async () => {
+test("Web Crypto and Node compute the same digest", async () => {
   const requests = Array.from({ length: 50 }, (_, n) => requested({ input: { n, text: "ü".repeat(n) } }));
   const claims = () => Promise.all(requests.map(toCallClaims));
 

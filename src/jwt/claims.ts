@@ -9,7 +9,7 @@ import { Refusal } from "./refusal.ts";
 /** Maximum length of a token in characters; longer ones are neither created nor read. */
 export const maxTokenLength = 16_384;
 
-/** The claims of an identity. Throws `VALIDATION_ERROR` when the identity is malformed. */
+/** Returns the claims of an identity. Throws `VALIDATION_ERROR` when the identity is malformed. */
 export function fromIdentity(identity: Identity): { sub: string; scopes: string[]; resources?: Identity["resources"] } {
   const { id: sub, scopes, resources } = identity;
   if (typeof sub !== "string" || sub === "" || !isStringList(scopes))
@@ -32,14 +32,14 @@ export function toIdentity(claims: JWTPayload): Identity {
   return identity;
 }
 
-/** A copy that its holder may change. */
+/** Returns a copy that the receiver may change. */
 export function copyIdentity({ id, scopes, resources }: Identity): Identity {
   const copy: Identity = { id, scopes: [...scopes] };
   if (resources !== undefined) copy.resources = copyResources(resources);
   return copy;
 }
 
-/** Ours is a list; that of OAuth (RFC 8693, section 4.2) is a string with spaces between. */
+/** Reads `scopes`, a list, or `scope` of OAuth (RFC 8693, section 4.2), a string with spaces between. */
 function readScopes({ scopes, scope }: JWTPayload): string[] {
   if (scopes === undefined && scope === undefined) return [];
   if (isStringList(scopes)) return [...scopes];
@@ -60,42 +60,42 @@ function isStringList(value: unknown): value is string[] {
 }
 
 function invalidIdentity(needed: string): CallError {
-  return new CallError("VALIDATION_ERROR", `An identity that is signed needs ${needed}.`, undefined, {
+  return new CallError("VALIDATION_ERROR", `The identity cannot be signed: it must have ${needed}.`, undefined, {
     mayHaveRun: false,
   });
 }
 
 /**
- * What a token is good for: `call` for one call with its id, operation, input and metadata, once; `identity` for any
- * call until it expires, also for a party that reads it on the way.
+ * The calls that a token allows: `call` allows one call with its id, operation, input and metadata, once; `identity` allows
+ * any call until it expires, also to a third party that intercepts it.
  */
 export type JWTBinding = "call" | "identity";
 
-/** The `typ` of tokens that are good for one call, so that they pass nowhere else. */
+/** The `typ` of tokens for one call, so that they are not accepted elsewhere. */
 export const callTokenType = "operations-call+jwt";
 
-/** What a token for one call claims about it. */
+/** The claims about the call in a token for one call. */
 export interface CallClaims {
   /** The id of the request. */
   jti: string;
   /** The id of the operation. */
   op: string;
-  /** SHA-256, in base64url, of what the operation receives. */
+  /** SHA-256 of the input and metadata, in base64url. */
   digest: string;
 }
 
-/** The claims that a token for this request must have. */
+/** Returns the claims that a token for this request must have. */
 export async function toCallClaims(request: Readonly<CallRequested>): Promise<CallClaims> {
   const { requestId, operationId } = request;
   return { jti: requestId, op: operationId, digest: await sha256(toContent(request)) };
 }
 
-// Above what transports carry: they decide what is too large.
+// Larger than the limits of transports, which refuse messages that are too large.
 const limits = { maxMessage: 256 * 1024 * 1024, jsonDepth: 1_000 };
 
 /**
- * What an operation receives, as a string that is the same at both ends. Values that JSON cannot carry are decoded first:
- * class instances and the like are other values when they arrive, and those are the same at both ends.
+ * Returns the content of a request as a string that is equal at both peers. Values that JSON cannot represent are encoded
+ * and decoded first, because class instances, for example, arrive as other values.
  */
 function toContent({ input, metadata, parentRequestId }: Readonly<CallRequested>): string {
   const text = encode({ type: "link.content", input, metadata, parentRequestId } as { type: string }, limits);
@@ -103,7 +103,7 @@ function toContent({ input, metadata, parentRequestId }: Readonly<CallRequested>
 }
 
 async function sha256(text: string): Promise<string> {
-  // Node's own function takes a tenth of the time of the web's.
+  // The function of Node takes a tenth of the time of Web Crypto.
   const node = globalThis.process?.getBuiltinModule?.("node:crypto");
   if (node !== undefined) return node.createHash("sha256").update(text).digest("base64url");
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));

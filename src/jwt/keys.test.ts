@@ -9,10 +9,10 @@ import { forge, inSeconds, requested, secret } from "./testing.ts";
 
 const audience = "workers";
 const ada = { id: "ada", scopes: ["admin"] };
-/** What an authenticator returns for it. */
+/** The result of an authenticator for the identity. */
 const proven = { ...ada, expiresAt: expect.any(Number) };
 
-describe("keys of every kind, in every form", () => {
+describe("keys of every type, in every form", () => {
   const algorithms = ["EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256"];
 
   test.each(algorithms)("%s", async (alg) => {
@@ -51,7 +51,7 @@ describe("keys of every kind, in every form", () => {
     expect(await authenticate(await sign(ada, requested()), undefined, requested())).toEqual(proven);
   });
 
-  test("a JWK of RSA is for the algorithm that it names", async () => {
+  test("an RSA JWK supports only the algorithm that it names", async () => {
     const { privateKey, publicKey } = await generateKeyPair("PS384", { extractable: true });
     const sign = await createJWTSigner({ key: { ...(await exportJWK(privateKey)), alg: "PS384" }, audience });
     const token = await sign(ada, requested());
@@ -63,7 +63,7 @@ describe("keys of every kind, in every form", () => {
   });
 });
 
-describe("what is not a key", () => {
+describe("invalid keys", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const pem = publicKey.export({ type: "spki", format: "pem" }) as string;
   const privatePem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
@@ -72,7 +72,7 @@ describe("what is not a key", () => {
   const wrong: Record<string, [unknown, RegExp]> = {
     undefined: [undefined, /The key is missing/],
     null: [null, /The key is missing/],
-    "empty text": ["", /The key is missing/],
+    "an empty string": ["", /The key is missing/],
     "no bytes": [new Uint8Array(), /The secret has 0 bytes; HS256 needs at least 32/],
     "31 bytes": [new Uint8Array(31), /The secret has 31 bytes/],
     "a password": ["correct horse battery staple", /Pass a secret as bytes/],
@@ -83,21 +83,21 @@ describe("what is not a key", () => {
     "a JWK as bytes": [bytes(JSON.stringify(publicKey.export({ format: "jwk" }))), /a serialised key, not a secret/],
     "Ed25519 in DER": [publicKey.export({ type: "spki", format: "der" }), /a serialised key, not a secret/],
     "RSA in DER": [rsaKey.export({ type: "spki", format: "der" }), /a serialised key, not a secret/],
-    "a key of SSH": [bytes(`ssh-ed25519 ${"A".repeat(60)}`), /a serialised key, not a secret/],
+    "an SSH key": [bytes(`ssh-ed25519 ${"A".repeat(60)}`), /a serialised key, not a secret/],
     "a JWK with an empty secret": [{ kty: "oct", k: "" }, /The secret has 0 bytes/],
     "a JWK without its secret": [{ kty: "oct" }, /The secret has 0 bytes/],
-    "a JWK of an unknown curve": [{ kty: "OKP", crv: "X25519", x: "AA" }, /unknown kind/],
-    "a certificate": ["-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----", /the PEM of a CERTIFICATE/],
-    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /contains no usable key/],
-    "a private PEM": [privatePem, /PEM of a PRIVATE KEY. To verify, pass that of a PUBLIC KEY/],
-    "a private JWK": [privateKey.export({ format: "jwk" }), /Pass the public half/],
+    "a JWK of an unknown curve": [{ kty: "OKP", crv: "X25519", x: "AA" }, /type of the JWK is not supported/],
+    "a certificate": ["-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----", /a PEM with the label CERTIFICATE/],
+    "a broken PEM": ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", /does not contain a supported key/],
+    "a private PEM": [privatePem, /label PRIVATE KEY. To verify tokens, pass a PEM with the label PUBLIC KEY/],
+    "a private JWK": [privateKey.export({ format: "jwk" }), /Pass the public key/],
   };
 
   test.each(Object.entries(wrong))("%s", async (_name, [key, message]) => {
     await expect(createJWTAuthenticator({ key: key as JWTKey, audience })).rejects.toThrow(message);
   });
 
-  test("a CryptoKey that is for something else", async () => {
+  test("a CryptoKey for another use", async () => {
     const aes = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt"]);
     const short = await crypto.subtle.importKey("raw", new Uint8Array(16), { name: "HMAC", hash: "SHA-256" }, false, [
       "sign",
@@ -107,9 +107,11 @@ describe("what is not a key", () => {
 
     await expect(createJWTAuthenticator({ key: aes, audience })).rejects.toThrow(/AES-GCM/);
     await expect(createJWTAuthenticator({ key: short, audience })).rejects.toThrow(/16 bytes/);
-    await expect(createJWTAuthenticator({ key: pair.privateKey, audience })).rejects.toThrow(/public half/);
-    await expect(createJWTSigner({ key: pair.publicKey, audience })).rejects.toThrow(/private half/);
-    await expect(createJWTSigner({ key: pem, audience })).rejects.toThrow(/To sign, pass that of a PRIVATE KEY/);
+    await expect(createJWTAuthenticator({ key: pair.privateKey, audience })).rejects.toThrow(/Pass the public key/);
+    await expect(createJWTSigner({ key: pair.publicKey, audience })).rejects.toThrow(/Pass the private key/);
+    await expect(createJWTSigner({ key: pem, audience })).rejects.toThrow(
+      /To sign tokens, pass a PEM with the label PRIVATE KEY/,
+    );
     await expect(createJWTSigner({ key: new Uint8Array(32), alg: "HS512", audience })).rejects.toThrow(/32 bytes/);
   });
 });
@@ -156,7 +158,7 @@ describe("published keys", () => {
     });
   });
 
-  test("that are withdrawn open nothing any more after twenty minutes, also for tokens that were checked before", async () => {
+  test("that are revoked are refused after twenty minutes, also for tokens that were verified before", async () => {
     const { publicKey, privateKey } = await generateKeyPair("RS256", { extractable: true });
     let keys = [{ ...(await exportJWK(publicKey)), kid: "k1" }];
     const jwks = await publish(() => ({ body: { keys } }));

@@ -27,29 +27,31 @@ interface UsableKey {
   readonly id?: string | undefined;
 }
 
-/** Algorithms that one kind of key supports, the default first. */
+/** Algorithms of one type of key, the default first. */
 type Family = readonly [string, ...string[]];
 
-/** By default only the first of them, as with secrets: a key must not be used for more than was intended. */
+/** By default only the first one, as with secrets, so that a key is not used for other algorithms than intended. */
 const rsa: Family = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 const hmac: Family = ["HS256", "HS384", "HS512"];
 
-/** By the name of the curve. */
+/** Algorithms by the name of the curve. */
 const curves: ReadonlyMap<unknown, Family> = new Map<string, Family>([
-  ["Ed25519", ["EdDSA", "Ed25519"]], // two names of the same algorithm
+  ["Ed25519", ["EdDSA", "Ed25519"]], // Two names of the same algorithm.
   ["P-256", ["ES256"]],
   ["P-384", ["ES384"]],
   ["P-521", ["ES512"]],
 ]);
 
-/** Everything that a public key can verify. Secrets are never published. */
+/** All algorithms of public keys. Secrets are never published. */
 const publicAlgorithms: readonly string[] = [...[...curves.values()].flat(), ...rsa];
 
-/** The requested algorithms of a family, or else the default ones. Throws a `TypeError` when the key supports none. */
+/** Returns the requested algorithms of a family, or the defaults. Throws a `TypeError` when the key supports none of them. */
 function choose(family: Family, requested: readonly string[] | undefined, defaults: readonly string[] = family) {
   const chosen = requested === undefined ? [...defaults] : family.filter((alg) => requested.includes(alg));
   if (chosen.length > 0) return chosen;
-  throw new TypeError(`The key is for ${family.join(", ")}, not for ${requested?.join(", ") || "nothing"}.`);
+  throw new TypeError(
+    `The key supports ${family.join(", ")}, not ${requested?.join(", ") || "an empty list of algorithms"}.`,
+  );
 }
 
 function defaultsOf(family: Family): readonly string[] {
@@ -57,8 +59,8 @@ function defaultsOf(family: Family): readonly string[] {
 }
 
 /**
- * Prepares a key for the algorithms that it supports, or the requested ones among them. Throws a `TypeError` with the reason
- * a key cannot be used.
+ * Prepares a key for the algorithms that it supports, or the requested ones among them. Throws a `TypeError` with the
+ * reason if the key cannot be used.
  */
 export async function importKeys(
   jose: JoseModule,
@@ -67,7 +69,7 @@ export async function importKeys(
   algorithms?: readonly string[],
 ): Promise<UsableKey[]> {
   if (key === undefined || key === null || key === "") {
-    throw new TypeError("The key is missing. Is the variable that it comes from set?");
+    throw new TypeError("The key is missing. Check that the variable that contains it is set.");
   }
   if (key instanceof Uint8Array) return importSecret(key, use, algorithms);
   if (typeof key === "string") return importPEM(jose, key.trim(), use, algorithms);
@@ -87,15 +89,20 @@ async function importPEM(
     throw new TypeError("The key is a string but not a PEM. Pass a secret as bytes: new TextEncoder().encode(secret).");
   }
   const needed = use === "sign" ? "PRIVATE KEY" : "PUBLIC KEY";
-  if (label !== needed) throw new TypeError(`The key is the PEM of a ${label}. To ${use}, pass that of a ${needed}.`);
+  if (label !== needed)
+    throw new TypeError(
+      `The key is a PEM with the label ${label}. To ${use} tokens, pass a PEM with the label ${needed}.`,
+    );
   const read = (alg: string) => (use === "sign" ? jose.importPKCS8(pem, alg) : jose.importSPKI(pem, alg));
   for (const family of [...curves.values(), rsa]) {
-    // A PEM names its kind inside; reading it as another one fails.
+    // A PEM contains its type; importing it as another type fails.
     if ((await read(family[0]).catch(() => undefined)) === undefined) continue;
     const algs = choose(family, algorithms, defaultsOf(family));
     return Promise.all(algs.map(async (alg) => ({ alg, key: await read(alg) })));
   }
-  throw new TypeError("The PEM contains no usable key. Ed25519, ECDSA (P-256, P-384, P-521) and RSA are supported.");
+  throw new TypeError(
+    "The PEM does not contain a supported key. Pass an Ed25519, ECDSA (P-256, P-384, P-521) or RSA key.",
+  );
 }
 
 async function importJWK(
@@ -111,8 +118,9 @@ async function importJWK(
     return keys.map((key) => ({ ...key, id }));
   }
   const family = jwk.kty === "RSA" ? rsa : curves.get(jwk.crv);
-  if (family === undefined) throw new TypeError("The JWK is of an unknown kind. Ed25519, ECDSA and RSA are supported.");
-  if ((jwk.d !== undefined) !== (use === "sign")) throw wrongHalf(use);
+  if (family === undefined)
+    throw new TypeError("The type of the JWK is not supported. Pass an Ed25519, ECDSA or RSA key.");
+  if ((jwk.d !== undefined) !== (use === "sign")) throw invalidKeyUse(use);
   const defaults = family === rsa && own !== undefined ? choose(rsa, [own]) : defaultsOf(family);
   return Promise.all(
     choose(family, algorithms, defaults).map(async (alg) => {
@@ -124,8 +132,11 @@ async function importJWK(
 
 function importCryptoKey(key: CryptoKey, use: KeyUse, algorithms: readonly string[] | undefined): UsableKey[] {
   const family = familyOf(key);
-  if (family === undefined) throw new TypeError(`The key is for ${key.algorithm.name}, which does not sign tokens.`);
-  if (!key.usages.includes(use)) throw wrongHalf(use);
+  if (family === undefined)
+    throw new TypeError(
+      `The algorithm ${key.algorithm.name} of the key is not supported. Pass an Ed25519, ECDSA, RSA or HMAC key.`,
+    );
+  if (!key.usages.includes(use)) throw invalidKeyUse(use);
   const { length } = key.algorithm as { length?: number };
   if (key.type === "secret") assertSecretLength(Number(length) / 8, family[0]);
   return choose(family, algorithms).map((alg) => ({ alg, key }));
@@ -152,15 +163,15 @@ function isCryptoKey(value: object): value is CryptoKey {
   return Object.prototype.toString.call(value) === "[object CryptoKey]";
 }
 
-function wrongHalf(use: KeyUse): TypeError {
+function invalidKeyUse(use: KeyUse): TypeError {
   return new TypeError(
     use === "sign"
-      ? "The key cannot sign. Pass the private half of it."
-      : "The key is not for verifying tokens. Pass the public half of it; the private one stays with the signer.",
+      ? "The key cannot sign tokens. Pass the private key."
+      : "The key cannot verify tokens. Pass the public key; only the signer needs the private key.",
   );
 }
 
-/** Prepares bytes as a shared secret. Throws a `TypeError` when they are too few, or a key that others may know. */
+/** Prepares bytes as a shared secret. Throws a `TypeError` when the secret is too short, or is a serialised key. */
 async function importSecret(
   bytes: Uint8Array,
   use: KeyUse,
@@ -168,7 +179,7 @@ async function importSecret(
 ): Promise<UsableKey[]> {
   if (isSerialisedKey(bytes)) {
     throw new TypeError(
-      "The bytes are a serialised key, not a secret: anyone who knows a public key could sign with it. Pass a PEM as a string, a JWK as an object.",
+      "The bytes are a serialised key, not a secret. Anyone with the public key could sign tokens. Pass a PEM as a string, a JWK as an object.",
     );
   }
   return Promise.all(
@@ -180,7 +191,7 @@ async function importSecret(
   );
 }
 
-/** Whether bytes are a PEM, a JWK, a key of SSH, or the DER of a SubjectPublicKeyInfo. */
+/** Returns whether bytes are a PEM, a JWK, an SSH key, or the DER of a SubjectPublicKeyInfo. */
 function isSerialisedKey(bytes: Uint8Array): boolean {
   const start = String.fromCharCode(...bytes.subarray(0, 2_000));
   if (/^\s*-----BEGIN |^\s*\{[\s\S]*"kty"|^(ssh|ecdsa)-/.test(start)) return true;
@@ -190,7 +201,7 @@ function isSerialisedKey(bytes: Uint8Array): boolean {
   return first === 0x30 && bytes[inner] === 0x30 && bytes[inner + 2] === 0x06;
 }
 
-/** Throws when a secret has fewer bytes than its hash, see RFC 7518, section 3.2. */
+/** Throws when a secret is shorter than its hash (RFC 7518, section 3.2). */
 function assertSecretLength(length: number, alg: string): void {
   const minLength = Number(alg.slice(2)) / 8;
   if (length >= minLength) return;
@@ -199,17 +210,17 @@ function assertSecretLength(length: number, alg: string): void {
   );
 }
 
-/** The keys that tokens are verified with, or where they are published. */
+/** The keys that verify tokens, or the URL where they are published. */
 export interface KeySource {
-  /** A public key or shared secret; several while one replaces another. */
+  /** A public key or shared secret; pass several during a key rotation. */
   key?: JWTKey | readonly JWTKey[];
-  /** Where the keys are published, as an https address; fetched when needed. */
+  /** The https URL where the keys are published; fetched when needed. */
   jwks?: string | URL;
-  /** What tokens may be signed with. @default what the keys are for; for `jwks` all algorithms of public keys */
+  /** Allowed algorithms. @default those of the keys; for `jwks` all algorithms of public keys */
   algorithms?: readonly string[];
 }
 
-/** Verifies signature, algorithm and the claims that every token has. Throws what jose throws. */
+/** Verifies signature, algorithm and the claims that every token has. Throws the errors of jose. */
 type Verify = (token: string) => Promise<JWTVerifyResult>;
 
 /** Creates the function that verifies tokens. Throws a `TypeError` when a key is missing or cannot be used. */
@@ -218,26 +229,29 @@ export async function createVerify(
   { key, jwks, algorithms }: KeySource,
   options: JWTVerifyOptions,
 ): Promise<Verify> {
-  if (jwks !== undefined && key !== undefined) throw new TypeError("Pass either key or jwks.");
+  if (jwks !== undefined && key !== undefined) throw new TypeError("Both key and jwks are set. Pass one of them.");
   if (jwks !== undefined) {
     const url = new URL(jwks);
-    // Keys that can be changed in transit would let an attacker sign as any caller.
-    if (!isConfidentialURL(url)) throw new TypeError("The address of jwks has to begin with https:.");
+    // If keys could be changed in transit, an attacker could sign as any caller.
+    if (!isConfidentialURL(url)) throw new TypeError("The URL of jwks must begin with https:.");
     const allowed = algorithms ?? publicAlgorithms;
     const secret = allowed.find((alg) => !publicAlgorithms.includes(alg));
-    if (secret !== undefined) throw new TypeError(`Tokens cannot be signed with ${secret} where keys are published.`);
+    if (secret !== undefined)
+      throw new TypeError(
+        `The algorithm ${secret} cannot be used with jwks, because it requires a secret. Pass algorithms of public keys.`,
+      );
     const keys = jose.createRemoteJWKSet(url);
     return (token) => jose.jwtVerify(token, keys, { ...options, algorithms: [...allowed] });
   }
   const list: ReadonlyArray<JWTKey | undefined> = Array.isArray(key) ? key : [key as JWTKey | undefined];
-  if (list.length === 0) throw new TypeError("There is no key to verify tokens with. Pass key or jwks.");
+  if (list.length === 0) throw new TypeError("The list of keys is empty. Pass key or jwks.");
   const imported = await Promise.all(list.map((one) => importKeys(jose, one, "verify", algorithms)));
   return (token) => verifyWith(jose, imported.flat(), token, options);
 }
 
 /**
- * Tries every key that fits. Not with a local key set of jose: that knows no secrets and no `CryptoKey`, and refuses tokens
- * without a `kid` when several keys fit, as they do while one replaces another.
+ * Tries every matching key. Does not use a local key set of jose, which does not support secrets and `CryptoKey`, and
+ * refuses tokens without a `kid` when several keys match, as during a key rotation.
  */
 async function verifyWith(
   jose: JoseModule,

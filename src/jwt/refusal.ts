@@ -1,4 +1,4 @@
-/** Why a token is refused, and what to do about it. Never contains the token or a part of it. */
+/** The reason why a token is refused, and how to correct it. Never contains the token or a part of it. */
 export class Refusal extends Error {
   /** Whether the call may have run when its token was used before. */
   readonly mayHaveRun: boolean;
@@ -9,31 +9,32 @@ export class Refusal extends Error {
   }
 }
 
-const notSigned = "the token is not a signed JWT; create it with createJWTSigner, or get one where you log in";
-const wrongKey = "the token was not signed with a key that the server knows; check the keys of both peers";
-const wrongClock = "check that the clocks of both machines agree";
+const notSigned =
+  "the token is not a signed JWT; create it with createJWTSigner, or request one from your identity provider";
+const unknownKey = "the token was not signed with a key of the server; check the keys of both peers";
+const clockAdvice = "check that the clocks of both machines agree";
 
-/** By the code of what jose throws. */
+/** Reasons by error code of jose. */
 const reasons: Readonly<Record<string, string>> = {
   ERR_JWS_INVALID: notSigned,
   ERR_JWT_INVALID: notSigned,
   ERR_JOSE_NOT_SUPPORTED: "the token requires an extension that is not supported; create it without extensions",
-  ERR_JOSE_ALG_NOT_ALLOWED: wrongKey,
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: wrongKey,
-  ERR_JWKS_NO_MATCHING_KEY: wrongKey,
+  ERR_JOSE_ALG_NOT_ALLOWED: unknownKey,
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: unknownKey,
+  ERR_JWKS_NO_MATCHING_KEY: unknownKey,
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: "the token does not name which of several keys it was signed with; set kid",
-  ERR_JWT_EXPIRED: `the token has expired; create a new one, and ${wrongClock}`,
+  ERR_JWT_EXPIRED: `the token has expired; create a new one, and ${clockAdvice}`,
 };
 
 const claimReasons: Readonly<Record<string, string>> = {
   aud: "the token is for another audience; check the audience of both peers",
-  iss: "the token comes from another issuer; check the issuer of both peers",
-  exp: "the token has no time of expiry; set exp",
-  nbf: `the token is not valid yet; ${wrongClock}`,
+  iss: "the token is from another issuer; check the issuer of both peers",
+  exp: "the token has no expiration time; set exp",
+  nbf: `the token is not valid yet; ${clockAdvice}`,
   sub: "the token has no subject; set sub",
 };
 
-/** Why a failed check refuses the token; `undefined` when the token is not the cause, as when keys could not be fetched. */
+/** Returns the reason for an error of jose; `undefined` when the token is not the cause, for example if keys cannot be fetched. */
 export function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const { code, claim } = error as { code?: unknown; claim?: unknown };

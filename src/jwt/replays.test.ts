@@ -5,7 +5,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("each call is taken once, and forgotten only when its token has expired", () => {
+test("each call is accepted once, and removed only when its token has expired", () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
   const take = rememberCalls();
   const end = Date.now() + 60_000;
@@ -17,14 +17,14 @@ test("each call is taken once, and forgotten only when its token has expired", (
   expect(taken).toEqual([true, false, true, false, true]);
 });
 
-test("it takes no more calls than it can remember, and more when some have expired", () => {
+test("calls above the limit are refused until some have expired", () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
   const take = rememberCalls(2);
   const end = Date.now() + 60_000;
   take("a", end);
   take("b", end);
 
-  expect(() => take("c", end)).toThrow(/remembers as many calls as it can/);
+  expect(() => take("c", end)).toThrow(/cannot remember more used tokens/);
   vi.setSystemTime(end + 10_000);
   expect(take("c", end + 60_000)).toBe(true);
 });

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a token for one call says who calls, what, and until when", async () => {
+test("a token for one call has the claims of identity, call and expiry", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
   const sign = await createJWTSigner({ key: secret, audience, issuer: "hub" });
 
@@ -31,7 +31,7 @@ test("a token for one call says who calls, what, and until when", async () => {
   });
 });
 
-test("a token for an identity is made once for all who are equal, and anew in the middle of its life", async () => {
+test("a token for an identity is cached for equal identities, and renewed after half its lifetime", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
   const sign = await createJWTSigner({ key: secret, audience, bind: "identity", lifetime: 100_000 });
   const eve = { id: "eve", scopes: ["task:write"] };
@@ -51,7 +51,7 @@ test("a token for an identity is made once for all who are equal, and anew in th
   expect(decodeProtectedHeader(first).typ).toBe("JWT");
 });
 
-test("an identity that changes while its object stays the same gets another token", async () => {
+test("a mutated identity object receives another token", async () => {
   const sign = await createJWTSigner({ key: secret, audience, bind: "identity" });
   const identity = { id: "ada", scopes: ["admin"] };
   await sign(identity);
@@ -60,7 +60,7 @@ test("an identity that changes while its object stays the same gets another toke
   expect(decodeJwt(await sign(identity))).toMatchObject({ sub: "ada", scopes: [] });
 });
 
-const odd: Record<string, unknown> = {
+const malformed: Record<string, unknown> = {
   "no id": { scopes: [] },
   "an empty id": { id: "", scopes: [] },
   "no scopes": { id: "ada" },
@@ -69,7 +69,7 @@ const odd: Record<string, unknown> = {
   "a prototype as resources": { id: "ada", scopes: [], resources: JSON.parse('{"__proto__":["read"]}') },
 };
 
-test.each(Object.entries(odd))("an identity with %s is not signed", async (_name, identity) => {
+test.each(Object.entries(malformed))("an identity with %s is not signed", async (_name, identity) => {
   for (const bind of ["call", "identity"] as const) {
     const sign = await createJWTSigner({ key: secret, audience, bind });
     const signing = (async () => sign(identity as never, requested()))();
@@ -78,14 +78,14 @@ test.each(Object.entries(odd))("an identity with %s is not signed", async (_name
   }
 });
 
-test("an identity that fills no token is told before it travels", async () => {
+test("an identity that is too large for a token is refused by the signer", async () => {
   const sign = await createJWTSigner({ key: secret, audience });
   const scopes = Array.from({ length: 2_000 }, (_, n) => `scope:${n}`);
 
   await expect(sign({ id: "ada", scopes }, requested())).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
 });
 
-test("a signer for calls signs nothing without a call", async () => {
+test("a signer for calls refuses to sign without a call", async () => {
   const sign = await createJWTSigner({ key: secret, audience });
 
   await expect(sign(ada)).rejects.toThrow(/bind: "identity"/);
@@ -94,11 +94,11 @@ test("a signer for calls signs nothing without a call", async () => {
 const wrong: Record<string, [Partial<JWTSignerOptions>, RegExp]> = {
   "no key": [{ key: undefined }, /The key is missing/],
   "no audience": [{ audience: undefined }, /audience/],
-  "a lifetime of nothing": [{ lifetime: 0 }, /lifetime/],
+  "a lifetime of 0": [{ lifetime: 0 }, /lifetime/],
   "an endless lifetime": [{ lifetime: Number.POSITIVE_INFINITY }, /lifetime/],
-  "alg none": [{ alg: "none" }, /not for none/],
+  "alg none": [{ alg: "none" }, /not none/],
 };
 
-test.each(Object.entries(wrong))("a signer is not made with %s", async (_name, [options, message]) => {
+test.each(Object.entries(wrong))("createJWTSigner refuses %s", async (_name, [options, message]) => {
   await expect(createJWTSigner({ key: secret, audience, ...options })).rejects.toThrow(message);
 });

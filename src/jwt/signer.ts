@@ -4,20 +4,20 @@ import type { CallRequested } from "../transport/transport.ts";
 import { callTokenType, fromIdentity, type JWTBinding, maxTokenLength, toCallClaims } from "./claims.ts";
 import { importKeys, type JWTKey, loadJose } from "./keys.ts";
 
-/** How tokens are created. */
+/** Options of {@link createJWTSigner}. */
 export interface JWTSignerOptions {
   /** A private key, or a secret of at least 32 bytes that both peers share. */
   key: JWTKey;
-  /** Needed where the key leaves a choice: RSA keys (`RS256`), secrets (`HS256`). @default by the key */
+  /** Algorithm, for keys that support several: RSA keys (`RS256`), secrets (`HS256`). @default the first of the key */
   alg?: string;
-  /** Who signs. */
+  /** Issuer of the tokens. */
   issuer?: string;
-  /** Who the tokens are for; the authenticator there must name the same. */
+  /** Audience of the tokens; must equal that of the authenticator. */
   audience: string;
-  /** What a token is good for; the authenticator must have the same. @default "call" */
+  /** The calls that a token allows; must equal that of the authenticator. @default "call" */
   bind?: JWTBinding;
   /**
-   * How long a token is good, in ms, above 0; one for a call with less time left only as long as that. Must cover the
+   * Lifetime of a token, in ms, above 0. A token for a call does not outlive the deadline of the call. Must include the
    * time that a request may wait for a worker. Subscriptions end when their token expires.
    * @default a minute for a call, an hour for a subscription, five minutes with `bind: "identity"`
    */
@@ -27,17 +27,17 @@ export interface JWTSignerOptions {
 /** Creates a token for an identity, for the `sign` of a `PendingRequestMap`. */
 export type JWTSigner = (identity: Identity, request?: Readonly<CallRequested>) => string | Promise<string>;
 
-/** In ms: how long tokens are good by default. */
+/** Default lifetimes, in ms. */
 const callLifetime = 60_000;
 const subscriptionLifetime = 3_600_000;
 const identityLifetime = 300_000;
 
-/** How many tokens are kept for reuse. */
+/** Maximum number of tokens that are cached. */
 const maxKept = 1_000;
 
 /**
- * Creates the function that signs identities, with `jose`. By default each token is good for one call only; with
- * `bind: "identity"` it is good for all, created once per identity and reused for half its life. Throws when the key
+ * Creates the function that signs identities, with `jose`. By default each token allows one call; with
+ * `bind: "identity"` it allows all calls, is created once per identity and is reused for half its lifetime. Throws when the key
  * cannot be used.
  */
 export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSigner> {
@@ -65,14 +65,14 @@ export async function createJWTSigner(options: JWTSignerOptions): Promise<JWTSig
     return keepTokens((identity) => make(fromIdentity(identity), lifetime), lifetime / 2);
   }
   return async (identity, request) => {
-    if (request === undefined) throw new TypeError('A token without a call needs a signer with bind: "identity".');
+    if (request === undefined) throw new TypeError('A token without a call requires a signer with bind: "identity".');
     const claims = fromIdentity(identity);
     const lifetime = given ?? (request.credit === undefined ? callLifetime : subscriptionLifetime);
     return make(claims, Math.min(lifetime, request.timeout ?? lifetime), await toCallClaims(request));
   };
 }
 
-/** Creates a token once per identity, and again after some time. */
+/** Creates a token once per identity, and again after `keptMs`. */
 function keepTokens(make: (identity: Identity) => Promise<string>, keptMs: number): JWTSigner {
   const kept = new BoundedMap<string, { token: string; until: number }>(maxKept);
   return (identity) => {

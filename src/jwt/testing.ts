@@ -1,7 +1,7 @@
 import { CompactSign } from "jose";
 import type { CallRequested } from "../transport/transport.ts";
 
-/** A secret that both sides of a test share. */
+/** A secret that signer and authenticator of a test share. */
 export const secret = new Uint8Array(32).fill(7);
 
 /** A request as it reaches a worker. */
@@ -15,12 +15,12 @@ export function requested(change: Partial<CallRequested> = {}): CallRequested {
   };
 }
 
-/** Seconds since the epoch, as tokens count, in so many seconds from now. */
+/** Returns the time in this many seconds, as seconds since the epoch. */
 export function inSeconds(seconds: number): number {
   return Math.floor(Date.now() / 1_000) + seconds;
 }
 
-/** Signs whatever a test wants to be signed. */
+/** Signs arbitrary claims. */
 export async function forge(
   claims: unknown,
   header: Record<string, unknown> = {},
@@ -30,7 +30,7 @@ export async function forge(
   return new CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg: "HS256", ...header }).sign(key);
 }
 
-/** Writes a token without signing it. */
+/** Creates a token without signing it. */
 export function write(header: unknown, claims: unknown, signature = ""): string {
   const [first, second] = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
   return `${first}.${second}.${signature}`;

@@ -28,7 +28,7 @@ function service(options: Parameters<typeof circuitBreaker>[0] = { failures: 3, 
   return { state, registry, call };
 }
 
-test("refuses calls after failures in a row, and leaves other namespaces alone", async () => {
+test("refuses calls after failures in a row, but not of other namespaces", async () => {
   const { state, call } = service();
 
   for (let time = 0; time < 3; time++) await call();
@@ -45,7 +45,7 @@ test("refuses calls after failures in a row, and leaves other namespaces alone",
   expect(state.runs).toBe(4);
 });
 
-test("lets one call through after the cooldown, and all of them when it succeeds", async () => {
+test("allows one call after the cooldown, and all calls when it succeeds", async () => {
   const { state, call } = service();
   for (let time = 0; time < 3; time++) await call();
 
@@ -63,8 +63,8 @@ test("lets one call through after the cooldown, and all of them when it succeeds
 test.each([
   ["an error that the service returned resets the count", new CallError("TITLE_TAKEN", "Taken."), 5],
   ["an error of another class resets the count", new Error("boom"), 5],
-  ["an abort shows nothing", new CallError("ABORTED", "Left."), 4],
-  ["invalid input shows nothing", new CallError("VALIDATION_ERROR", "Invalid.", {}, { mayHaveRun: false }), 4],
+  ["an abort is not counted", new CallError("ABORTED", "Left."), 4],
+  ["invalid input is not counted", new CallError("VALIDATION_ERROR", "Invalid.", {}, { mayHaveRun: false }), 4],
 ])("%s", async (_name, between, expected) => {
   const { state, call } = service();
 
@@ -106,7 +106,7 @@ test("a handler that never returns counts when the deadline of the call passes",
   expect([...codes]).toEqual(["TIMEOUT", "UNAVAILABLE"]);
 });
 
-test("a key of the user's own decides what is counted together", async () => {
+test("calls with the same custom key are counted together", async () => {
   const { state, call } = service({ failures: 1, key: () => "all" });
 
   await call("test.echo");
@@ -155,7 +155,7 @@ test("a subscription that fails before its first value opens the circuit", async
   expect(runs).toBe(2);
 });
 
-test("a consumer that leaves shows nothing", async () => {
+test("a consumer that stops reading is not counted", async () => {
   const registry = new OperationRegistry();
   registry.register(
     subscription(async function* () {

@@ -5,34 +5,34 @@ import { CallError, isCallError, mapError, resolveCount, resolveDuration } from 
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
 
-/** When calls of a failing service are refused. */
+/** Options of a circuit breaker. */
 export interface CircuitBreakerOptions {
   /** Failures in a row after which calls are refused, at least 1. @default 5 */
   failures?: number;
-  /** How long calls are then refused, in ms, above 0, before one is let through as a test. @default 10,000 */
+  /** Time during which calls are refused, in ms, above 0, before one call tests the service. @default 10,000 */
   cooldown?: number;
 }
 
 const downStatuses: ReadonlySet<unknown> = new Set([502, 503, 504]);
 
 /**
- * Refuses calls of a service that keeps failing. After the cooldown one call is let through: the service is used again when
- * it succeeds, and refused for another cooldown when it does not.
+ * Refuses calls of a service that fails repeatedly. After the cooldown one call is allowed. If it succeeds, all calls are
+ * allowed again; if it fails, calls are refused for another cooldown.
  */
 export class CircuitBreaker {
   readonly #failures: number;
   readonly #cooldown: number;
   #count = 0;
-  /** When the next call is let through, in ms since the epoch. */
+  /** Time at which the next call is allowed, in ms since the epoch. */
   #refusesUntil = 0;
 
-  /** @param path - Where the options are in a configuration, for error messages, such as `breaker.`. */
+  /** @param path - Prefix of the options in error messages, such as `breaker.`. */
   constructor(options: CircuitBreakerOptions = {}, path = "") {
     this.#failures = resolveCount(`${path}failures`, options.failures, 5, { min: 1 });
     this.#cooldown = resolveDuration(`${path}cooldown`, options.cooldown, 10_000);
   }
 
-  /** Lets a call pass, or refuses it. @throws CallError `UNAVAILABLE`, retryable and never run, while calls are refused. */
+  /** Allows or refuses a call. @throws CallError `UNAVAILABLE`, retryable and not run, while calls are refused. */
   admit(operationId: string): void {
     if (this.#count < this.#failures) return;
     const now = Date.now();
@@ -47,8 +47,8 @@ export class CircuitBreaker {
 
   /**
    * Counts a call that failed. `UNAVAILABLE`, `TIMEOUT` and the HTTP statuses 502, 503 and 504 are failures of the service;
-   * any other error that it returned shows that it works. An abort, and an error from before the service was reached, show
-   * nothing.
+   * any other error of the service counts as a response. An abort, and an error before the service was reached, are not
+   * counted.
    */
   failed(error: CallError): void {
     const status = (error.details as { status?: unknown } | undefined)?.status;
@@ -65,23 +65,23 @@ function refused(operationId: string, failures: number, retryAfter: number): Cal
   return new CallError("UNAVAILABLE", message, { operationId, retryAfter }, { retryable: true, mayHaveRun: false });
 }
 
-/** How the middleware assigns calls to circuit breakers. */
+/** Options of the circuit breaker middleware. */
 export interface CircuitBreakerMiddlewareOptions extends CircuitBreakerOptions {
   /** Calls with the same key share a circuit breaker. @default the namespace of the operation */
   key?: (call: MiddlewareCall) => string;
 }
 
-/** Circuit breakers that one middleware remembers; beyond this number the oldest are forgotten. */
+/** Maximum number of circuit breakers of one middleware; above it the oldest are removed. */
 const maxBreakers = 1_000;
 
 /**
- * Middleware that refuses calls of a service that keeps failing, by default counted per namespace. A subscription counts as a
+ * Middleware that refuses calls of a service that fails repeatedly, by default counted per namespace. A subscription counts as a
  * success when its first value arrives, or when it ends without an error, and as a failure when it fails at any time.
  */
 export function circuitBreaker(options: CircuitBreakerMiddlewareOptions = {}): Middleware {
   const { key = ({ spec }) => spec.namespace } = options;
   const breakers = new BoundedMap<string, CircuitBreaker>(maxBreakers);
-  void new CircuitBreaker(options); // invalid options are reported here, not by the first call
+  void new CircuitBreaker(options); // Reports invalid options here instead of on the first call.
   return (call, next) => {
     const name = key(call);
     const breaker = breakers.get(name) ?? new CircuitBreaker(options);
@@ -103,7 +103,7 @@ async function observe(
     if (error === undefined) breaker.succeeded();
     else breaker.failed(isCallError(error) ? error : mapError(error));
   };
-  // A handler may never return. The deadline of the call is then what shows that the service does not respond.
+  // A handler may never return. The deadline of the call then counts as a failure of the service.
   const stop = onAbort(context.abortable === false ? undefined : context.signal, count);
   const finish = (error?: unknown) => {
     stop();

@@ -4,7 +4,7 @@ import { OperationRegistry, subscribe } from "../registry/index.ts";
 import { deferred, operation, subscription } from "../registry/testing.ts";
 import { concurrency } from "./index.ts";
 
-/** A registry with `test.echo`, whose runs wait until they are let go. */
+/** A registry with `test.echo`, whose runs wait until they are released. */
 function gated(options: Parameters<typeof concurrency>[0]) {
   const open: Array<ReturnType<typeof deferred>> = [];
   const order: unknown[] = [];
@@ -56,7 +56,7 @@ test("calls beyond maxWaiting fail immediately", async () => {
   await Promise.all(calls);
 });
 
-test("a call that is aborted or out of time while it waits never runs and takes no place", async () => {
+test("a call that is aborted or times out while it waits never runs and uses no slot", async () => {
   const { registry, order, finish } = gated({ limit: 1 });
   const controller = new AbortController();
   const first = registry.execute("test.echo", 1);
@@ -76,7 +76,7 @@ test("a call that is aborted or out of time while it waits never runs and takes 
   expect(order).toEqual([1, 4]);
 });
 
-test("a call that fails passes its place on", async () => {
+test("a call that fails frees its slot", async () => {
   const registry = new OperationRegistry();
   registry.register(
     operation({
@@ -90,7 +90,7 @@ test("a call that fails passes its place on", async () => {
   for (let time = 0; time < 3; time++) await expect(registry.execute("test.echo", {})).rejects.toThrow("boom");
 });
 
-test("a nested call runs on the place of its caller, and so does what it calls", async () => {
+test("nested calls at any depth share the slot of their parent", async () => {
   const registry = new OperationRegistry();
   const call =
     (name: string) =>
@@ -108,7 +108,7 @@ test("a nested call runs on the place of its caller, and so does what it calls",
   expect(results.map(({ data }) => data)).toEqual(["done", "done", "done"]);
 });
 
-test("a subscription keeps its place until it ends or its consumer leaves", async () => {
+test("a subscription keeps its slot until it ends or its consumer stops reading", async () => {
   const registry = new OperationRegistry();
   registry.registerAll([
     operation(),

@@ -4,34 +4,34 @@ import { CallError, OperationType, resolveCount } from "../operation/index.ts";
 import type { Middleware, MiddlewareCall } from "../registry/index.ts";
 import { isAsyncIterable, SubscriptionIterator } from "./subscription-iterator.ts";
 
-/** How many calls run at the same time. */
+/** Options of the concurrency middleware. */
 export interface ConcurrencyOptions {
   /** Maximum number of calls that run at the same time, at least 1; `Infinity` for no limit. */
   limit: number;
   /**
-   * Maximum number of calls that wait for their turn, 0 or more; further calls fail with `LIMIT_EXCEEDED`. `Infinity` for
+   * Maximum number of waiting calls, 0 or more; further calls fail with `LIMIT_EXCEEDED`. `Infinity` for
    * no limit. @default 1,000
    */
   maxWaiting?: number;
 }
 
-/** Lets a number of calls run at the same time; further calls wait, and run in the order in which they came. */
+/** Limits the number of calls that run at the same time. Further calls wait, and run in the order in which they arrived. */
 export class ConcurrencyLimiter {
   readonly #limit: number;
   readonly #maxWaiting: number;
   readonly #waiting = new Set<() => void>();
   #running = 0;
 
-  /** @param path - Where the options are in a configuration, for error messages. */
+  /** @param path - Prefix of the options in error messages. */
   constructor(options: ConcurrencyOptions, path = "") {
     this.#limit = resolveCount(`${path}limit`, options.limit, 1, { min: 1, infinite: true, required: true });
     this.#maxWaiting = resolveCount(`${path}maxWaiting`, options.maxWaiting, 1_000, { min: 0, infinite: true });
   }
 
   /**
-   * Returns `undefined` when the call may run now, else a promise that resolves when it is its turn. The promise rejects
-   * with the reason of the signal when that fires first. Call {@link release} when a call that was let through has ended.
-   * @throws CallError `LIMIT_EXCEEDED`, retryable and never run, when too many calls wait already.
+   * Returns `undefined` when the call may run now, otherwise a promise that resolves when it may run. The promise rejects
+   * with the reason of the signal if that fires first. Call {@link release} when a call that was allowed has ended.
+   * @throws CallError `LIMIT_EXCEEDED`, retryable and not run, when too many calls are waiting.
    */
   acquire(operationId: string, signal: AbortSignal | undefined): Promise<void> | undefined {
     if (this.#running < this.#limit) {
@@ -53,7 +53,7 @@ export class ConcurrencyLimiter {
     });
   }
 
-  /** Passes the place of a call that has ended to the next one. */
+  /** Frees the slot of a call that has ended for the next waiting call. */
   release(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
@@ -71,13 +71,13 @@ function tooManyWaiting(operationId: string, limit: number, maxWaiting: number):
 }
 
 /**
- * Middleware that limits how many calls of the operations it is used for run at the same time. A call frees its place
- * when its handler has ended, which may be after its caller has left; a subscription when it has ended or its consumer has
- * left. Calls that a running call makes run on its place, because it waits for them.
+ * Middleware that limits how many calls of the operations it is used for run at the same time. A call frees its slot
+ * when its handler has ended, which may be after the call was aborted; a subscription when it has ended or its consumer
+ * has stopped reading. Nested calls share the slot of their parent call, which waits for them.
  */
 export function concurrency(options: ConcurrencyOptions): Middleware {
   const limiter = new ConcurrencyLimiter(options);
-  /** Request ids of the calls that run, on a place of their own or on that of their caller. */
+  /** Request ids of the running calls, with their own slot or that of their parent call. */
   const running = new Set<string>();
   return async (call, next) => {
     const { context, operationId, isNested } = call;
@@ -86,7 +86,7 @@ export function concurrency(options: ConcurrencyOptions): Middleware {
     if (!hasPlace) await limiter.acquire(operationId, context.abortable === false ? undefined : context.signal);
     running.add(requestId);
     let isReleased = false;
-    return runOnPlace(call, next, () => {
+    return runInSlot(call, next, () => {
       if (isReleased) return;
       isReleased = true;
       running.delete(requestId);
@@ -95,7 +95,7 @@ export function concurrency(options: ConcurrencyOptions): Middleware {
   };
 }
 
-async function runOnPlace(
+async function runInSlot(
   { spec }: MiddlewareCall,
   next: () => Promise<unknown>,
   release: () => void,

@@ -98,7 +98,7 @@ test("does not wait longer than maxDelay", async () => {
   expect(runs).toHaveLength(1);
 });
 
-test("does not begin a retry that the deadline would end, and fails with the error instead", async () => {
+test("does not start a retry after the deadline, and fails with the error instead", async () => {
   const { registry, runs } = failing([unavailable({}, { retryAfter: 5_000 })]);
 
   const failure = await settle(registry.execute("test.echo", {}, { deadline: Date.now() + 2_000 }));
@@ -107,7 +107,7 @@ test("does not begin a retry that the deadline would end, and fails with the err
   expect(runs).toHaveLength(1);
 });
 
-test("an abort ends the delay, and nothing is repeated", async () => {
+test("an abort ends the delay, and the call is not repeated", async () => {
   const { registry, runs } = failing([unavailable({}, { retryAfter: 5_000 })]);
   const controller = new AbortController();
 
@@ -121,7 +121,7 @@ test("an abort ends the delay, and nothing is repeated", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("while everything fails, retries are limited per namespace", async () => {
+test("without successful calls, retries are limited per namespace", async () => {
   const errors = Array.from({ length: 1_000 }, () => unavailable());
   const { registry, runs } = failing(errors);
   const other: number[] = [];
@@ -187,14 +187,14 @@ test("a subscription that has yielded a value is not repeated", async () => {
   expect(runs()).toBe(1);
 });
 
-test("a subscription that is not idempotent and has begun is not repeated", async () => {
+test("a subscription that is not idempotent and has started is not repeated", async () => {
   const { registry, runs } = failingSubscription([0], { idempotent: false });
 
   expect(await settle(collect(registry))).toMatchObject({ code: "UNAVAILABLE" });
   expect(runs()).toBe(1);
 });
 
-test("a consumer that leaves during the delay ends the subscription", async () => {
+test("a consumer that stops reading during the delay ends the subscription", async () => {
   const { registry, runs } = failingSubscription([0]);
   const values = subscribe(registry, "test.ticks", {});
 

@@ -10,7 +10,7 @@ import { operation } from "../registry/testing.ts";
 import { createInProcessTransport, InProcessBus } from "../transport/in-process/index.ts";
 import { circuitBreaker, concurrency, retry } from "./index.ts";
 
-/** One operation, `test.echo`, that fails `failures` times and counts its runs, behind some kind of source. */
+/** One operation, `test.echo`, that fails `failures` times and counts its runs, from one of several sources. */
 interface Service extends AsyncDisposable {
   registry: OperationRegistry;
   state: { failures: number; runs: number; running: number; maxRunning: number };

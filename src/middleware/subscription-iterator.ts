@@ -1,19 +1,19 @@
 import { type Buffered, isBuffered, takeBuffered } from "../internal/buffered.ts";
 
-/** Whether the result of a handler is the values of a subscription. */
+/** Returns whether the result of a handler is an async iterable. */
 export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === "function";
 }
 
-/** What middleware does at the turning points of a subscription. */
+/** Functions that middleware runs during a subscription. */
 export interface SubscriptionHooks {
-  /** The first value has arrived. */
+  /** Called when the first value has arrived. */
   onFirstValue?(): void;
-  /** The source has ended, or failed with `error`. */
+  /** Called when the source has ended, or failed with `error`. */
   onEnd?(error?: unknown): void;
-  /** The consumer has left, and the source has cleaned up after itself. May follow `onEnd`. */
+  /** Called when the consumer has stopped reading and the source has cleaned up. May follow `onEnd`. */
   onLeave?(): void;
-  /** Returns another source after a failure before the first value; throws when there is not to be one. */
+  /** Returns another source after a failure before the first value; throws when the subscription must not be retried. */
   reopen?(error: unknown): Promise<unknown>;
 }
 
@@ -21,7 +21,7 @@ type Result = IteratorResult<unknown, undefined>;
 
 const done: Result = { done: true, value: undefined };
 
-/** Passes the values of a subscription on and calls hooks. Values that the source has at hand still need no promise. */
+/** Forwards the values of a subscription and calls hooks. Buffered values of the source still need no promise. */
 export class SubscriptionIterator implements AsyncIterableIterator<unknown>, Buffered<object> {
   readonly #hooks: SubscriptionHooks;
   #source!: AsyncIterator<unknown>;
@@ -69,7 +69,7 @@ export class SubscriptionIterator implements AsyncIterableIterator<unknown>, Buf
     return done;
   }
 
-  /** Whether there is another source after a failure. */
+  /** Opens another source after a failure. Returns whether there is one. */
   async #reopen(error: unknown): Promise<boolean> {
     const values = this.#hasValue || this.#hasLeft ? undefined : await this.#hooks.reopen?.(error);
     if (isAsyncIterable(values)) {

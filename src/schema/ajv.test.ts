@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileSchema, type Dialect, FromSchema } from "./index.ts";
 
-// Inherited names are left out: Ajv ignores assertions about `__proto__`.
+// Inherited names are omitted: Ajv ignores assertions about `__proto__`.
 const name = fc.constantFrom("a", "b", "c", "x-y", "(");
 const names = fc.uniqueArray(name, { maxLength: 3 });
 const count = fc.integer({ min: 0, max: 3 });
@@ -114,7 +114,7 @@ describe.each([
   { dialect: "2020-12", ajv: new Ajv2020({ strict: false, logger: false }) },
   { dialect: "draft-07", ajv: new Ajv({ strict: false, logger: false }) },
 ] as const)("FromSchema in $dialect", ({ dialect, ajv }) => {
-  test("accepts exactly what Ajv accepts", () => {
+  test("accepts exactly the same values as Ajv", () => {
     fc.assert(
       fc.property(schemas(dialect), fc.array(value, { minLength: 1, maxLength: 8 }), (schema, values) => {
         const expected = ajv.compile(schema);

@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { Build, Check } from "typebox/schema";
 import { atCost, type StepMeter, stepCosts, TooManySteps } from "./step-meter.ts";
 
-/** A schema in the form that TypeBox's compiler takes: references are the names in `context`. */
+/** A schema in the form for TypeBox's compiler: references are names in `context`. */
 export interface Executable {
   context: Record<string, TSchema>;
   schema: TSchema;
@@ -12,7 +12,7 @@ export interface Executable {
   isTracked?: boolean;
 }
 
-/** Whether a value is valid. */
+/** Returns whether a value is valid. */
 export type CheckFunction = (value: unknown) => boolean;
 
 /** Compiles a check. It returns `false` for values that are nested too deeply, and throws {@link TooManySteps}. */
@@ -27,7 +27,7 @@ export function compileCheck(executable: Executable): CheckFunction {
   };
 }
 
-/** The check without code generation. Throws a stack overflow for values that are nested too deeply. */
+/** Creates the check without code generation. It throws a stack overflow for values that are nested too deeply. */
 export function interpretCheck({ context, schema, meter }: Executable): CheckFunction {
   if (meter === undefined) return (value) => Check(context, schema, value);
   return atCost(stepCosts.interpreted, (value) => Check(context, schema, value));
@@ -46,8 +46,8 @@ export function checkInDepth(executable: Executable, value: unknown, error: unkn
 }
 
 /**
- * The generated check. It throws a stack overflow for values that are nested too deeply. `undefined` where code cannot
- * be generated because the environment forbids it or the schema is nested too deeply.
+ * Creates the check by code generation. It throws a stack overflow for values that are nested too deeply. Returns `undefined`
+ * if code cannot be generated, because the environment forbids it or the schema is nested too deeply.
  */
 export function generateCheck({ context, schema, meter, isTracked }: Executable): CheckFunction | undefined {
   try {
@@ -65,7 +65,7 @@ export function generateCheck({ context, schema, meter, isTracked }: Executable)
   }
 }
 
-/** Whether an error is a stack overflow: RangeError in V8 and JavaScriptCore, InternalError in SpiderMonkey. */
+/** Returns whether an error is a stack overflow: RangeError in V8 and JavaScriptCore, InternalError in SpiderMonkey. */
 export function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof Error && error.name === "InternalError");
 }

@@ -113,7 +113,7 @@ describe("compileSchema", () => {
     expect([deep.check([[["a"]]]), deep.check([])]).toEqual([true, true]);
   });
 
-  test("rejects a value nested 20,000 deep and reports why", () => {
+  test("rejects a value nested 20,000 levels deep and reports the reason", () => {
     const list = compileSchema(
       FromSchema({ $defs: { list: { items: { $ref: "#/$defs/list" }, type: "array" } }, $ref: "#/$defs/list" }),
     );
@@ -170,7 +170,7 @@ describe("errors", () => {
     expect(JSON.stringify(result).length).toBeLessThan(16_384);
   });
 
-  test("leave TypeBox's settings as they were, also after a failure", () => {
+  test("leave the settings of TypeBox unchanged, also after a failure", () => {
     const failing = Type.Refine(
       Type.Unknown(),
       () => false,

@@ -15,7 +15,7 @@ import { isStandardSchema, toSchema } from "./to-schema.ts";
 export interface ValueError {
   /** JSON pointer into the value; `""` is the value itself. */
   path: string;
-  /** What the value must be, such as "must be string". */
+  /** The requirement that the value violates, such as "must be string". */
   message: string;
 }
 
@@ -32,13 +32,13 @@ export interface CompiledSchema {
   readonly schema: TSchema;
   /** Whether the schema accepts every value because it contains no assertion. */
   readonly isUnknown: boolean;
-  /** Whether a value is valid. Values that are nested too deeply or need too many steps are not. */
+  /** Returns whether a value is valid. Values that are nested too deeply or need too many steps are not. */
   check(value: unknown): boolean;
   /**
    * The fastest check. It throws for values that are nested too deeply or need too many steps; call {@link check} then.
    */
   readonly throwingCheck: CheckFunction;
-  /** Returns the problems of a value. @param limit - how many problems are listed, 20 by default */
+  /** Returns the problems of a value. @param limit - maximum number of listed problems, 20 by default */
   errors(value: unknown, limit?: number): ValueErrors;
 }
 
@@ -132,7 +132,7 @@ class LazySchema implements CompiledSchema {
   }
 }
 
-/** A Standard Schema must not be read as JSON Schema: those of Zod have a `type` and a `format` too. */
+/** Returns the JSON Schema of a Standard Schema, which must not be read directly: Zod's also have a `type` and a `format`. */
 function toJSONForm(schema: TSchema): TSchema {
   return isStandardSchema(schema) ? toSchema(schema, "input", "Schema").schema : schema;
 }
@@ -141,13 +141,13 @@ function isUnknown(schema: unknown): boolean {
   return schema === true || (isObject(schema) && assertsNothing(schema));
 }
 
-/** An unexpected property is reported at its own path; this removes the second report at the object that contains it. */
+/** Removes duplicates: an unexpected property is reported at its own path and at the object that contains it. */
 function withoutDuplicates(found: FoundError[]): FoundError[] {
   if (!found.some(({ keyword }) => keyword === "boolean")) return found;
   return found.filter(({ keyword }) => keyword !== "additionalProperties" && keyword !== "unevaluatedProperties");
 }
 
-/** The message shows a pattern as it was written, also where a RegExp replaced it. */
+/** Returns the message of an error. A pattern is shown as written in the schema, also where a RegExp replaced it. */
 function messageOf({ keyword, message, params = {} }: FoundError): string {
   if (keyword === "boolean") return "is not expected";
   const pattern = "pattern" in params ? params.pattern : undefined;

@@ -23,7 +23,7 @@ export function toExecutable(schema: TSchema): Executable {
 
 /**
  * Converts a part of a document, with the references of the whole document. Returns `undefined` if the target of a
- * reference depends on the evaluation path. Reports nothing: converting the document itself does.
+ * reference depends on the evaluation path. Reports nothing, because converting the whole document reports the same problems.
  */
 export function toPartExecutable(part: object, root: TSchema): Executable | undefined {
   return new ExecutableBuilder(root as SchemaObject, () => {}).build(part as SchemaObject);
@@ -65,7 +65,7 @@ class ExecutableBuilder {
       this.#context[next.name] = this.#node(next.schema, next.pointer, isForeign);
     }
     if (this.#dependsOnPath) return undefined;
-    // With `$schema` TypeBox does not look for changes of the base, which no longer have a meaning.
+    // With `$schema`, TypeBox does not look for changes of the base, which have no effect after references are resolved.
     schema["$schema"] = "";
     const executable = { context: this.#context as Executable["context"], schema: schema as TSchema };
     // The schemas that a refinement checks are not visible to `needsMeter`.
@@ -173,7 +173,7 @@ function usesKeyword(schemas: Iterable<SchemaObject>, keywords: readonly string[
   return false;
 }
 
-/** Makes the foreign patterns of a node safe. Returns the refinement that replaces `patternProperties`, if any does. */
+/** Makes the foreign patterns of a node safe. Returns the refinement that replaces `patternProperties`, if one is needed. */
 function replacePatterns(node: SchemaObject, context: PatternContext): Refinement | undefined {
   const { pattern, patternProperties } = node;
   if (typeof pattern === "string") {
@@ -185,7 +185,7 @@ function replacePatterns(node: SchemaObject, context: PatternContext): Refinemen
   return addPatternProperties(node, patternProperties, context);
 }
 
-// TypeBox tests `"toString" in value` for all names but these, and so finds what every object inherits.
+// TypeBox tests `"toString" in value` for all names except these, and so finds inherited properties.
 const testedAsOwn = new Set(["__proto__", "constructor"]);
 const isInheritedName = (name: string) => name in Object.prototype && !testedAsOwn.has(name);
 
@@ -227,7 +227,7 @@ function copyMetered(schema: unknown, pointer: string, isForeign: boolean, meter
   );
   // TypeBox does not find a document by a reference with an empty fragment.
   if (typeof node["$ref"] === "string") node["$ref"] = node["$ref"].replace(/(?<=.)#$/, "");
-  // Schemas keep their location for pointers. Schemas that accept are counted last, others by an additional branch.
+  // Schemas keep their location, so that pointers resolve. A refinement counts accepted values, an additional branch the others.
   refine([...refinementsOf(schema), meter.refinement(true)], node);
   for (const keyword of ["anyOf", "oneOf", "allOf"]) {
     if (Array.isArray(node[keyword])) node[keyword] = [...node[keyword], meter.counter(keyword === "allOf")];

@@ -12,7 +12,7 @@ const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, tags: ["a"] }));
 const withBad = (...bad: unknown[]) => [...rows, ...bad];
 
 describe("an error in a large value", () => {
-  test("is found at its place in a list", () => {
+  test("is found at its index in a list", () => {
     const { errors, total } = compile({ type: "array", items: row }).errors(withBad({}, { id: "x", tags: ["b", 7] }));
 
     expect(errors).toEqual([

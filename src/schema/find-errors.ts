@@ -17,7 +17,7 @@ export interface FoundError {
 }
 
 const maxErrorsCounted = 1_000;
-/** Values with more parts are searched part by part: TypeBox visits every part, and valid ones take time too. */
+/** Values with more parts are searched part by part, because TypeBox visits every part, including valid ones. */
 const maxPartsAtOnce = 10_000;
 /** The number of levels that are searched one by one. */
 const maxSearchDepth = 200;
@@ -108,7 +108,7 @@ class ErrorFinder {
     return check(value);
   }
 
-  /** Checks a part that is seen once, where compiling would take longer than it saves. */
+  /** Checks a part once without compiling, which would take longer than it saves. */
   #interpret(schema: unknown, value: unknown): boolean {
     return interpretCheck({ ...this.#executable, schema: schema as TSchema })(value);
   }
@@ -127,7 +127,7 @@ function withoutParts(schema: SchemaObject): SchemaObject {
   return shallow;
 }
 
-/** Whether a keyword alone decides which parts it applies to. */
+/** Returns whether a keyword applies to parts independently of other keywords. */
 function isIndependent(schema: SchemaObject, keyword: string): boolean {
   if (keyword === "items") return !Array.isArray(schema["items"]) && schema["prefixItems"] === undefined;
   return keyword !== "additionalProperties" || schema["patternProperties"] === undefined;

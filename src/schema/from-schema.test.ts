@@ -131,7 +131,7 @@ describe("FromSchema keeps", () => {
 });
 
 describe("marks", () => {
-  test("tell TypeBox what a schema is", () => {
+  test("make TypeBox recognise a schema", () => {
     const object = FromSchema({ type: "object", properties: { a: { type: "string" }, b: {} }, required: ["a"] });
     const { properties } = object as unknown as { properties: Record<string, never> };
 
@@ -185,7 +185,7 @@ describe("FromSchema refuses", () => {
     expect(errorOf(schema).pointer).toBe("/properties/self");
   });
 
-  test("a schema that exceeds a limit by one, and none below", () => {
+  test("a schema that exceeds a limit by one, but not a smaller one", () => {
     const nested = (depth: number): unknown => (depth === 0 ? {} : { items: nested(depth - 1) });
     const wide = (count: number) => ({ anyOf: Array.from({ length: count - 1 }, () => ({})) });
 
@@ -204,7 +204,7 @@ describe("FromSchema refuses", () => {
     for (let depth = 0; depth < 20_000; depth += 1) schema = { not: schema };
 
     const limits = { schemaDepth: Number.POSITIVE_INFINITY, subschemas: Number.POSITIVE_INFINITY };
-    expect(errorOf(schema, { limits }).message).toBe("Schema: nested too deeply to be read.");
+    expect(errorOf(schema, { limits }).message).toBe("Schema: the schema is nested too deeply to be read.");
   });
 
   test("a shared object that exceeds the limits when it is expanded", () => {

@@ -13,7 +13,7 @@ import { assertShape, describe, SchemaError } from "./schema-error.ts";
 export interface SchemaReport {
   /** JSON pointer into the schema. */
   pointer: string;
-  /** Why the part is not enforced, as a sentence. */
+  /** The reason why the part is not enforced, as a sentence. */
   reason: string;
 }
 
@@ -28,7 +28,7 @@ export interface FromSchemaOptions {
    * 2020-12) are built in. @default none
    */
   remotes?: Readonly<Record<string, unknown>>;
-  /** Receives what cannot be enforced, when the schema is first used. @default one warning each in the log */
+  /** Receives the parts that cannot be enforced, when the schema is first used. @default one warning each in the log */
   onReport?: (report: SchemaReport) => void;
 }
 
@@ -77,13 +77,13 @@ function convert(
   return root as TSchema;
 }
 
-/** Reports a stack overflow as a `SchemaError`: a caller can raise the limits above what the stack allows. */
+/** Reports a stack overflow as a `SchemaError`, because a caller can set limits that exceed the stack. */
 function copyOrRefuse<T>(copy: () => T): T {
   try {
     return copy();
   } catch (error) {
     if (!isStackOverflow(error)) throw error;
-    throw new SchemaError("", "nested too deeply to be read.", { cause: error });
+    throw new SchemaError("", "the schema is nested too deeply to be read.", { cause: error });
   }
 }
 
@@ -119,7 +119,7 @@ function assertReferences(root: SchemaObject, copier: SchemaCopier, options: Res
   }
 }
 
-/** Replaces the schema at a path by its copy. Objects on the path that still belong to the caller are copied first. */
+/** Replaces the schema at a path by its copy. Objects of the caller on the path are copied first. */
 function replaceAt(root: SchemaObject, path: string[], owned: Set<unknown>, copy: (schema: unknown) => unknown): void {
   let parent = root;
   for (const key of path.slice(0, -1)) {

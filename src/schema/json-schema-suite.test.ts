@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runSuite } from "../../scripts/json-schema-suite.ts";
 
-/** Every case of the required tests with another result, and why. */
+/** Cases of the required tests with another result, and the reason. */
 const exceptions: Record<"draft7" | "draft2020-12", Array<{ cases: RegExp; count: number; reason: string }>> = {
   draft7: [],
   "draft2020-12": [

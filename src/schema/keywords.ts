@@ -43,7 +43,7 @@ export const assertions: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Whether a schema accepts every value because it contains no assertion. */
+/** Returns whether a schema accepts every value because it contains no assertion. */
 export function assertsNothing(schema: SchemaObject): boolean {
   return !Object.getOwnPropertyNames(schema).some((key) => assertions.has(key) || key === "~refine");
 }
@@ -59,7 +59,7 @@ export function dialectOf(schema: unknown, inherited: Dialect = "2020-12"): Dial
   return match[1] === "draft-03" || match[1] === "draft-05" ? "draft-04" : (match[1] as Dialect);
 }
 
-/** Whether a `$ref` makes all keywords beside it void, as up to draft 7. */
+/** Returns whether keywords beside a `$ref` are ignored, as in draft 7 and earlier. */
 export function ignoresRefSiblings(dialect: Dialect): boolean {
   return dialect === "draft-04" || dialect === "draft-06" || dialect === "draft-07";
 }

@@ -14,8 +14,8 @@ import { TooManySteps } from "./step-meter.ts";
 export type LinearPattern = { test: RegExp; isNative: boolean } | { unsupported: string };
 
 /**
- * Makes a foreign pattern safe to run: in a time that is linear in the length of the string. Patterns that cannot
- * backtrack stay native, where they are 20 times as fast.
+ * Makes a foreign pattern safe to run, in time that is linear in the length of the string. Patterns that cannot backtrack
+ * run on the native engine, which is 20 times as fast.
  */
 export function toLinearPattern(pattern: string): LinearPattern {
   const native = toNative(pattern);
@@ -34,13 +34,13 @@ function toNative(pattern: string): RegExp | undefined {
     try {
       return new RegExp(pattern, flags);
     } catch {
-      // Many patterns in use escape more than the `u` flag allows; these are valid without it.
+      // Many published patterns escape more than the `u` flag allows; they are valid without it.
     }
   }
   return undefined;
 }
 
-/** Whether the native engine runs a pattern without backtracking into more than one choice. */
+/** Returns whether the native engine runs a pattern without backtracking into more than one choice. */
 function isBacktrackFree(pattern: string): boolean {
   const outsideClasses = pattern.replace(/\\./g, "x").replace(/\[[^\]]*\]/g, "x");
   if (/[(|]/.test(outsideClasses) || /\\[1-9k]/.test(pattern)) return false;
@@ -57,9 +57,9 @@ type Matcher = (value: string) => boolean;
 
 function compile(pattern: string, depth: number): Matcher {
   const alternatives = parsePattern(pattern);
-  // A long list of words is harmless: only repetitions make a pattern much larger than its source.
+  // A long list of words is allowed, because only repetitions make a pattern much larger than its source.
   if (sizeOf(alternatives) > Math.max(maxInstructions, 2 * pattern.length)) {
-    throw new UnsupportedPattern("it repeats too much to be compiled");
+    throw new UnsupportedPattern("its repetitions are too large to be compiled");
   }
   if (!hasLookaround(alternatives)) return bounded(RE2JS.compile(toRE2Syntax(pattern)));
   if (depth === maxLookaroundDepth) throw new UnsupportedPattern("its lookarounds are nested too deeply");
@@ -91,7 +91,7 @@ function bounded(engine: RE2JS): Matcher {
   };
 }
 
-/** Runs on RE2, and extends RegExp because TypeBox accepts nothing else as a pattern. */
+/** A pattern that runs on RE2. It extends RegExp, because TypeBox accepts only a RegExp as a pattern. */
 class LinearRegExp extends RegExp {
   readonly #source: string;
   readonly #matches: Matcher;
@@ -106,7 +106,7 @@ class LinearRegExp extends RegExp {
     return this.#matches(value);
   }
 
-  /** TypeBox writes this into its messages. */
+  /** TypeBox uses this string in its messages. */
   override toString(): string {
     return this.#source;
   }
@@ -118,7 +118,7 @@ export interface PatternContext {
   pointer: string;
   /** Receives the patterns that cannot be enforced. */
   report(report: SchemaReport): void;
-  /** Whether TypeBox must see the patterns: to know which names they match, or to resolve their references. */
+  /** Returns whether TypeBox must process the patterns: to track which names they match, or to resolve their references. */
   isTracked(): boolean;
   /** Returns the check of a sub-schema. */
   toCheck(schema: unknown): CheckFunction;
@@ -152,7 +152,7 @@ export function addPatternProperties(
   if (isTracked()) {
     throw new SchemaError(
       entries[0]!.pointer,
-      "this pattern cannot be combined with unevaluatedProperties or $dynamicRef. Use a simpler one.",
+      "this pattern cannot be combined with unevaluatedProperties or $dynamicRef. Use a simpler pattern.",
     );
   }
   const patterns: PropertyRules["patterns"] = [];
@@ -162,7 +162,7 @@ export function addPatternProperties(
       patterns.push({ test: linear.test, check: toCheck(schema) });
     } else {
       report({ pointer, reason: notEnforced(linear.unsupported) });
-      // It is no longer known which names are additional.
+      // The additional names can no longer be determined.
       additional = undefined;
     }
   }

@@ -1,18 +1,18 @@
 import { assertsNothing, type SchemaObject } from "./keywords.ts";
 
-/** Adds a property that JSON and `Object.keys` do not see, as TypeBox does with its own marks. */
+/** Adds a non-enumerable property, which JSON and `Object.keys` omit, like the marks of TypeBox. */
 export function hide(target: object, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: false, configurable: true, writable: true });
 }
 
-/** Marks a schema as the TypeBox type that it corresponds to, so that TypeBox's own functions recognise it. */
+/** Marks a schema as the TypeBox type that it corresponds to, so that the functions of TypeBox recognise it. */
 export function mark(schema: SchemaObject): void {
   const kind = kindOf(schema);
   if (kind === undefined) hide(schema, "~unsafe", null);
   else hide(schema, "~kind", kind);
 }
 
-/** Whether TypeBox or this package marked a schema. Marks are hidden: an enumerable property of that name is not one. */
+/** Returns whether TypeBox or this package marked a schema. An enumerable property of the same name is not a mark. */
 export function isMarked(schema: object): boolean {
   return isHidden(schema, "~kind") || isHidden(schema, "~unsafe");
 }
@@ -21,7 +21,7 @@ function isHidden(schema: object, key: string): boolean {
   return key in schema && !Object.prototype.propertyIsEnumerable.call(schema, key);
 }
 
-/** A check written in code, as `Type.Refine` of TypeBox attaches them. */
+/** A check written in code, as attached by `Type.Refine` of TypeBox. */
 export interface Refinement {
   check: (value: unknown) => boolean;
   error: (value: unknown) => string;
@@ -64,7 +64,7 @@ function kindOf(schema: SchemaObject): string | undefined {
   if (["oneOf", "if", "not", "$dynamicRef", "$recursiveRef"].some(has)) return undefined;
   const { type } = schema;
   const [combined, ...others] = Object.keys(kindsByKeyword).filter(has);
-  // Each kind of TypeBox stands for one of these keywords; a schema that combines several has no kind.
+  // Each kind of TypeBox represents one of these keywords; a schema that combines several has no kind.
   if (others.length > 0 || (combined !== undefined && (has("properties") || has("items")))) return undefined;
   if (combined === "const" && typeof schema["const"] === "object") return undefined;
   if (combined !== undefined) return kindsByKeyword[combined];

@@ -11,7 +11,7 @@ export interface Term {
   body: Term[][];
   /** Present for a lookaround. */
   look?: { ahead: boolean; negative: boolean; source: string };
-  /** The number of characters it matches; `undefined` when that depends on the string. */
+  /** The number of characters it matches; `undefined` when it depends on the string. */
   length: number | undefined;
   /** The approximate number of instructions it compiles to. */
   size: number;
@@ -25,7 +25,7 @@ export function parsePattern(pattern: string): Term[][] {
   return new PatternParser(pattern).parse(0);
 }
 
-/** Whether the terms contain a lookaround at any depth. */
+/** Returns whether the terms contain a lookaround at any depth. */
 export function hasLookaround(alternatives: Term[][]): boolean {
   return alternatives.some((terms) => terms.some((term) => term.kind === "look" || hasLookaround(term.body)));
 }
@@ -135,8 +135,8 @@ const maxAlternatives = 64;
 
 /**
  * Rewrites a pattern with lookarounds as alternatives of conjunctions with the same meaning. This is possible where the
- * position of a lookaround is known: `^(?!A)B` matches what `^B` matches and `^A` does not, and `B(?<!A)$` what `B$`
- * matches and `A$` does not.
+ * position of a lookaround is known: `^(?!A)B` matches strings that match `^B` and not `^A`, and `B(?<!A)$` those that
+ * match `B$` and not `A$`.
  * @throws UnsupportedPattern for all others
  */
 export function toConjunctions(alternatives: Term[][]): Conjunction[] {
@@ -176,7 +176,7 @@ function toConjunction(given: Term[]): Conjunction {
   return { pattern: write(terms.filter(isConsuming)), conditions };
 }
 
-/** Whether a position is known: at a fixed distance from an anchor. */
+/** Returns whether a position is known, at a fixed distance from an anchor. */
 function isAnchored(between: Term[], beyond: Term[], anchor: "start" | "end"): boolean {
   if (between.length === 0) return beyond[0]?.kind === anchor;
   return between[0]!.kind === anchor && between.every(({ length }) => length !== undefined);
@@ -191,7 +191,7 @@ function joinOuterLookarounds(terms: Term[]): Term[] {
   });
 }
 
-/** Rewrites `^(?:(?!A).)*$`, which tests every position: it matches what `^.*$` matches unless `A` matches anywhere. */
+/** Rewrites `^(?:(?!A).)*$`, which tests every position: it matches strings that match `^.*$` and do not contain `A`. */
 function temper(term: Term, all: Term[], conditions: Conjunction["conditions"]): Term {
   const [look, next, ...others] = term.body.length === 1 ? term.body[0]! : [];
   if (term.kind !== "group" || look?.kind !== "look" || next === undefined || others.length > 0) return term;

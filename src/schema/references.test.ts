@@ -129,7 +129,7 @@ describe("references of a converted schema", () => {
     expect(compiled.check({ children: [{ label: `${"a".repeat(40)}!` }] })).toBe(false);
   });
 
-  test("make keywords beside them void up to draft 7", () => {
+  test("make keywords beside them ineffective up to draft 7", () => {
     const schema = { definitions: { a: { type: "string" } }, $ref: "#/definitions/a", maxLength: 1 };
     const $schema = "http://json-schema.org/draft-07/schema#";
 

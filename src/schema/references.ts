@@ -32,7 +32,7 @@ export class Resolver {
 
   /**
    * Returns the target of a `$ref`: `#`, a JSON pointer, an anchor or an `$id`. `holder` is the schema with the `$ref`;
-   * it decides the base when the document has several `$id`s. Returns `undefined` when the reference does not resolve.
+   * it determines the base if the document has several `$id`s. Returns `undefined` when the reference does not resolve.
    */
   resolve(reference: string, holder?: object): unknown {
     const uri = joinURI(reference, this.#index.baseOf(holder));
@@ -41,10 +41,10 @@ export class Resolver {
 
   /**
    * Returns the target of a `$dynamicRef` or `$recursiveRef` if it is the same for every evaluation path through the
-   * document, else `undefined`.
+   * document, otherwise `undefined`.
    */
   resolveDynamic(reference: string, holder?: object): unknown {
-    // A given document may hold an anchor of the same name at a place that only a pointer reaches.
+    // A given document may have an anchor of the same name at a location that only a pointer reaches.
     if (this.#options.documents?.given !== undefined) return undefined;
     const target = this.resolve(reference, holder);
     return this.#index.dependsOnPath(target) ? undefined : target;
@@ -78,7 +78,7 @@ class DocumentIndex {
     this.#resources.set(anonymousBase, root);
     this.#read(root, anonymousBase, options.dialect, root);
     this.#rootBase = (isObject(root) && this.#bases.get(root)) || anonymousBase;
-    // Open all documents before the first lookup: each may hold the same dynamic anchor. Reading one appends more.
+    // Open all documents before the first lookup: each may have the same dynamic anchor. Reading one appends more.
     for (const [reference, base] of this.#outgoing) {
       const uri = joinURI(reference, base);
       if (uri !== undefined) this.#open(uri.replace(/#.*$/, ""));
@@ -96,12 +96,12 @@ class DocumentIndex {
     if (fragment === undefined || !this.#open(resource)) return undefined;
     if (fragment !== "" && !fragment.startsWith("/")) return this.#anchors.get(`${resource}#${fragment}`);
     const target = readPointer(this.#resources.get(resource), fragment);
-    // A pointer may reach a place below an unknown keyword; the schema there has its own references.
+    // A pointer may reach a location below an unknown keyword; the schema there has its own references.
     if (isObject(target) && !this.#bases.has(target)) this.#read(target, resource, this.#options.dialect);
     return target;
   }
 
-  /** Whether several schemas have the dynamic anchor of the target, so that the evaluation path decides between them. */
+  /** Returns whether several schemas have the dynamic anchor of the target, so that the evaluation path selects one. */
   dependsOnPath(target: unknown): boolean {
     if (!isObject(target)) return false;
     const anchor = target["$dynamicAnchor"];
@@ -178,7 +178,7 @@ function decodeFragment(fragment: string): string | undefined {
 }
 
 /**
- * The documents that references may resolve to besides their own: the given ones, then the published meta-schemas. Each
+ * The other documents that references may resolve to: the given ones, then the published meta-schemas. Each
  * is converted once, on the first reference to it. Nothing is fetched.
  */
 export class RemoteDocuments {

@@ -112,7 +112,7 @@ describe("the published meta-schemas", () => {
     expect(answers(extended, [{ items: { unit: "m" } }, { items: { unit: 1 } }])).toEqual([true, false]);
   });
 
-  test("work in normalising", () => {
+  test("can be used for normalising", () => {
     const $ref = "http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger";
     const schema = { type: "object", properties: { count: { $ref } } };
 

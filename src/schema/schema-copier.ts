@@ -49,9 +49,10 @@ export class SchemaCopier {
     if (this.#ancestors.has(schema)) {
       throw new SchemaError(pointer, "the object contains itself. Use a $ref for recursion.");
     }
-    if (depth > schemaDepth) throw new SchemaError(pointer, `nested deeper than ${schemaDepth} (limits.schemaDepth).`);
+    if (depth > schemaDepth)
+      throw new SchemaError(pointer, `the schema is nested deeper than ${schemaDepth} levels (limits.schemaDepth).`);
     if (this.#count > subschemas) {
-      throw new SchemaError(pointer, `more than ${subschemas} schemas (limits.subschemas).`);
+      throw new SchemaError(pointer, `the schema has more than ${subschemas} sub-schemas (limits.subschemas).`);
     }
     const patterns = isObject(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
     if (typeof schema["pattern"] === "string") patterns.push(schema["pattern"]);
@@ -76,7 +77,7 @@ export class SchemaCopier {
   }
 }
 
-/** Definitions stay reachable for pointers, and `$id` names a document at its root. Other siblings have no effect. */
+/** Returns whether a keyword beside a `$ref` has no effect. Definitions stay reachable for pointers, and `$id` names a root. */
 function isIgnoredBesideRef(keyword: string, isRoot: boolean): boolean {
   if (keyword === "$ref") return false;
   if (keyword === "$id" || keyword === "id") return !isRoot;

@@ -32,7 +32,7 @@ const typeNames = new Set([
   ...["bigint", "constructor", "function", "symbol", "undefined", "void"],
 ]);
 
-/** What the value of a keyword must be. */
+/** The valid values of a keyword. */
 interface KeywordShape {
   /** Completes the sentence "`minLength` must be …". */
   expected: string;

@@ -2,19 +2,19 @@ import { isObject } from "../internal/objects.ts";
 import { forEachSubschema, type SchemaObject } from "./keywords.ts";
 import { type Refinement, refine } from "./marks.ts";
 
-/** Checking a value needs too many steps. A RangeError, like a stack overflow, because both are handled alike. */
+/** Checking a value needs too many steps. A RangeError, because it is handled like a stack overflow. */
 export class TooManySteps extends RangeError {
   constructor() {
     super("Too many steps are needed to check this value.");
   }
 }
 
-/** Bounds of the steps per part of a value: a union checks all its branches. */
+/** Limits of the steps per part of a value: a union checks all its branches. */
 const minStepsPerPart = 20;
 const maxStepsPerPart = 1_000;
 const maxParts = 5_000_000;
 
-/** The budget of one operation on a value, in units of about 40 ns. Large values get more. */
+/** The budget of one operation on a value, in units of about 40 ns. Large values have a larger budget. */
 const unitsPerOperation = 1_000_000;
 
 /** The measured cost of one step in units: following a reference takes a different time in each mode. */
@@ -32,12 +32,12 @@ let isOpen = false;
 let unitsLeft = 0;
 let unitsPerStep = 1;
 let repeats = 1;
-/** Value whose size may buy extra units; cleared once they were granted. */
+/** The value whose size may grant additional units; cleared once they were granted. */
 let subject: unknown;
 
 /**
  * Runs an operation on a value with a budget that all its checks share. A nested operation shares the outer budget.
- * @param mayRepeat - how often the operation checks each part of the value
+ * @param mayRepeat - number of times that the operation checks each part of the value
  * @throws TooManySteps
  */
 export function withinBound<T>(value: unknown, mayRepeat: number, operate: (value: unknown) => T): T {
@@ -131,20 +131,20 @@ function contentOf(value: unknown): readonly unknown[] {
   try {
     return Object.values(value);
   } catch {
-    return []; // a getter or a proxy that throws; the check itself reports it
+    return []; // A getter or a proxy threw. The check itself reports it.
   }
 }
 
 /** The number of sub-schemas, with all references expanded, up to which checks are fast in any case. */
 const maxUnmeteredSize = 10_000;
 
-/** Whether a schema is recursive, or very large with all references expanded. */
+/** Returns whether a schema is recursive, or very large with all references expanded. */
 export function needsMeter(root: unknown, context: Readonly<Record<string, unknown>>): boolean {
   const sizes = new Map<string, number>();
   const sizeOf = (name: string): number => {
     const known = sizes.get(name);
     if (known !== undefined) return known;
-    sizes.set(name, Number.POSITIVE_INFINITY); // until it is known: reading it meanwhile means a cycle
+    sizes.set(name, Number.POSITIVE_INFINITY); // Set until the size is known: reading it before that means a cycle.
     const size = measure(context[name]);
     sizes.set(name, size);
     return size;
@@ -160,6 +160,6 @@ export function needsMeter(root: unknown, context: Readonly<Record<string, unkno
   try {
     return measure(root) > maxUnmeteredSize;
   } catch {
-    return true; // a chain of references that overflows the stack
+    return true; // A chain of references overflowed the stack.
   }
 }

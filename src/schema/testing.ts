@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { compileSchema, FromSchema, looksClassless, type Normalised, SchemaError } from "./index.ts";
 import { createNormaliser, type Normaliser } from "./normalise/normaliser.ts";
 
-/** The results of our compiled check, which must be those of TypeBox. */
+/** Returns the results of the compiled check, which must equal those of TypeBox. */
 export function accepts(schema: unknown, values: unknown[]): boolean[] {
   const type = FromSchema(schema);
   const results = values.map((value) => compileSchema(type).check(value));
@@ -23,7 +23,7 @@ export function errorOf(schema: unknown, options?: Parameters<typeof FromSchema>
   throw new Error("expected a SchemaError");
 }
 
-/** Freezes a value with everything below it. */
+/** Freezes a value deeply. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null) {
     for (const entry of Object.values(value)) deepFreeze(entry);
@@ -37,7 +37,7 @@ export function normaliserOf(schema: unknown): Normaliser {
   return createNormaliser(schema as TSchema);
 }
 
-/** The quick check as the registry uses it: one that throws counts as failed. */
+/** Runs the quick check like the registry: an error counts as failed. */
 export function passesQuickCheck(schema: unknown, value: unknown): boolean {
   const { isValid, isUnchanged } = normaliserOf(schema).quickCheck;
   try {

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
 
 describe("toSchema", () => {
-  test("returns TypeBox types and JSON Schema as they are, without reading them", () => {
+  test("returns TypeBox types and JSON Schema unchanged, without reading them", () => {
     const typed = Type.String();
     const plain = { type: "string" };
 
@@ -20,7 +20,7 @@ describe("toSchema", () => {
     ["Zod", z.object({ name: z.string().min(1) })],
     ["ArkType", type({ name: "string >= 1" })],
     ["Valibot", toStandardJsonSchema(v.object({ name: v.pipe(v.string(), v.minLength(1)) }))],
-  ])("takes %s with its JSON Schema and its own validation", async (_name, standard) => {
+  ])("accepts %s with its JSON Schema and its own validation", async (_name, standard) => {
     const { schema, validate } = toSchema(standard, "input", "inputSchema");
 
     const compiled = compileSchema(schema);
@@ -29,7 +29,7 @@ describe("toSchema", () => {
     expect((await validate?.({ name: 1 }))?.issues).toHaveLength(1);
   });
 
-  test("distinguishes what callers send from the result", () => {
+  test("distinguishes the input of callers from the result", () => {
     const schema = z.object({ page: z.number().default(1) });
 
     const input = compileSchema(toSchema(schema, "input", "x").schema);
@@ -38,7 +38,7 @@ describe("toSchema", () => {
     expect([input.check({}), output.check({})]).toEqual([true, false]);
   });
 
-  test("keeps the native engine for patterns of the program's own schemas", () => {
+  test("keeps the native engine for patterns of schemas in the program", () => {
     const { schema } = toSchema(z.object({ a: z.string().regex(/^(?=x)/) }), "input", "x");
 
     expect([compileSchema(schema).check({ a: "x" }), compileSchema(schema).check({ a: "y" })]).toEqual([true, false]);
@@ -100,13 +100,13 @@ describe("toSchema", () => {
 });
 
 describe("assertIsSchema", () => {
-  test("accepts what can be registered", () => {
+  test("accepts schemas that can be registered", () => {
     for (const schema of [Type.String(), {}, true, z.string(), type("string"), toStandardJsonSchema(v.string())]) {
       expect(() => assertIsSchema(schema)).not.toThrow();
     }
   });
 
-  test("names what it refuses", () => {
+  test("names the refused value", () => {
     expect(() => assertIsSchema("string", "outputSchema")).toThrow(
       'outputSchema: it must be a TypeBox type, JSON Schema or Standard Schema, not "string".',
     );

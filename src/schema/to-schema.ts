@@ -12,7 +12,7 @@ export type StandardValidate = (
   value: unknown,
 ) => StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>>;
 
-/** The side of a Standard Schema: what callers send, or the result of its transformations. */
+/** The side of a Standard Schema: the values that callers send, or the result of its transformations. */
 export type Direction = "input" | "output";
 
 /** A schema that can be written as JSON, and the validation of its library. */
@@ -24,8 +24,8 @@ export interface UsableSchema {
 
 /**
  * Accepts a TypeBox type, JSON Schema, or a Standard Schema that provides its JSON Schema. Throws `SchemaError` for
- * anything else, and for code (refinements, codecs) that would be lost in JSON. Compiles nothing; JSON Schema is read
- * on its first use. `where` names the schema in errors.
+ * anything else, and for code (refinements, codecs) that would be lost in JSON. Nothing is compiled, and JSON Schema is read on
+ * its first use. `where` names the schema in errors.
  */
 export function toSchema(value: unknown, direction: Direction, where: string): UsableSchema {
   if (isStandardSchema(value)) return fromStandardSchema(value["~standard"], direction, where);
@@ -46,7 +46,7 @@ export function assertIsSchema(value: unknown, label = "Schema"): asserts value 
 
 type Standard = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
 
-/** Whether a value is a Standard Schema: an object, or a function as in ArkType. */
+/** Returns whether a value is a Standard Schema: an object, or a function as in ArkType. */
 export function isStandardSchema(value: unknown): value is { "~standard": Standard } {
   if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
   const standard = (value as Record<string, unknown>)["~standard"];
@@ -58,7 +58,7 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
     const advice =
       standard.vendor === "valibot"
         ? "Wrap it in toStandardJsonSchema() of @valibot/to-json-schema."
-        : "Use a version of the library that offers ~standard.jsonSchema.";
+        : "Use a version of the library that provides ~standard.jsonSchema.";
     throw new SchemaError("", `the schema of ${standard.vendor} does not provide its JSON Schema. ${advice}`, {
       where,
     });
@@ -75,10 +75,10 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
 }
 
 interface Hint {
-  /** What the libraries call the type in their messages. */
+  /** Matches the name of the type in the messages of the libraries. */
   readonly pattern: RegExp;
   readonly advice: string;
-  /** What to write, by library. */
+  /** Code to write instead, by library. */
   readonly examples: Readonly<Record<string, string>>;
 }
 
@@ -121,7 +121,7 @@ const hints: readonly Hint[] = [
   },
 ];
 
-/** What to write in the place of a type that JSON cannot hold. The libraries report that in a message only. */
+/** Returns an alternative to a type that JSON cannot represent. The libraries report such types only in a message. */
 function hintFor(reason: string, vendor: string): string {
   const hint = hints.find(({ pattern }) => pattern.test(reason));
   if (hint === undefined) return "";
@@ -133,7 +133,7 @@ function assertNoCode(schema: SchemaObject, where: string): void {
   if (hasCode(schema)) refuseCode(schema, "", where);
 }
 
-/** Registering thousands of operations must stay cheap, so pointers are only built to report an error. */
+/** Returns whether a schema contains code. Builds no pointers, so that registering thousands of operations stays cheap. */
 function hasCode(schema: SchemaObject): boolean {
   if (codeIn(schema) !== undefined) return true;
   for (const keyword in schema) {

@@ -45,7 +45,7 @@ test("errors are formatted as lines", () => {
   expect(formatValueErrors([])).toBe("");
 });
 
-test("nothing is collected for a valid value", () => {
+test("no errors are collected for a valid value", () => {
   expect(collectErrors(Type.String(), "a")).toEqual([]);
 });
 

@@ -166,8 +166,8 @@ describe.skipIf(service === undefined)("signed identities on a bus that others r
     }
 
     const denied = "call.error ACCESS_DENIED:";
-    const anotherCall = `${denied} the token was made for another call; sign every call separately`;
-    const anotherKey = `${denied} the token was not signed with a key that the server knows; check the keys of both peers`;
+    const anotherCall = `${denied} the token was created for another call; sign every call separately`;
+    const anotherKey = `${denied} the token was not signed with a key of the server; check the keys of both peers`;
     expect(reasons).toEqual([
       `${denied} the token was used before; sign every call separately`,
       anotherCall,

@@ -8,7 +8,7 @@ import { createDefaultFiller } from "./input-defaults.ts";
 const json = (schema: TSchema): unknown => JSON.parse(JSON.stringify(toCallerView(schema)));
 
 describe("the caller's view of a schema", () => {
-  test("does not require what has a default, at any depth", () => {
+  test("does not require properties with a default, at any depth", () => {
     const schema = Type.Object({
       id: Type.String(),
       size: Type.Number({ default: 1 }),
@@ -54,7 +54,7 @@ describe("the caller's view of a schema", () => {
       { allOf: [{ properties: { a: { default: 1 } } }, { required: ["a"] }] },
       {},
     ],
-    ["a demand around the alternatives", { required: ["a"], anyOf: [{ properties: { a: { default: 1 } } }] }, {}],
+    ["a requirement beside the alternatives", { required: ["a"], anyOf: [{ properties: { a: { default: 1 } } }] }, {}],
     [
       "one alternative of two",
       { oneOf: [{ properties: { x: { default: 1 } }, required: ["x"] }, { required: ["y"] }] },
@@ -65,9 +65,9 @@ describe("the caller's view of a schema", () => {
       { properties: { b: { default: 1 } }, dependentRequired: { a: ["b"] } },
       { a: 1 },
     ],
-    ["a least number of properties", { properties: { a: { default: 1 } }, minProperties: 1 }, {}],
+    ["a minimum number of properties", { properties: { a: { default: 1 } }, minProperties: 1 }, {}],
     [
-      "a condition on what is filled",
+      "a condition on a filled property",
       {
         type: "object",
         properties: { a: { default: 1 } },
@@ -78,18 +78,18 @@ describe("the caller's view of a schema", () => {
       {},
     ],
     [
-      "a negation of what is filled",
+      "a negation of a filled property",
       { properties: { a: { default: 1 } }, not: { properties: { a: { const: 2 } } } },
       {},
     ],
-  ])("takes what filling makes valid: %s", (_, schema, value) => {
+  ])("accepts values that filling makes valid: %s", (_, schema, value) => {
     const fill = createDefaultFiller(schema as TSchema);
 
     expect(compileSchema(schema as TSchema).check(fill?.(value))).toBe(true);
     expect(compileSchema(toCallerView(schema as TSchema)).check(value)).toBe(true);
   });
 
-  test("takes every value that is valid once its defaults are filled", () => {
+  test("accepts every value that is valid after its defaults are filled", () => {
     const keys = fc.constantFrom("a", "b", "c");
     const schemas = fc.letrec<{ schema: object }>((tie) => ({
       schema: fc.oneof(

@@ -31,11 +31,11 @@ function createView(schema: TSchema): TSchema {
     const view = new Viewer(planner).view(root, noKeys);
     return view === root ? schema : (view as TSchema);
   } catch {
-    return schema; // the calls that need a malformed schema report it
+    return schema; // A call of the operation reports the malformed schema.
   }
 }
 
-/** A cheap test: most schemas have no default, and planning them would be expensive. */
+/** Returns whether a schema contains a default. A cheap test, because most schemas have none and planning is expensive. */
 function usesDefault(schema: SchemaObject): boolean {
   if (Object.hasOwn(schema, "default")) return true;
   let found = false;
@@ -49,7 +49,7 @@ const noKeys: ReadonlySet<string> = new Set();
 
 /** Keywords whose schemas apply to the same object as the schema that contains them. */
 const sameObject = new Set(["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "dependencies"]);
-/** Keywords whose schemas stay unchanged: accepting more in one of these could mean accepting less in total. */
+/** Keywords whose schemas stay unchanged: a schema that accepts more there could make the whole accept less. */
 const unchanged = new Set(["not", "if", "contains", "propertyNames", "contentSchema"]);
 
 class Viewer {
@@ -122,7 +122,7 @@ class Viewer {
     return relaxed;
   }
 
-  /** Whether a condition reads a property that is filled. */
+  /** Returns whether a condition reads a property that is filled. */
   #reads(condition: unknown, filled: ReadonlySet<string>): boolean {
     if (!isObject(condition)) return false;
     const { declared } = this.#planner.planFor([condition]).object;
@@ -130,7 +130,7 @@ class Viewer {
     return false;
   }
 
-  /** Replaces a keyword by alternatives: once these accept more, several of them may accept a value. */
+  /** Replaces a keyword by `anyOf`, because several relaxed branches may accept the same value. */
   #addChoice(copy: SchemaObject, keyword: string, branches: unknown): void {
     delete copy[keyword];
     if (copy["anyOf"] === undefined) copy["anyOf"] = branches;

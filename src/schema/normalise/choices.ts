@@ -2,7 +2,7 @@ import { isObject } from "../../internal/objects.ts";
 import type { SchemaObject } from "../keywords.ts";
 import type { Schema, SchemaDocument } from "./schema-document.ts";
 
-/** A keyword that lets the value decide which schemas apply. */
+/** A keyword whose applicable schemas depend on the value. */
 export type Choice =
   | { kind: "anyOf" | "oneOf"; branches: readonly Schema[] }
   | { kind: "if"; condition: Schema; positive: Schema; negative: Schema }
@@ -19,9 +19,9 @@ export interface ApplicableSchemas {
 
 /** Options of {@link collectApplicable}. */
 interface CollectOptions {
-  /** Schemas that are left out together with their choices, because they apply already. */
+  /** Schemas that are omitted together with their choices, because they apply already. */
   known?: readonly SchemaObject[];
-  /** Whether all branches of a choice are added as schemas. For what holds for a value whichever branch it matches. */
+  /** Whether all branches of a choice are added as schemas, for statements that are true for every branch. */
   isFlat?: boolean;
 }
 
@@ -74,7 +74,7 @@ function addChoices(schema: SchemaObject, choices: Choice[]): void {
   }
 }
 
-/** Whether a value can be a schema, as opposed to a list of names or a missing keyword. */
+/** Returns whether a value can be a schema, as opposed to a list of names or a missing keyword. */
 export function isSchema(value: unknown): value is Schema {
   return isObject(value) || typeof value === "boolean";
 }
@@ -125,7 +125,7 @@ export function findSingleBranch(choice: Choice, value: unknown, valid: boolean,
     candidates++;
     candidate = index;
   }
-  // A valid value matches at least one branch, so a single candidate is the one.
+  // A valid value matches at least one branch, so a single candidate must match.
   if (valid && candidates === 1) return candidate;
   let found = -1;
   for (let index = 0; index < branches.length; index++) {
@@ -137,7 +137,7 @@ export function findSingleBranch(choice: Choice, value: unknown, valid: boolean,
   return found;
 }
 
-/** Returns what a value selects in every choice; `undefined` when an `anyOf` or `oneOf` does not accept it. */
+/** Returns the branches that a value selects in every choice; `undefined` when an `anyOf` or `oneOf` does not accept it. */
 export function selectBranches(
   choices: readonly Choice[],
   value: unknown,
@@ -167,7 +167,7 @@ export function selectBranches(
   return selection;
 }
 
-/** For a value that none or several of the branches accept. */
+/** Finds the branches for a value that none or several of them accept. */
 function findBranches(
   kind: "anyOf" | "oneOf",
   branches: readonly Schema[],
@@ -188,7 +188,7 @@ function isNull(branch: Schema, source: BranchSource): boolean {
   return types?.size === 1 && types.has("null");
 }
 
-/** Whether a value of this type can be valid at all. */
+/** Returns whether a value of this type can be valid. */
 export function admitsKind(types: ReadonlySet<string> | undefined, value: unknown): boolean {
   if (types === undefined) return true;
   switch (typeof value) {

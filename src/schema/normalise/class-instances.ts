@@ -9,17 +9,17 @@ import { createRootCheck, createUnchangedCheck, type QuickCheck } from "./unchan
 
 /** Reads class instances as objects where a schema describes an object. */
 export interface InstanceReader {
-  /** For values that are valid and contain no instance to read. Compiled on the first read of the property. */
+  /** Accepts values that are valid and contain no instance to read. Compiled on the first read of the property. */
   readonly quickCheck: QuickCheck;
-  /** Returns an input as a transport would carry it: the result of `toJSON`, else own enumerable properties. */
+  /** Returns an input as a transport would send it: the result of `toJSON`, otherwise own enumerable properties. */
   readInput(value: unknown): unknown;
-  /** Returns data with the declared properties of instances too, own or inherited. */
+  /** Returns data with instances replaced by objects that include their declared properties, own or inherited. */
   readOutput(value: unknown): unknown;
 }
 
 const readers = new WeakMap<object, InstanceReader>();
 
-/** Returns the reader of a schema, always the same one. It returns values without instances as they are. */
+/** Returns the reader of a schema, always the same one. It returns values without instances unchanged. */
 export function createInstanceReader(schema: TSchema): InstanceReader {
   if (!isObject(schema)) return new SchemaInstanceReader(schema, undefined);
   let reader = readers.get(schema);
@@ -61,7 +61,7 @@ class SchemaInstanceReader implements InstanceReader {
     try {
       return this.#isInstanceFree!(value) ? value : new ReadRun(readInstance).read(this.#plan, value);
     } catch (error) {
-      // Nested too deeply; checking reports that.
+      // The value is nested too deeply. The check reports it.
       if (isStackOverflow(error)) return value;
       throw error;
     }
@@ -93,7 +93,7 @@ class ReadRun {
   };
 }
 
-/** Whether an instance stays as it is: transports carry it, or it has nothing to read. */
+/** Returns whether an instance stays unchanged: transports can send it, or it has no readable properties. */
 function staysInstance(instance: object): boolean {
   return isWireValue(instance) || instance instanceof Number || instance instanceof String;
 }
@@ -114,7 +114,7 @@ function readDeclared(instance: object, { object: shape }: Plan): unknown {
   for (const key of shape.declared.keys()) {
     if (Object.hasOwn(data, key)) continue;
     const isOwn = Object.hasOwn(instance, key);
-    // Methods, and what every object inherits, are not data.
+    // Methods and members of Object.prototype are not data.
     if (!isOwn && isInheritedName(key)) continue;
     const value = (instance as JSONObject)[key];
     if (value === undefined || (!isOwn && typeof value === "function")) continue;

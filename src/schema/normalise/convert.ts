@@ -10,7 +10,7 @@ import { type Plan, Planner } from "./plan.ts";
 const targets = ["integer", "number", "boolean", "string"] as const;
 
 /**
- * Converts a scalar to one of the allowed types if nothing is lost: a numeric string to a number, `"true"` and `"false"`
+ * Converts a scalar to one of the allowed types without loss: a numeric string to a number, `"true"` and `"false"`
  * to a boolean, a number or a boolean to a string. An integer beyond 2^53 has lost digits already and is never
  * converted. Returns `undefined` if no conversion is valid.
  */
@@ -71,8 +71,8 @@ function toDigits(text: string): string | undefined {
 const flatPlans = new WeakMap<object, Plan>();
 
 /**
- * Replaces numbers that a double cannot hold by their digits where the schema accepts a string. Other numbers that lost
- * digits stay and are a `mismatch`. `digits` are those of the data itself, if it is such a number.
+ * Replaces numbers that a double cannot represent by their digits where the schema accepts a string. Other numbers that
+ * lost digits are unchanged and reported as `mismatch`. `digits` are those of the data itself, if it is such a number.
  */
 export function restoreDigits(schema: TSchema, data: unknown, digits?: string): Normalised {
   const plan = flatPlanOf(schema);
@@ -117,7 +117,7 @@ function restoreNumber(plan: Plan | undefined, number: number, digits: string | 
     log.change("converted", "number to string");
     return digits;
   }
-  if (hasLost(number, digits)) log.mismatch("has more digits than a number can hold");
+  if (hasLost(number, digits)) log.mismatch("has more digits than a number can represent");
   return number;
 }
 

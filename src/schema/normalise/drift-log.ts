@@ -9,7 +9,7 @@ export interface DriftMark {
 }
 
 const maxEntries = 20;
-// Keys are foreign; without a limit the report could be larger than the data.
+// Keys are not trusted. Without a limit, the report could be larger than the data.
 const maxPathLength = 500;
 
 interface Entry {
@@ -17,7 +17,7 @@ interface Entry {
   drift: Drift;
 }
 
-/** Records what normalising does. Keeps the first 20 entries and counts the others. */
+/** Records the changes of normalising. Keeps the first 20 entries and counts the others. */
 export class DriftLog {
   /** Keys and indexes that lead to the current value. */
   readonly path: Array<string | number> = [];
@@ -32,7 +32,7 @@ export class DriftLog {
     if (this.#changeCount++ < maxEntries) this.#changes.push(this.#entry(kind, message, key));
   }
 
-  /** Records that the value at the current path, or at `key` below it, is invalid and stays. */
+  /** Records that the value at the current path, or at `key` below it, is invalid and unchanged. */
   mismatch(message: string, key?: string | number): void {
     if (this.#mismatchCount++ < maxEntries) this.#mismatches.push(this.#entry("mismatch", message, key));
   }
@@ -45,14 +45,14 @@ export class DriftLog {
     return this.#mismatchCount > mark.mismatches;
   }
 
-  /** Forgets everything recorded since the mark. */
+  /** Removes everything recorded since the mark. */
   restore(mark: DriftMark): void {
     this.#changeCount = mark.changes;
     this.#changes.length = Math.min(mark.changes, maxEntries);
     this.forgetMismatches(mark);
   }
 
-  /** Forgets the mismatches since the mark, because the values are normalised once more. */
+  /** Removes the mismatches since the mark, because the values are normalised again. */
   forgetMismatches(mark: DriftMark): void {
     this.#mismatchCount = mark.mismatches;
     this.#mismatches.length = Math.min(mark.mismatches, maxEntries);

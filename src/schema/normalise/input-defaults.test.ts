@@ -117,7 +117,7 @@ describe("a default filler", () => {
     expect(fill({ anyOf: [circle, box] }, none)).toBe(none);
   });
 
-  test("leaves out a default that contains itself", () => {
+  test("omits a default that contains itself", () => {
     const schema = { type: "object", properties: { next: { $ref: "#", default: {} }, a: { default: 1 } } };
 
     expect(fill(schema, {})).toEqual({ a: 1 });
@@ -135,7 +135,7 @@ describe("a default filler", () => {
     expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
   });
 
-  test("fills nested alternatives in a bounded time", () => {
+  test("fills nested alternatives in limited time", () => {
     const branch = (kind: string) => ({
       type: "object",
       properties: { kind: { const: kind }, next: { $ref: "#" }, n: { default: 1 } },
@@ -149,7 +149,7 @@ describe("a default filler", () => {
     expect(filled).toMatchObject({ n: 1, next: { n: 1, next: { n: 1 } } });
   });
 
-  test("returns a value that is nested too deeply as it is", () => {
+  test("returns a value that is nested too deeply unchanged", () => {
     const schema = { type: "object", properties: { next: { $ref: "#" }, a: { default: 1 } } };
     let value: unknown = {};
     for (let depth = 0; depth < 50_000; depth++) value = { next: value };

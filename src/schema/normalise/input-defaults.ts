@@ -10,15 +10,15 @@ import type { Schema } from "./schema-document.ts";
 /** Returns the value with its missing defaults, or the value itself if none is missing. */
 export type DefaultFiller = (value: unknown) => unknown;
 
-/** How often filling checks each part of a value. */
+/** Number of times that filling checks each part of a value. */
 const checksPerPart = 4;
 
 const fillers = new WeakMap<object, DefaultFiller | null>();
 
 /**
- * Creates a function that fills declared defaults into a copy of an input; it converts and strips nothing. In `anyOf` and
- * `oneOf` it uses the defaults of a branch if that is the only one that accepts the value. Returns `undefined` for a
- * schema without a default that can be used.
+ * Creates a function that fills declared defaults into a copy of an input; it does not convert or strip values. In `anyOf` and
+ * `oneOf` it uses the defaults of a branch if only that branch accepts the value. Returns `undefined` for a
+ * schema without a usable default.
  */
 export function createDefaultFiller(schema: TSchema): DefaultFiller | undefined {
   if (!isObject(schema)) return undefined;
@@ -40,7 +40,7 @@ function makeFiller(schema: TSchema): DefaultFiller | null {
     try {
       return withinBound(value, checksPerPart, fill);
     } catch (error) {
-      // Nested too deeply, or too many steps; validating reports that.
+      // The value is nested too deeply or needs too many steps. Validation reports it.
       if (isStackOverflow(error)) return value;
       throw error;
     }
@@ -49,7 +49,7 @@ function makeFiller(schema: TSchema): DefaultFiller | null {
 
 class InputFilling {
   readonly #defaults = new DefaultValues((plan, value) => ({ value: this.#fill(plan, value) }));
-  /** Results of the current run, where nested alternatives would need the same ones repeatedly. */
+  /** Results of the current run, for nested alternatives that need the same results repeatedly. */
   #results: PlanResults | undefined;
 
   run(plan: Plan, value: unknown): unknown {

@@ -11,7 +11,7 @@ describe("a normaliser", () => {
     expect(createNormaliser(person)).toBe(createNormaliser(person));
   });
 
-  test("returns normalised data as it is", () => {
+  test("returns normalised data unchanged", () => {
     const value = { name: "Ada", age: 36 };
 
     const result = createNormaliser(person).normalise(value);
@@ -42,7 +42,7 @@ describe("a normaliser", () => {
     },
   );
 
-  test("reports at most 20 differences and how many there were", () => {
+  test("reports at most 20 differences and their total", () => {
     const value = Array.from({ length: 50_000 }, () => ({ name: 1n }));
 
     const { drift, driftTotal } = normalise(Type.Array(person), value);
@@ -52,7 +52,7 @@ describe("a normaliser", () => {
     expect(drift![19]).toEqual({ path: "/19/name", kind: "mismatch", message: "expected string" });
   });
 
-  test("reports no total when nothing was cut", () => {
+  test("reports no total when all differences are listed", () => {
     expect(normalise(person, { name: "Ada", x: 1 })).toEqual({
       data: { name: "Ada" },
       drift: [{ path: "/x", kind: "stripped", message: "not in the schema" }],
@@ -178,7 +178,7 @@ describe("a schema without a stable result", () => {
     });
   });
 
-  test("takes a bounded time at any depth", () => {
+  test("takes limited time at any depth", () => {
     let value: unknown = { a: 1 };
     for (let depth = 0; depth < 40; depth++) value = { a: 1, next: value };
 

@@ -9,27 +9,27 @@ import { Planner } from "./plan.ts";
 import { createRootCheck, looksClassless, type QuickCheck } from "./unchanged-check.ts";
 import { NoFixpointError, Walker } from "./walk.ts";
 
-/** Normalised data, and how the original differed from its schema. */
+/** Normalised data, and the differences between the original and its schema. */
 export interface Normalised {
-  /** The value itself if nothing had to change, else a copy that shares every unchanged part with it. */
+  /** The value itself if nothing changed, otherwise a copy that shares every unchanged part with it. */
   data: unknown;
   /** At most 20 entries; absent without a difference. */
   drift?: Drift[];
-  /** The number of differences; present if `drift` was cut. */
+  /** The number of differences; present if `drift` was truncated. */
   driftTotal?: number;
 }
 
 /** Brings data into the shape of a schema without losing, swapping or silently inventing a value. */
 export interface Normaliser {
-  /** For data that is valid and needs no change. Compiled on the first read of the property. */
+  /** Accepts data that is valid and needs no change. Compiled on the first read of the property. */
   readonly quickCheck: QuickCheck;
-  /** Strips, fills and converts what can be repaired, and reports these changes and what stayed invalid. */
+  /** Strips, fills and converts data, and reports these changes and everything that is still invalid. */
   normalise(value: unknown): Normalised;
   /** Reports what `normalise` would do and returns the data unchanged, but with class instances as objects. */
   inspect(value: unknown): Normalised;
 }
 
-/** How often normalising checks each part of a value: before it, to select branches, and after changes. */
+/** Number of times that normalising checks each part of a value: before it, to select branches, and after changes. */
 const checksPerPart = 4;
 
 const normalisers = new WeakMap<object, Normaliser>();
@@ -49,7 +49,7 @@ class SchemaNormaliser implements Normaliser {
   readonly #schema: TSchema;
   readonly #compiled: CompiledSchema;
   #planner: Planner | undefined;
-  /** Whether valid data that passes `looksClassless` stays as it is. Absent if all of it does. */
+  /** Returns whether valid data that passes `looksClassless` is unchanged. Absent if all of it is. */
   #isUnchanged: CheckFunction | undefined;
 
   constructor(schema: TSchema) {
@@ -70,8 +70,8 @@ class SchemaNormaliser implements Normaliser {
       if (error instanceof NoFixpointError || error instanceof TooManySteps) {
         return unchanged(value, "cannot be normalised in a bounded time");
       }
-      // Data, or a cycle in it, that is deeper than a recursive schema can follow.
-      if (isStackOverflow(error)) return unchanged(value, "nested too deeply to be checked");
+      // The data, or a cycle in it, is nested too deeply for a recursive schema.
+      if (isStackOverflow(error)) return unchanged(value, "is nested too deeply to be checked");
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { isDataObject, type JSONObject, setOwn } from "../../internal/objects.ts";
 import type { Plan } from "./plan.ts";
 
-/** Maps the items or own properties of a value. Returns the value itself if none changes, else a copy. */
+/** Maps the items or own properties of a value. Returns the value itself if none changes, otherwise a copy. */
 export function mapParts(value: object, map: (part: unknown, key: string | number) => unknown): object {
   return Array.isArray(value) ? mapItems(value, map) : mapProperties(value as JSONObject, map);
 }
@@ -42,12 +42,12 @@ export function cloneData(value: unknown): unknown {
   return copy;
 }
 
-/** Whether an object has a value at a key of its own. `isInherited` is {@link isInheritedName} of the key. */
+/** Returns whether an object has a value at an own key. `isInherited` is {@link isInheritedName} of the key. */
 export function hasValue(object: JSONObject, key: string, isInherited: boolean): boolean {
   return object[key] !== undefined && (!isInherited || Object.hasOwn(object, key));
 }
 
-/** Whether every object inherits a value of this name. */
+/** Returns whether every object inherits a value of this name. */
 export function isInheritedName(key: string): boolean {
   return key in Object.prototype;
 }
@@ -56,7 +56,7 @@ export function isInheritedName(key: string): boolean {
 export class PlanResults {
   readonly #results = new Map<object, Map<Plan, unknown>>();
 
-  /** Returns the result for a value, made by `make` on the first call. */
+  /** Returns the result for a value, created by `make` on the first call. */
   of<T extends object>(plan: Plan, value: T, make: (plan: Plan, value: T) => unknown): unknown {
     let results = this.#results.get(value);
     if (results === undefined) {
@@ -84,10 +84,10 @@ export class DefaultValues {
     this.#complete = complete;
   }
 
-  /** Returns the completed default; `undefined` without one, and for one that would contain itself without end. */
+  /** Returns the completed default; `undefined` without one, and for one that would contain itself endlessly. */
   of(plan: Plan): DefaultValue | undefined {
     const known = this.#completed.get(plan);
-    if (known === null) this.#completed.set(plan, undefined); // it is needed to complete itself
+    if (known === null) this.#completed.set(plan, undefined); // The default is needed to complete itself.
     if (this.#completed.has(plan)) return known ?? undefined;
     this.#completed.set(plan, null);
     const completed = plan.hasDefault ? this.#complete(plan, plan.declaredDefault) : undefined;

@@ -11,7 +11,7 @@ import {
 import { type Schema, SchemaDocument } from "./schema-document.ts";
 import { ArrayShape, canStrip, hasShape, ObjectShape } from "./shapes.ts";
 
-// Assertions that a change inside an object or array can break, or that no part alone can decide.
+// Assertions that a change inside an object or array can violate, or that concern more than one part.
 const wholeKeywords = (
   "enum const not minProperties maxProperties propertyNames dependentRequired dependencies minItems maxItems " +
   "uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties ~refine ~guard"
@@ -22,7 +22,7 @@ const scalarKeywords = (
   "~refine ~guard"
 ).split(" ");
 
-/** All schemas that apply to the values at one place of a document, and what follows from them. */
+/** All schemas that apply to the values at one location of a document, and their combined rules. */
 export class Plan {
   readonly planner: Planner;
   readonly schemas: readonly SchemaObject[];
@@ -77,7 +77,7 @@ export class Plan {
     return this.#arrayShape;
   }
 
-  /** Whether normalising can strip or fill something in a valid value. */
+  /** Whether normalising can strip or fill a valid value. */
   get canChange(): boolean {
     this.#canChange ??= this.#sources.some((schema) => this.planner.canChange(schema));
     return this.#canChange;
@@ -93,7 +93,7 @@ export class Plan {
     return this.#sources.some((schema) => this.planner.describesObjects(schema));
   }
 
-  /** The plan of the same place without choices: all branches apply. */
+  /** The plan of the same location without choices: all branches apply. */
   get flat(): Plan {
     this.#flat ??= this.planner.flat.planFor(this.#sources);
     return this.#flat;
@@ -111,7 +111,7 @@ export class Plan {
     ];
   }
 
-  /** Whether all schemas that apply here accept the value. */
+  /** Returns whether all schemas that apply here accept the value. */
   isValid(value: unknown): boolean {
     if (this.#origin !== undefined) return this.#origin.isValid(value);
     for (const source of this.#sources) if (!this.planner.document.checkOf(source)(value)) return false;
@@ -136,7 +136,7 @@ export class Plan {
     }
   }
 
-  /** Whether a value of this type can be valid at all. */
+  /** Returns whether a value of this type can be valid. */
   admits(type: "object" | "array"): boolean {
     return !this.never && (this.types === undefined || this.types.has(type));
   }
@@ -219,12 +219,12 @@ export class Planner {
     return this.#flat;
   }
 
-  /** Whether this schema, or anything below it, describes an object. */
+  /** Returns whether this schema, or a schema below it, describes an object. */
   describesObjects(schema: Schema): boolean {
     return memoise(this.#describesObjects, schema, () => this.document.reaches(schema, describesObject));
   }
 
-  /** Whether this schema, or anything below it, can strip or fill. */
+  /** Returns whether this schema, or a schema below it, can strip or fill. */
   canChange(schema: Schema): boolean {
     return memoise(this.#canChange, schema, () =>
       this.document.reaches(schema, (part) => Object.hasOwn(part, "default") || canStrip(part)),
@@ -262,7 +262,7 @@ function describesObject(schema: SchemaObject): boolean {
 
 const constraints = "required not enum const minProperties maxProperties propertyNames dependentRequired".split(" ");
 
-/** Whether a branch accepts objects of any shape. A branch that only adds constraints to its surroundings does not. */
+/** Returns whether a branch accepts objects of any shape. A branch that only adds constraints does not count. */
 function acceptsAnyShape(branch: Schema, document: SchemaDocument): boolean {
   const { schemas, choices, never } = collectApplicable([branch], document);
   if (never || choices.length > 0 || schemas.some(hasShape)) return false;

@@ -180,7 +180,7 @@ class Instance {
   }
 }
 
-/** The same data with a class instance in the place of every object. */
+/** The same data with class instances instead of objects. */
 function toInstances(data: unknown): unknown {
   if (Array.isArray(data)) return data.map(toInstances);
   return isObject(data) ? new Instance(mapValues(data as object, toInstances)) : data;

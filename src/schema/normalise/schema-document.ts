@@ -7,12 +7,12 @@ import { FromSchema, foreignOf } from "../from-schema.ts";
 import { forEachSubschema, type SchemaObject } from "../keywords.ts";
 import { Resolver } from "../references.ts";
 
-/** A schema, or the booleans that stand for "any value" and "no value". */
+/** A schema, or a boolean for "any value" and "no value". */
 export type Schema = SchemaObject | boolean;
 
 const references = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
 
-// Applicators that describe no part of the value, or only judge it.
+// Applicators that do not describe a part of the value, or only check it.
 const notNormalised = new Set(["$defs", "definitions", "not", "contains", "propertyNames", "contentSchema"]);
 
 /** A schema with its references, and the checks of its sub-schemas. */
@@ -79,7 +79,7 @@ export class SchemaDocument {
     return check;
   }
 
-  /** Whether normalising a value of this schema can reach a schema that passes the test. */
+  /** Returns whether normalising a value of this schema can reach a schema that passes the test. */
   reaches(start: Schema, test: (schema: SchemaObject) => boolean): boolean {
     return this.#visit(start, notNormalised, test);
   }
@@ -104,7 +104,7 @@ export class SchemaDocument {
     return !this.#visit(this.root, new Set(["$defs", "definitions"]), isUnresolved);
   }
 
-  /** Visits a schema and all below it until `test` returns true, and returns whether it did. */
+  /** Visits a schema and all schemas below it until `test` returns true. Returns whether it did. */
   #visit(start: Schema, ignored: ReadonlySet<string>, test: (schema: SchemaObject) => boolean): boolean {
     const seen = new Set<unknown>();
     const pending: unknown[] = [start];

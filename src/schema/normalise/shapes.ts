@@ -6,7 +6,7 @@ import { isInheritedName } from "./parts.ts";
 import type { Plan } from "./plan.ts";
 import type { Schema } from "./schema-document.ts";
 
-/** What the schemas of a plan declare about the items of an array. */
+/** The rules of a plan for the items of an array. */
 export class ArrayShape {
   /** The plans of the first items, if positions have their own schemas. */
   readonly prefix: readonly Plan[];
@@ -47,11 +47,11 @@ interface PropertyRules {
   rest: Schema | undefined;
 }
 
-/** What the schemas of a plan declare about the properties of an object. */
+/** The rules of a plan for the properties of an object. */
 export class ObjectShape {
   /** Whether a property is declared by name or pattern, or the object is closed. */
   readonly hasShape: boolean;
-  /** The properties that are declared by name. A name that is only required counts too: it must not be stripped. */
+  /** The properties that are declared by name. Includes names that are only required, because they must not be stripped. */
   readonly declared: ReadonlyMap<string, Plan>;
   readonly expected: readonly ExpectedProperty[];
   /** The expected properties that a valid object may lack. */
@@ -94,7 +94,7 @@ export class ObjectShape {
     return this.#byPattern.get(matches);
   }
 
-  /** Whether the property is declared by name or pattern. */
+  /** Returns whether the property is declared by name or pattern. */
   declares(key: string): boolean {
     return this.declared.has(key) || (this.hasPatterns && this.#matches(key).includes("1"));
   }
@@ -126,7 +126,7 @@ export class ObjectShape {
   }
 }
 
-/** Whether a schema declares which properties an object has. `properties: {}` alone declares nothing. */
+/** Returns whether a schema declares the properties of an object. `properties: {}` alone declares nothing. */
 export function hasShape(schema: SchemaObject): boolean {
   return (
     schema["additionalProperties"] === false ||
@@ -136,7 +136,7 @@ export function hasShape(schema: SchemaObject): boolean {
   );
 }
 
-/** Whether normalising can strip properties of objects that this schema alone describes. */
+/** Returns whether normalising can strip properties of objects that this schema alone describes. */
 export function canStrip(schema: SchemaObject): boolean {
   return hasShape(schema) && !isOpen(schema["additionalProperties"]) && !isOpen(schema["unevaluatedProperties"]);
 }

@@ -11,7 +11,7 @@ const needsOnlyInstanceCheck = (plan: Plan) => plan.planner.isFlat || !plan.canC
 const checks = new WeakMap<Plan, CheckFunction>();
 const always = () => true;
 
-/** Whether a value is surely not a class instance. All schemas share this function, so that it is always optimised. */
+/** Returns whether a value is certainly not a class instance. All schemas share this function, so that it is optimised. */
 export function looksClassless(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   const { constructor: maker } = value as { constructor?: unknown };
@@ -19,18 +19,18 @@ export function looksClassless(value: unknown): boolean {
 }
 
 /**
- * Finds out quickly whether a value stays as it is: if it passes {@link looksClassless} and then both checks. These throw
- * for values that are nested too deeply or need too many steps. Call them right where they are needed: of a thousand
- * operations, each would pay 15 ns for a function around them.
+ * Tests quickly whether a value needs no change: it must pass {@link looksClassless} and both checks. The checks throw for
+ * values that are nested too deeply or need too many steps. Call them inline: with a thousand operations, a wrapper
+ * function costs 15 ns per call.
  */
 export interface QuickCheck {
   readonly isValid: CheckFunction;
-  /** Absent if all valid values stay as they are. `false` means "perhaps". */
+  /** Returns whether a valid value is unchanged; `false` means "perhaps not". Absent if all valid values are unchanged. */
   readonly isUnchanged: CheckFunction | undefined;
 }
 
 /**
- * Returns the check whether a valid value stays as it is; for a flat plan, whether a value contains no class instance
+ * Returns the check whether a valid value needs no change; for a flat plan, whether a value contains no class instance
  * where an object is described. Generated code, or interpreted where code generation is forbidden. Throws a stack
  * overflow for values that are nested too deeply.
  */
@@ -51,8 +51,8 @@ function chooseCheck(plan: Plan): CheckFunction {
 }
 
 /**
- * Returns {@link createUnchangedCheck} for values that pass {@link looksClassless}; `undefined` if they all stay as they
- * are. It does not repeat that test: code that is generated per schema is the slower the more it does.
+ * Returns {@link createUnchangedCheck} for values that pass {@link looksClassless}; `undefined` if none of them
+ * changes. It does not repeat that test, because generated code gets slower with its size.
  */
 export function createRootCheck(plan: Plan): CheckFunction | undefined {
   if (!needsOnlyInstanceCheck(plan)) return plan.choices.length > 0 ? createUnchangedCheck(plan) : compile(plan, true);
@@ -60,13 +60,13 @@ export function createRootCheck(plan: Plan): CheckFunction | undefined {
   return check === always || check === looksClassless ? undefined : check;
 }
 
-/** Plans of pattern properties are found by key only; these count as describing an object. */
+/** Returns whether a part of the value is described as an object. Assumes so for pattern properties, which are found by key. */
 function describesObjectsInside({ object, array }: Plan): boolean {
   const children = [...object.declared.values(), object.rest, ...array.prefix, array.rest];
   return object.hasPatterns || children.some((child) => child?.describesObjects);
 }
 
-/** The check without generated code. */
+/** Runs the check without generated code. */
 export function isUnchanged(plan: Plan, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   const onlyInstances = needsOnlyInstanceCheck(plan);
@@ -101,8 +101,8 @@ function compile(plan: Plan, isClassless: boolean): CheckFunction {
 const instanceTest = "{ const c = v.constructor; if (c !== Object && c !== undefined) return false; }";
 
 /**
- * Writes one function per plan. Names from the schema become string literals in the code and nothing else; patterns and
- * choices become functions that the code calls.
+ * Writes one function per plan. Names from the schema appear in the code only as string literals; patterns and choices become
+ * functions that the code calls.
  */
 class CheckWriter {
   readonly #functions: string[] = [];

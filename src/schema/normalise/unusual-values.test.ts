@@ -76,14 +76,14 @@ describe("hostile names", () => {
 describe("unusual values", () => {
   const list = { type: "object", properties: { next: { $ref: "#" } } };
 
-  test("data nested 20,000 deep is returned with a report", () => {
+  test("data nested 20,000 levels deep is returned with a report", () => {
     let value: unknown = {};
     for (let depth = 0; depth < 20_000; depth++) value = { next: value, x: 1 };
 
     const { data, drift } = normalise(list, value);
 
     expect(data).toBe(value);
-    expect(drift).toEqual([{ path: "", kind: "mismatch", message: "nested too deeply to be checked" }]);
+    expect(drift).toEqual([{ path: "", kind: "mismatch", message: "is nested too deeply to be checked" }]);
     expect(passesQuickCheck(list, value)).toBe(false);
   });
 
@@ -95,7 +95,7 @@ describe("unusual values", () => {
     expect(normalise(person, { name: "Ada", self: value }).data).toEqual({ name: "Ada" });
   });
 
-  test("built-in values stay as they are", () => {
+  test("built-in values are unchanged", () => {
     const schema = Type.Object({ a: Type.Unknown(), b: Type.Object({ c: Type.Optional(Type.Number()) }) });
 
     for (const value of [new Date(0), new Map([[1, 2]]), new Uint8Array(3), /x/, new Blob(["x"])]) {

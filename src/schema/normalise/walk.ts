@@ -11,7 +11,7 @@ const maxRounds = 8;
 // Nested values that never settle would multiply their rounds; this limits all of them together.
 const maxRepeatedRounds = 10_000;
 
-/** Thrown by a {@link Walker} when every change leads to another one. The data can only stay as it is. */
+/** Thrown by a {@link Walker} when every change leads to another one. The data is then returned unchanged. */
 export class NoFixpointError extends Error {}
 
 /** Normalises values by their plans. Copies on the first change and records everything in its log. */
@@ -20,13 +20,13 @@ export class Walker {
   readonly #invents: boolean;
   #repeatedRounds = 0;
 
-  /** @param invents - whether a missing required property gets the empty value of its type */
+  /** @param invents - whether a missing required property is set to the empty value of its type */
   constructor(log: DriftLog, invents = true) {
     this.log = log;
     this.#invents = invents;
   }
 
-  /** Returns the normalised value. `valid` means that it is known to be valid and can only be stripped and filled. */
+  /** Returns the normalised value. `valid` means that the value is valid and can only be stripped and filled. */
   walk(plan: Plan, value: unknown, valid: boolean): unknown {
     if (valid && !plan.canChange) return value;
     if (typeof value !== "object" || value === null) return this.#walkScalar(plan, value, valid);
@@ -77,8 +77,8 @@ export class Walker {
   }
 
   /**
-   * Converts properties that no passing alternative of an `anyOf` knows, if a failing one that declares them then passes
-   * beside those that passed already. Otherwise they would be stripped before they could be converted.
+   * Converts properties that no passing alternative of an `anyOf` declares, if a failing alternative that declares them
+   * then passes too. Otherwise they would be stripped before they could be converted.
    */
   #convertForOthers(selected: Plan, value: JSONObject): JSONObject | undefined {
     const unknown = Object.keys(value).filter((key) => selected.object.childOf(key) === undefined);
@@ -211,7 +211,7 @@ function normaliseDefault(plan: Plan, value: unknown): DefaultValue | undefined 
   return plan.isValid(value) ? { value: new Walker(new DriftLog()).walk(plan, value, true) } : undefined;
 }
 
-/** Returns `null` where it is allowed, else the empty value of the type if that is valid. */
+/** Returns `null` where it is allowed, otherwise the empty value of the type if that is valid. */
 function emptyOf(plan: Plan): DefaultValue | undefined {
   if (plan.isValid(null)) return { value: null };
   for (const type of plan.types ?? []) {
@@ -231,7 +231,7 @@ const emptyValues = new Map<string, () => unknown>([
   ["object", () => ({})],
 ]);
 
-/** Whether the object has values and none of them is declared: then it is a different object. */
+/** Returns whether the object has values and none of them is declared, so that it is a different object. */
 function hasOnlyUndeclared(shape: ObjectShape, value: JSONObject): boolean {
   let isEmpty = true;
   for (const key in value) {
@@ -246,7 +246,7 @@ function hasUnknown(shape: ObjectShape, value: JSONObject): boolean {
   return Object.keys(value).some((key) => shape.childOf(key) === undefined);
 }
 
-/** Copies an object without some properties, which are given in its order. Keeps symbols, which schemas ignore. */
+/** Copies an object without the unwanted properties, which must be in its order. Keeps symbols, which schemas ignore. */
 function omit(value: JSONObject, unwanted: readonly string[]): JSONObject {
   const copy: JSONObject = {};
   let next = 0;
