@@ -131,10 +131,7 @@ class MCPServerConnection implements MCPConnection {
     }
   }
 
-  /**
-   * Reads the list of tools for calls whose headers did not match. Calls share it, because a server may refuse all of
-   * them.
-   */
+  /** Reads the list of tools for calls whose headers did not match. Calls share it: a server may refuse all of them. */
   #relist(): Promise<MCPTool[]> {
     const now = performance.now();
     if (this.#relisted === undefined || now - this.#relisted.at > relistIntervalMs) {
@@ -196,9 +193,7 @@ class MCPServerConnection implements MCPConnection {
     await Promise.all(Array.from(this.#leaving, ({ session: old }) => old.close()));
   }
 
-  /**
-   * Sends a request in the current session. If the server reports an expired session, sends it again in a new session.
-   */
+  /** Sends a request in the current session, and again in a new session if the server reports that it expired. */
   async #send(what: string, { signal, timeout }: MCPRequestOptions, send: Send): Promise<unknown> {
     const limits = { signal, timeout: timeout === undefined ? this.#settings.timeouts.request : toDelay(timeout) };
     if (signal?.aborted)
