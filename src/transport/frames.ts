@@ -28,16 +28,19 @@ const maxIdLength = 256;
 const maxOperationIdLength = 64 + 1 + 256;
 const maxTokenLength = 64 * 1024;
 
-/** Chosen by the caller, with at least 122 random bits. Two callers may by accident or malice use the same. */
+/** Chosen by the caller, with at least 122 random bits. Two callers may use the same id, by accident or on purpose. */
 const requestId = string({ minLength: 1, maxLength: maxIdLength });
 const peerId = string({ minLength: 1, maxLength: maxIdLength });
 const count = { isInteger: true, min: 0 };
-/** Counts the workers that an idempotent request was sent to again because the one before was lost. Missing for the first. */
+/**
+ * Counts the workers that an idempotent request was sent to again because the one before was lost. Missing for the
+ * first.
+ */
 const attempt = optional(number({ ...count, description: "How often the request was sent again" }));
 
 /**
- * Every field of every frame that travels, by type. The types below, the check of {@link findInvalidField} and the public
- * `CallEventSchema` follow from this table: a new field needs one line here.
+ * Every field of every frame that travels, by type. The types below, the check of {@link findInvalidField} and the
+ * public `CallEventSchema` follow from this table: a new field needs one line here.
  */
 export const frameFields = {
   "call.requested": {
@@ -46,15 +49,15 @@ export const frameFields = {
     requestId,
     /** The full id of the operation, `namespace.name`. */
     operationId: string({ minLength: 1, maxLength: maxOperationIdLength }),
-    /** What the operation is called with. */
+    /** Input of the operation. */
     input: unknown(),
     /** The call whose handler made this one. */
     parentRequestId: optional(string({ maxLength: maxIdLength })),
-    /** The first request that travelled of those that led to this one; missing when this is the first. */
+    /** Id of the first request in the chain of calls that caused this one. Absent if this is the first. */
     rootRequestId: optional(string({ maxLength: maxIdLength, description: "The first request that led to this one" })),
-    /** How many calls stand above this one. A claim, and never a reason to allow more. Missing for 0. */
+    /** Number of calls above this one. It is a claim, which can only make limits stricter. Absent for 0. */
     depth: optional(number({ ...count, description: "How many calls stand above this one" })),
-    /** Milliseconds left when this was sent. Clocks of two machines are never compared. */
+    /** Remaining time when the request was sent, in ms. Clocks of two machines are never compared. */
     timeout: optional(
       number({
         min: Number.NEGATIVE_INFINITY,
@@ -62,24 +65,27 @@ export const frameFields = {
         description: "Milliseconds left when it was sent",
       }),
     ),
-    /** What `authenticate` of the server maps to an identity. */
+    /** Token that `authenticate` of the server maps to an identity. */
     token: optional(string({ maxLength: maxTokenLength })),
-    /** A claim. Believed only by a server that was configured to trust the bus. */
+    /** Claimed identity. Only a server that is configured to trust the bus accepts it. */
     identity: optional(object<Identity>(identityFields)),
     /** Passed on to the handler and its nested calls. */
     metadata: optional(record(unknown())),
-    /** For subscriptions: how many values may be sent before `call.credited` allows more. Missing for one response. */
+    /**
+     * For subscriptions: number of values that may be sent before `call.credited` allows more. Absent for a single
+     * response.
+     */
     credit: optional(number({ ...count, description: "For subscriptions: how many values may be sent at first" })),
     /**
-     * For subscriptions: how many bytes of values, roughly, may be sent and not yet taken. One value may go beyond it. Values
-     * count as taken in the order in which they were sent, as `call.credited` counts them. Missing for no limit.
+     * For subscriptions: how many bytes of values, roughly, may be sent and not yet taken. One value may go beyond it.
+     * Values count as taken in the order in which they were sent, as `call.credited` counts them. Missing for no limit.
      */
     creditBytes: optional(
       number({ ...count, min: 1, description: "For subscriptions: how many bytes may be sent and not yet taken" }),
     ),
-    /** Milliseconds of the caller's own monotonic clock when this was sent. A claim, as everything in a frame. */
+    /** Time of the caller's own monotonic clock when the request was sent, in ms. It is a claim. */
     sentAt: optional(number({ description: "Milliseconds of the caller's monotonic clock" })),
-    /** How often the request was sent again. Missing for the first time. */
+    /** Number of times that the request was sent again. Absent for the first time. */
     attempt,
   },
   "call.responded": {
@@ -97,14 +103,14 @@ export const frameFields = {
     type: oneOf(["call.progressed"]),
     /** Identifies the request. */
     requestId,
-    /** What the handler reported. */
+    /** Progress that the handler reported. */
     progress: object<Progress>(progressFields),
   },
   "call.credited": {
     type: oneOf(["call.credited"]),
     /** Identifies the request. */
     requestId,
-    /** How many more values the consumer can take. */
+    /** Number of further values that the consumer accepts. */
     count: number({ ...count, min: 1 }),
   },
   "call.completed": {
@@ -116,9 +122,9 @@ export const frameFields = {
     type: oneOf(["call.aborted"]),
     /** Identifies the request. */
     requestId,
-    /** For the log. */
+    /** Reason for the log. */
     reason: optional(string({ maxLength: maxTokenLength })),
-    /** How often the request was sent again. Missing for the first time. */
+    /** Number of times that the request was sent again. Absent for the first time. */
     attempt,
   },
   "call.error": {
@@ -126,28 +132,28 @@ export const frameFields = {
     /** Identifies the request. */
     requestId,
     ...errorJSONFields,
-    /** How often the request was sent again. Missing for the first time. */
+    /** Number of times that the request was sent again. Absent for the first time. */
     attempt,
   },
   "peer.announced": {
     type: oneOf(["peer.announced"]),
-    /** Who announces. */
+    /** Id of the peer. */
     peerId,
-    /** What it serves, in place of what it announced before. A spec is checked where it is registered, not here. */
+    /** Operations that the peer serves. They replace its earlier announcement. A spec is checked when it is registered. */
     specs: array(object<OperationSpec>({})) as Field<readonly OperationSpec[], false>,
     /** Ids of operations that it serves too, whose specs are larger than a message may be; at most 20. */
     omitted: optional(array(string()) as Field<readonly string[]>),
   },
   "peer.left": {
     type: oneOf(["peer.left"]),
-    /** Who left. */
+    /** Id of the peer that left. */
     peerId,
   },
 };
 
 type Fields = typeof frameFields;
 
-/** Asks for one run of an operation; `call.responded`, `call.completed` or `call.error` ends it. */
+/** Requests one run of an operation. `call.responded`, `call.completed` or `call.error` ends it. */
 export interface CallRequested extends ObjectOf<Fields["call.requested"]> {
   /**
    * When that time is up by `performance.now()` of the process that has received this, if its transport knows: between
@@ -158,35 +164,40 @@ export interface CallRequested extends ObjectOf<Fields["call.requested"]> {
   isRemote?: boolean | undefined;
 }
 
-/** One result. With `seq`, which counts from 0, one of many; without it the only one, and the end. */
+/**
+ * One result. With `seq`, which counts from 0, it is one of many. Without it, it is the only result and ends the call.
+ */
 export interface CallResponded extends ObjectOf<Fields["call.responded"]> {}
 
-/** How far a call has come. */
+/** Progress of a call. */
 export interface CallProgressed extends ObjectOf<Fields["call.progressed"]> {}
 
-/** The consumer of a subscription can take `count` more values. */
+/** The consumer of a subscription accepts `count` more values. */
 export interface CallCredited extends ObjectOf<Fields["call.credited"]> {}
 
-/** The producer of a subscription is done. */
+/** The producer of a subscription has finished. */
 export interface CallCompleted extends ObjectOf<Fields["call.completed"]> {}
 
-/** The caller cancels: no reply will be read. Also what a transport sends to the server when the caller is gone. */
+/**
+ * The caller cancels the call and does not read further replies. A transport also sends it to the server when the
+ * caller disconnects.
+ */
 export interface CallAborted extends ObjectOf<Fields["call.aborted"]> {}
 
 /** The call failed. */
 export interface CallFailed extends ObjectOf<Fields["call.error"]> {}
 
-/** A peer serves these operations. Takes the place of what it announced before. */
+/** A peer serves these operations. This replaces its earlier announcement. */
 export interface PeerAnnounced extends ObjectOf<Fields["peer.announced"]> {}
 
-/** A peer left, and what it served with it. */
+/** A peer left and no longer serves its operations. */
 export interface PeerLeft extends ObjectOf<Fields["peer.left"]> {}
 
-/** What a caller sends after its `call.requested`. */
+/** A frame that a caller sends after its `call.requested`. */
 export type FollowUp = CallCredited | CallAborted;
-/** What the server sends. */
+/** A frame that the server sends. */
 export type ReplyFrame = CallResponded | CallProgressed | CallCompleted | CallFailed;
-/** What peers report about themselves. */
+/** An event that a peer sends about itself. */
 export type PeerEvent = PeerAnnounced | PeerLeft;
 /** Every frame about a call: objects that are distinguished by `type`. */
 export type Frame = CallRequested | FollowUp | ReplyFrame;
@@ -208,8 +219,9 @@ const checks = new Map(
 );
 
 /**
- * The name of a field that is missing or invalid, if there is one. Frames of an unknown type have none. Both ends check: a
- * reader ends the link over a frame that it cannot accept, so an invalid value must fail where it is sent, and alone.
+ * The name of a field that is missing or invalid, if there is one. Frames of an unknown type have none. Both ends
+ * check: a reader ends the link over a frame that it cannot accept, so an invalid value must fail where it is sent, and
+ * alone.
  */
 export function findInvalidField(frame: object): string | undefined {
   const fields = checks.get((frame as { type: string }).type);
@@ -217,7 +229,8 @@ export function findInvalidField(frame: object): string | undefined {
   for (const { name, isValid } of fields.required) {
     if (!isValid((frame as Record<string, unknown>)[name])) return name;
   }
-  // By the names that the frame has: it lacks most of the optional fields, and reading each of those takes twice as long.
+  // By the names that the frame has: it lacks most of the optional fields, and reading each of those takes twice as
+  // long.
   for (const name in frame) {
     const isValid = fields.optional.get(name);
     const value = (frame as Record<string, unknown>)[name];
@@ -226,7 +239,7 @@ export function findInvalidField(frame: object): string | undefined {
   return undefined;
 }
 
-/** With a `toJSON`, an envelope or its meta would become something else on its way. */
+/** Whether an envelope can be sent. A `toJSON` method would change the envelope or its meta. */
 function isSendableEnvelope(value: unknown): boolean {
   if (!isResponseEnvelope(value)) return false;
   const { toJSON, meta } = value as { toJSON?: unknown; meta: { toJSON?: unknown } };

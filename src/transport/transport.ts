@@ -22,22 +22,23 @@ export type {
 export type SendFollowUp = (frame: FollowUp) => void;
 
 /**
- * Sends a frame to the caller. If it returns a promise, wait for it before the next frame. Throws or rejects with a `CallError`
- * (`PAYLOAD_TOO_LARGE`, `EXECUTION_ERROR`) when the frame cannot be sent; another frame may be sent instead.
+ * Sends a frame to the caller. If it returns a promise, wait for it before the next frame. Throws or rejects with a
+ * `CallError` (`PAYLOAD_TOO_LARGE`, `EXECUTION_ERROR`) when the frame cannot be sent; another frame may be sent
+ * instead.
  */
 export type Reply = (frame: ReplyFrame) => void | Promise<void>;
 
 /**
- * Runs one request, and returns the function that receives the later frames of that call. Transports keep it until the call
- * has ended, for each caller separately, so that no caller can affect the calls of another. `caller` is the identity that the
- * transport itself has authenticated, never one from a frame. Does not throw.
+ * Runs one request, and returns the function that receives the later frames of that call. Transports keep it until the
+ * call has ended, for each caller separately, so that no caller can affect the calls of another. `caller` is the
+ * identity that the transport itself has authenticated, never one from a frame. Does not throw.
  */
 export type OnRequest = (frame: CallRequested, reply: Reply, caller?: Identity) => SendFollowUp;
 
 /** Stops receiving requests, of these operations or of all. Resolves when none can arrive; replies are still sent. */
 export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
 
-/** Ends a subscription to events. Calling it twice is fine. */
+/** Ends a subscription to events. May be called more than once. */
 export type Unsubscribe = () => void;
 
 /** Properties of a transport that change how calls are made over it. Each is `false` where it is absent. */
@@ -45,19 +46,22 @@ export interface TransportCapabilities {
   /** Frames stay in this process: none is lost, and none comes from a network. */
   readonly staysInProcess?: boolean;
   /**
-   * Frames are handed over by reference between code of one process that trusts each other, as arguments of a function are:
-   * they are neither copied nor checked, and calls have no default timeout. Such a transport passes every frame on as the
-   * object that it received, because an id may be generated only when it is read, and passes `frame.identity` to `onRequest`
-   * as the caller. Implies `staysInProcess`.
+   * Frames are passed by reference within one process, like arguments of a function: they are neither copied nor
+   * checked, and calls have no default timeout. The transport forwards every frame as the same object, because an id
+   * may be generated only when it is read, and passes `frame.identity` to `onRequest` as the caller. Implies
+   * `staysInProcess`.
    */
   readonly sharesObjects?: boolean;
-  /** Only the peer that received a request can reply to it. If false, request ids are random, so that no other peer can guess them. */
+  /**
+   * Only the peer that received a request can reply to it. If false, request ids are random, so that no other peer can
+   * guess them.
+   */
   readonly authenticatesReplies?: boolean;
   /** Requests carry the identity of their call as a claim, unless `trustedBus` of the caller is `false`. */
   readonly claimsIdentity?: boolean;
   /**
-   * The peer knows from the connection who calls, and checks each call against that identity. A registry that follows
-   * such peers leaves their rules to them for calls of its own process.
+   * The peer identifies the caller by the connection, and checks each call against that identity. A registry that
+   * follows such peers does not check their rules for calls of its own process.
    */
   readonly carriesIdentity?: boolean;
 }
@@ -67,17 +71,19 @@ export interface Broadcast {
   /** Claims a request for this peer. True for the first peer that does so: no other may run it. */
   claim(requestId: string): boolean;
   /**
-   * Whether a server is known to have claimed a request. A subscription that is not claimed after the default timeout fails
-   * with `TIMEOUT`, because a request for an operation that is not served anywhere stays without a reply.
+   * Whether a server is known to have claimed a request. A subscription that is not claimed after the default timeout
+   * fails with `TIMEOUT`, because a request for an operation that is not served anywhere stays without a reply.
    */
   isClaimed(requestId: string): boolean;
   /** Sends a reply to every peer. */
   publish(frame: ReplyFrame): void;
-  /** Sequence number of the next value of a subscription that any peer has requested. `undefined` for other requests. */
+  /**
+   * Sequence number of the next value of a subscription that any peer has requested. `undefined` for other requests.
+   */
   nextSeq(requestId: string): number | undefined;
 }
 
-/** Carries call frames between peers. Keeps the order of one call; a lost link fails what is pending. */
+/** Carries call frames between peers. Keeps the order of one call; a lost link fails pending calls. */
 export interface Transport {
   /** Label for logs and errors, such as `websocket`. */
   readonly name: string;
@@ -87,9 +93,10 @@ export interface Transport {
   readonly broadcast?: Broadcast;
 
   /**
-   * Sends one request and returns the function that sends later frames of the same call. `onReply` receives the replies in
-   * order, up to the one that ends the call, and a `call.error` with `UNAVAILABLE` when the link is lost meanwhile. Throws
-   * or rejects with `OPERATION_NOT_FOUND` or `UNAVAILABLE` when no peer can run it, `PAYLOAD_TOO_LARGE` when it is too large.
+   * Sends one request and returns the function that sends later frames of the same call. `onReply` receives the replies
+   * in order, up to the one that ends the call, and a `call.error` with `UNAVAILABLE` when the link is lost meanwhile.
+   * Throws or rejects with `OPERATION_NOT_FOUND` or `UNAVAILABLE` when no peer can run it, `PAYLOAD_TOO_LARGE` when it
+   * is too large.
    */
   request(
     operationId: string,
@@ -101,40 +108,40 @@ export interface Transport {
   serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing>;
 
   /**
-   * Receives requests for every operation that no server names, for handlers that do not list their operations. Absent where
-   * requests reach servers by the names that they serve.
+   * Receives requests for every operation that no server names, for handlers that do not list their operations. Absent
+   * where requests reach servers by the names that they serve.
    */
   serveUnlisted?(onRequest: OnRequest): Promise<StopServing>;
 
-  /** Announces to other peers what this one serves, in place of what it announced before. `[]` withdraws. */
+  /** Announces the operations of this peer to other peers, and replaces its earlier announcement. `[]` withdraws it. */
   announce(specs: readonly OperationSpec[]): Promise<void>;
 
   /** Reports other peers: first those that are present, then changes. */
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe;
 
   /**
-   * Resolves when the peers that are there have announced what they serve, as far as that can be known, or after a moment.
+   * Resolves when the current peers have announced their operations, as far as they are known, or after a short wait.
    * Called after `watchPeers`. Absent where `watchPeers` reports all peers immediately.
    */
   whenPeersKnown?(): Promise<void>;
 
   /**
    * Whether an operation that no known peer serves may be served all the same, because the known peers are known to be
-   * incomplete: a link is being restored, or a peer that served it has just left and may be restarting. Such an operation
-   * is `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never
+   * incomplete: a link is being restored, or a peer that served it has just left and may be restarting. Such an
+   * operation is `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never
    */
   isIncomplete?(operationId: string): boolean;
 
   /**
-   * Ends everything: pending requests fail with `UNAVAILABLE`, calls that are served receive `call.aborted`. With a
-   * `reason` the link failed, and that is the cause. Calling it twice is fine.
+   * Closes the transport: pending requests fail with `UNAVAILABLE`, and served calls receive `call.aborted`. With a
+   * `reason`, the link failed for that reason. May be called more than once.
    */
   close(reason?: Error): Promise<void>;
 }
 
 /**
- * A call that is an entry in its caller's list of open calls. It leaves that list when it ends, and ignores later replies, so
- * a transport with `sharesObjects` needs no object of its own to track it. @internal
+ * A call that is an entry in its caller's list of open calls. It leaves that list when it ends, and ignores later
+ * replies, so a transport with `sharesObjects` needs no object of its own to track it. @internal
  */
 export abstract class OpenCall extends Linked {
   /** The transport of the server that runs it; set by the caller's transport. */

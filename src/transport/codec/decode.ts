@@ -2,11 +2,11 @@ import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
 
-/** What transports send to each other besides calls. Each has a `type` of its own. */
+/** A frame that transports exchange besides calls. Each has its own `type`. */
 export interface OtherFrame {
-  /** What it is about. */
+  /** Type of the frame. */
   type: `link.${string}`;
-  /** What else it has depends on its type. */
+  /** Further fields, which depend on the type. */
   [field: string]: unknown;
 }
 
@@ -33,7 +33,7 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const depth = jsonDepth + frameLevels;
   // One level of a map takes three in the message.
   const maxNesting = isTagged ? depth * 3 : depth;
-  // Each level takes two characters, so most messages are too short to be nested too deep.
+  // Each level needs two characters, so most messages are too short to be nested too deeply.
   if (text.length > 2 * maxNesting && isTooDeep(text, maxNesting)) throw badFrame("it is nested too deep");
   let frame: unknown;
   try {
@@ -52,8 +52,8 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
 }
 
 /**
- * Whether JSON nests deeper than `limit`. Counts brackets, because parsing deep nesting first is what takes the memory. The
- * result for a string that is not JSON can be either.
+ * Whether JSON nests deeper than `limit`. Counts brackets before parsing, because parsing deep nesting uses too much
+ * memory. The result for a string that is not JSON can be either.
  */
 function isTooDeep(text: string, limit: number): boolean {
   let depth = 0;

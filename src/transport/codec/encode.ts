@@ -13,11 +13,11 @@ import {
 
 /**
  * Writes a frame as one line: JSON where that carries every value unchanged, else JSON with tagged lists, marked by its
- * first character. Fields of the frame itself that are `undefined` are left out. Throws `EXECUTION_ERROR` with the path of
- * what cannot travel, and `PAYLOAD_TOO_LARGE`.
+ * first character. `undefined` fields of the frame itself are omitted. Throws `PAYLOAD_TOO_LARGE`, or `EXECUTION_ERROR`
+ * with the path of a value that cannot be sent.
  */
 export function encode(frame: { type: string }, { maxMessage, jsonDepth }: FrameLimits): string {
-  // A request that cannot be sent has not run; every other frame is about a call that may have.
+  // A request that cannot be sent has not run. Any other frame belongs to a call that may have run.
   const mayHaveRun = frame.type !== "call.requested";
   const invalid = findInvalidField(frame);
   if (invalid !== undefined) throw invalidField(frame, invalid, mayHaveRun);
@@ -36,7 +36,7 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
   return text;
 }
 
-/** An operation id that cannot exist fails as it would where the operations are. */
+/** Creates the error for an invalid field. An invalid operation id fails with the same error as at the server. */
 function invalidField(frame: object, name: string, mayHaveRun: boolean): CallError {
   const { operationId } = frame as { operationId?: unknown };
   if (name === "operationId" && typeof operationId === "string") return operationNotFound(operationId);

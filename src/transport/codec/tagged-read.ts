@@ -7,8 +7,8 @@ let collectionsLeft = 0;
 let numericKeysLeft = 0;
 
 /**
- * Replaces the tagged lists in parsed JSON by the values that they stand for. Changes its argument. The levels of the values
- * count, not those of the message: a map is one, and its entries are lists in a list.
+ * Replaces the tagged lists in parsed JSON with the values that they represent. Changes its argument. The depth limit
+ * applies to the values, not to the message: a map is one level, although its entries are nested lists.
  */
 export function fromTagged(value: unknown, depth: number): unknown {
   errorsLeft = maxErrors;
@@ -127,7 +127,7 @@ function readError(content: unknown, depth: number): Error {
   const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);
   if (typeof name !== "string" || typeof message !== "string") throw badFrame("a tagged error has no name or message");
   const error = withoutStack(() => createError(name, message, rest));
-  // The stack of this function would not help the reader, and the sender's own stays where it happened.
+  // The stack of this function is not useful, and the stack of the sender is not sent.
   hide(error, "stack", `${name}: ${message}`);
   if (isCallError(error)) return error;
   if (error.name !== name) hide(error, "name", name);
@@ -144,7 +144,10 @@ function createError(name: string, message: string, rest: Record<string, unknown
   return new (errorClasses.get(name) ?? Error)(message);
 }
 
-/** Creating a stack takes far longer than creating an error, and a message can hold very many errors. */
+/**
+ * Creates an error without a stack. A stack takes far longer to create than an error, and a message can contain many
+ * errors.
+ */
 function withoutStack(create: () => Error): Error {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

@@ -14,7 +14,7 @@ import {
   tag,
 } from "./wire-format.ts";
 
-/** What limits the copy of a frame, and what its errors carry. */
+/** Limits for the copy of a frame, and properties of its errors. */
 interface WriteOptions {
   maxDepth: number;
   maxMessage: number;
@@ -22,8 +22,8 @@ interface WriteOptions {
 }
 
 /**
- * Copies a frame into JSON in which everything that JSON cannot hold is a list that begins with a tag. Throws
- * `EXECUTION_ERROR` with the path of what cannot travel at all, and `PAYLOAD_TOO_LARGE` when there is too much of it.
+ * Copies a frame into JSON. Values that JSON cannot represent become lists that begin with a tag. Throws
+ * `EXECUTION_ERROR` with the path of a value that cannot be sent, and `PAYLOAD_TOO_LARGE` if the frame is too large.
  */
 export function toTaggedFrame(frame: object, options: WriteOptions): unknown {
   const present = Object.entries(frame).filter(([, value]) => value !== undefined);
@@ -38,7 +38,7 @@ class TaggedWriter {
   #errorsLeft = maxErrors;
   #collectionsLeft = maxCollections;
   #numericKeysLeft = maxNumericKeys;
-  /** What this writer itself has thrown; anything else was thrown by a value. */
+  /** The error that this writer has thrown. Any other error was thrown by a value. */
   #failure: CallError | undefined;
 
   constructor(options: WriteOptions) {
@@ -74,7 +74,7 @@ class TaggedWriter {
     try {
       return this.#copyContent(object);
     } catch (error) {
-      // A getter, a proxy, a `toJSON`, a buffer that was given away.
+      // A getter, a proxy, a `toJSON` or a detached buffer failed.
       throw error === this.#failure ? error : this.#fail("reading it failed", error);
     } finally {
       this.#ancestors.pop();
@@ -138,7 +138,7 @@ class TaggedWriter {
     return keys;
   }
 
-  /** An error's cause travels with it, except that of a `CallError`, which is private to where it happened. */
+  /** Copies an error with its cause. The cause of a `CallError` is private and is not sent. */
   #copyError(error: Error): unknown[] {
     if (--this.#errorsLeft < 0) throw this.#fail(`a message carries at most ${maxErrors} errors`);
     const ownKeys = Object.keys(error).filter((key) => key !== "stack" && key !== "cause");
@@ -178,7 +178,9 @@ class TaggedWriter {
     return digits;
   }
 
-  /** A value that refers to the same parts many times can be small here and endless on the wire. */
+  /**
+   * Counts parts, because a value that refers to the same parts many times can be small in memory and huge on the wire.
+   */
   #count(parts: number): void {
     this.#partsLeft -= parts;
     if (this.#partsLeft >= 0) return;

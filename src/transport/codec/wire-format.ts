@@ -1,7 +1,7 @@
 import { quote, truncate } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 
-/** The version of the wire format that this package speaks. */
+/** The version of the wire format that this package supports. */
 export const wireVersion = 1;
 
 /** Limits of one frame, at both ends of a link. */
@@ -12,7 +12,7 @@ export interface FrameLimits {
   jsonDepth: number;
 }
 
-/** The frame and the envelope in it are levels of ours, which a caller who counts the levels of a value does not know. */
+/** The frame and its envelope add these levels, which do not count towards the limit of a value. */
 export const frameLevels = 2;
 
 /** The first character of a frame with tagged lists. Other frames are ordinary JSON. */
@@ -28,16 +28,19 @@ export const maxErrors = 10_000;
 export const maxCollections = 500_000;
 
 /**
- * Maximum count of numbers among the keys of the maps and sets in one message. Engines hash numbers without a secret, so
- * chosen ones can share a bucket, and the time to insert them grows with the square of their count: 10,000 take up to a
- * third of a second.
+ * Maximum count of numbers among the keys of the maps and sets in one message. Engines hash numbers without a secret,
+ * so chosen ones can share a bucket, and the time to insert them grows with the square of their count: 10,000 take up
+ * to a third of a second.
  */
 export const maxNumericKeys = 10_000;
 
 /** Every part of a value takes at least this many bytes in a message. */
 export const minPartBytes = 2;
 
-/** The first item of a list that stands for something JSON cannot hold. Only in frames that begin with the mark. */
+/**
+ * The first item of a list that represents a value that JSON does not support. Only used in frames that begin with the
+ * mark.
+ */
 export const tag = {
   /** An ordinary list whose own first item looks like a tag. */
   list: "~",
@@ -51,7 +54,7 @@ export const tag = {
   error: "~error",
 } as const;
 
-/** What bytes can travel as besides `ArrayBuffer`: views of one. */
+/** Views of an `ArrayBuffer` that can be sent. */
 const viewKinds = [
   "DataView",
   "Int8Array",
@@ -108,7 +111,7 @@ export function isLongerThan(text: string, limit: number): boolean {
   return (typeof Buffer === "function" ? Buffer.byteLength(text) : encoder.encode(text).length) > limit;
 }
 
-/** `EXECUTION_ERROR`: a value cannot travel. `path` is a JSON pointer into the frame. */
+/** `EXECUTION_ERROR`: a value cannot be sent. `path` is a JSON pointer into the frame. */
 export function notSendable(
   reason: string,
   path: string,
@@ -132,7 +135,9 @@ export function payloadTooLarge(limit: number, mayHaveRun: boolean): CallError {
   );
 }
 
-/** `BAD_RESPONSE`: what arrived is not a frame. Its characters are foreign and never part of the message. */
+/**
+ * `BAD_RESPONSE`: a received message is not a frame. Its content is not trusted and never part of the error message.
+ */
 export function badFrame(reason: string, cause?: unknown): CallError {
   return new CallError("BAD_RESPONSE", `Malformed frame: ${reason}.`, { reason }, { cause });
 }

@@ -7,7 +7,7 @@ import { LocalPeerDirectory } from "./local-peer-directory.ts";
 export interface EventTargetLike {
   /** Calls `listener` with every event of this type. */
   addEventListener(type: string, listener: (event: Event) => void): void;
-  /** Removes what `addEventListener` added. */
+  /** Removes a listener that `addEventListener` added. */
   removeEventListener(type: string, listener: (event: Event) => void): void;
   /** Delivers an event to the listeners of its type. Its result is ignored. */
   dispatchEvent(event: Event): unknown;
@@ -27,16 +27,17 @@ const maxRemotePeers = 10_000;
 const peersByTarget = new WeakMap<EventTargetLike, EventTargetPeers>();
 
 /**
- * The peers at one event target: those of this process, and those whose announcements a bridge forwards. Announcements are
- * events at the target. An announcement without operations asks all others to repeat theirs, for peers that start later.
+ * The peers at one event target: those of this process, and those whose announcements a bridge forwards. Announcements
+ * are events at the target. An announcement without operations requests all other peers to repeat theirs, for peers
+ * that start later.
  */
 export class EventTargetPeers {
   readonly #target: EventTargetLike;
   readonly #id = createId();
   readonly #directory = new LocalPeerDirectory();
-  /** Peers of this process and what they serve. */
+  /** Peers of this process and the operations that they serve. */
   readonly #local = new Map<string, readonly OperationSpec[]>();
-  /** Peers that announced themselves by events, and what they serve. */
+  /** Peers that announced themselves by events, and the operations that they serve. */
   readonly #remote = new Map<string, readonly OperationSpec[]>();
 
   constructor(target: EventTargetLike) {
@@ -124,7 +125,7 @@ function detailOf(event: Event): { peerId?: unknown; specs?: unknown } {
   return typeof detail === "object" && detail !== null ? detail : {};
 }
 
-/** Whether an announcement repeats what is known. */
+/** Whether an announcement repeats the known specs. */
 function isSame(known: readonly OperationSpec[], specs: readonly OperationSpec[]): boolean {
   try {
     return JSON.stringify(known) === JSON.stringify(specs);
@@ -156,7 +157,10 @@ export class Claims {
     return this.#open.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId);
   }
 
-  /** Ends a request, claimed or not. Its id stays claimed for a while, because other servers may receive the request later. */
+  /**
+   * Ends a request, claimed or not. Its id stays claimed for a while, because other servers may receive the request
+   * later.
+   */
   end(requestId: string): void {
     this.#open.delete(requestId);
     this.#ended.add(requestId);

@@ -41,7 +41,10 @@ interface Served {
   aborts: Subscription;
 }
 
-/** Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent to this peer. */
+/**
+ * Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent to this
+ * peer.
+ */
 export class NATSAdapter implements BrokerAdapter {
   readonly name = "nats";
   readonly address: string;
@@ -77,10 +80,10 @@ export class NATSAdapter implements BrokerAdapter {
     return this.#connection.info?.max_payload ?? defaultMaxPayload;
   }
 
-  /** Resolves when the server knows the subscriptions of this peer. */
+  /** Resolves when the server has registered the subscriptions of this peer. */
   async ready(): Promise<void> {
     await this.#connection.flush();
-    // Every call would wait for a reply until its time is up.
+    // Otherwise every call would wait for a reply until its deadline.
     if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`subscribe to ${this.address}`);
   }
 
@@ -146,7 +149,7 @@ export class NATSAdapter implements BrokerAdapter {
     for (const subscription of [...this.#subscriptions, ...served]) {
       if (!subscription.isClosed()) subscription.unsubscribe();
     }
-    // What was written last must leave first.
+    // Messages that were written last must be sent first.
     if (this.isConnected) await settlesWithin(maxWaitMs, this.#connection.flush());
     if (this.#options.destroy === undefined) return;
     await settlesWithin(maxWaitMs, this.#connection.close());
@@ -253,7 +256,7 @@ function notAllowed(what: string, mayHaveRun = false): CallError {
 
 /** The subjects below one prefix. */
 class Subjects {
-  /** Where peers announce what they serve. */
+  /** The subject on which peers announce their operations. */
   readonly peers: string;
   readonly #prefix: string;
   /** The subjects of operations that were called before: encoding one takes longer than looking it up. */
@@ -286,8 +289,8 @@ class Subjects {
 }
 
 /**
- * Returns whether a subject can be the address of a peer. An address in a message is a claim: nothing is sent to subjects
- * that are not an inbox, or that have a meaning for the server.
+ * Returns whether a subject can be the address of a peer. An address in a message is a claim: nothing is sent to
+ * subjects that are not an inbox, or that have a meaning for the server.
  */
 function isAddress(subject: string): boolean {
   return subject.length <= maxAddressLength && /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]{22}$/.test(subject);

@@ -22,7 +22,7 @@ export interface NATSTransportOptions extends BrokerOptions {
   connect?: ConnectionOptions | undefined;
   /** An existing connection. It stays open when the transport is closed. */
   connection?: NatsConnection | undefined;
-  /** Prefix of all subjects. Peers with different prefixes do not see each other. @default "operations" */
+  /** Prefix of all subjects. Peers with different prefixes are isolated from each other. @default "operations" */
   prefix?: string | undefined;
   /** Prefix of the subjects of replies. With one per user, the server can keep replies private. @default "_INBOX" */
   inboxPrefix?: string | undefined;
@@ -30,14 +30,14 @@ export interface NATSTransportOptions extends BrokerOptions {
 
 /** A transport over NATS. */
 export interface NATSTransport extends Transport {
-  /** How many malformed messages have arrived. */
+  /** Number of malformed messages that have arrived. */
   readonly dropped: number;
 }
 
 /**
- * Connects to NATS. Needs the package `@nats-io/transport-node`. The connection is made again whenever it is lost;
- * calls that were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later. Rejects with `UNAVAILABLE`
- * when the first connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
+ * Connects to NATS. Needs the package `@nats-io/transport-node`. The transport reconnects whenever the connection is
+ * lost. Pending calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` when the first
+ * connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
  */
 export async function createNATSTransport(options: NATSTransportOptions = {}): Promise<NATSTransport> {
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;

@@ -6,7 +6,7 @@ import { createSocketController } from "../peer/index.ts";
 
 const packageName = "@nats-io/transport-node";
 
-/** What the client exports without declaring it: the classes with which `connect()` builds a connection. */
+/** Undeclared exports of the client: the classes with which `connect()` builds a connection. */
 interface ClientParts {
   NatsConnectionImpl: new (options: ConnectionOptions) => Connection;
   ProtocolHandler: new (options: ConnectionOptions, connection: Connection) => Handler;
@@ -35,7 +35,8 @@ export interface OwnConnection {
 
 /**
  * Connects as `connect()` of the client does, except that no socket is left behind: the client drops its reference to a
- * socket whose server does not respond, and such a socket keeps the process alive, for ever if the server has accepted it.
+ * socket whose server does not respond, and such a socket keeps the process alive, for ever if the server has accepted
+ * it.
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
   const client = await loadPeer(packageName, "the NATS transport", () => import("@nats-io/transport-node"));
@@ -95,7 +96,9 @@ class DialedSocket {
   }
 }
 
-/** With `handshakeFirst` the client reads certificates before it creates the socket, and creates it with these options. */
+/**
+ * With `handshakeFirst` the client reads certificates before it creates the socket, and creates it with these options.
+ */
 function withSignal(options: ConnectionOptions, signal: AbortSignal): ConnectionOptions {
   if (!isTLSFirst(options)) return options;
   return { ...options, tls: Object.assign({}, options.tls, { signal }) };

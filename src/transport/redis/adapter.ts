@@ -57,7 +57,7 @@ export class RedisAdapter implements BrokerAdapter {
   readonly #commands: RedisClient;
   readonly #subscriber: RedisClient;
   readonly #operations = new Map<string, string>();
-  /** Operations that are no longer served, which the server does not know yet. */
+  /** Operations that are no longer served, but are not yet removed from the server. */
   readonly #left = new Set<string>();
   readonly #removals: StreamRemovals;
   readonly #membership: Membership;
@@ -92,7 +92,7 @@ export class RedisAdapter implements BrokerAdapter {
     return this.#commands.isReady && this.#subscriber.isReady;
   }
 
-  /** Resolves when others can reach this peer. */
+  /** Resolves when other peers can reach this peer. */
   async ready(): Promise<void> {
     await this.#subscriber.subscribe(this.address, (message) => this.#events.onMessage(message));
   }

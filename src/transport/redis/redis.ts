@@ -7,7 +7,9 @@ import { connectFirst, createClientFactory, type RedisClientTemplate, toConnectE
 
 /** Options of {@link createRedisTransport}. */
 export interface RedisTransportOptions extends BrokerOptions {
-  /** Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server of this machine */
+  /**
+   * Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server of this machine
+   */
   url?: string | undefined;
   /** Further options of the client: users, TLS, database. */
   connect?: RedisClientOptions | undefined;
@@ -15,7 +17,7 @@ export interface RedisTransportOptions extends BrokerOptions {
   client?: RedisClientTemplate | undefined;
   /**
    * Prefix of all keys and channels: letters, digits, `_`, `-`, `.`, `{` and `}`, in parts between colons. Peers with
-   * different prefixes, or in different databases, do not see each other. @default "operations"
+   * different prefixes, or in different databases, are isolated from each other. @default "operations"
    */
   prefix?: string | undefined;
   /** Maximum number of requests, at least 1, that wait for one operation; the oldest are dropped. @default 100,000 */
@@ -24,14 +26,14 @@ export interface RedisTransportOptions extends BrokerOptions {
 
 /** A transport over Redis. */
 export interface RedisTransport extends Transport {
-  /** How many malformed messages have arrived. */
+  /** Number of malformed messages that have arrived. */
   readonly dropped: number;
 }
 
 /**
- * Connects to Redis. Needs the package `@redis/client`. Connections are made again whenever they are lost; calls that
- * were pending then fail with `UNAVAILABLE`, and nothing is kept to be sent later. Rejects with `UNAVAILABLE` when the
- * first connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
+ * Connects to Redis. Needs the package `@redis/client`. The transport reconnects whenever a connection is lost. Pending
+ * calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` when the first connection
+ * cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
  */
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations" } = options;

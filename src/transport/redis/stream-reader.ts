@@ -7,8 +7,8 @@ import { group, readEntries, type StreamEntry } from "./streams.ts";
 const log = logger("transport", "redis");
 
 /**
- * How many requests one read takes from each stream. While few wait, a worker takes few, so that others get their share;
- * as long as a read returns as many as it may, the next one takes twice as many.
+ * How many requests one read takes from each stream. While few wait, a worker takes few, so that others get their
+ * share; as long as a read returns as many as it may, the next one takes twice as many.
  */
 const batch = { min: 2, max: 256 };
 /** How long, in ms, to wait before the next attempt. */
@@ -16,7 +16,7 @@ const retryMs = 50;
 /** How long, in ms, to wait for a server that does not reply. */
 const maxWaitMs = 1_500;
 
-/** What a reader needs of its adapter. */
+/** The part of its adapter that a reader uses. */
 export interface StreamReaderHost {
   readonly consumer: string;
   /** How long one read waits, in ms: the maximum silence of its connection. */
@@ -28,7 +28,7 @@ export interface StreamReaderHost {
   rejoin(): Promise<void>;
 }
 
-/** Takes requests from streams, on a connection of its own, because reading blocks it. */
+/** Reads requests from streams on its own connection, because reading blocks it. */
 export class StreamReader {
   readonly #client: RedisClient;
   readonly #commands: RedisClient;

@@ -8,7 +8,7 @@ export const group = "operations";
 
 /** The keys and channels below one prefix. Redis accepts any character in them. */
 export class Keys {
-  /** The channel on which peers announce what they serve. */
+  /** The channel on which peers announce their operations. */
   readonly peers: string;
   /** Prefix of the keys of workers that are alive. */
   readonly alive: string;
@@ -108,7 +108,7 @@ export class StreamRemovals {
     });
   }
 
-  /** Removes what has gathered. */
+  /** Removes the collected requests. */
   async flush(): Promise<void> {
     if (!this.#client.isReady) return; // they stay until the server is back
     const commands: string[][] = [];
@@ -127,8 +127,8 @@ export class StreamRemovals {
 
 /**
  * A worker joins the group of every stream in KEYS: the stream and its group are created when they are missing, and
- * consumers that are not alive are removed with everything that is pending for them. Returns the keys that contain another
- * type of value; those stay unchanged. ARGV: group, consumer, prefix of the keys of workers that are alive.
+ * consumers that are not alive are removed with everything that is pending for them. Returns the keys that contain
+ * another type of value; those stay unchanged. ARGV: group, consumer, prefix of the keys of workers that are alive.
  */
 export const joinScript = `
 local refused = {}
@@ -150,8 +150,8 @@ end
 return refused`;
 
 /**
- * Checks whether a worker that is alive reads the stream in KEYS. If not, the stream is removed, so that the
- * next request for it fails immediately. Returns 1 or 0, the last id that a worker has received, and which of the ids in
+ * Checks whether a worker that is alive reads the stream in KEYS. If not, the stream is removed, so that the next
+ * request for it fails immediately. Returns 1 or 0, the last id that a worker has received, and which of the ids in
  * ARGV the stream contained. A consumer in ARGV leaves first; the entries that no worker has received are returned too.
  * ARGV: group, prefix of the keys of workers that are alive, consumer or an empty string, ids.
  */

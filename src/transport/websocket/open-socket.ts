@@ -12,10 +12,10 @@ const minPayload = 256 * 1024;
 /** A class such as the `WebSocket` of browsers. */
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** How a connection is made. */
+/** Options of {@link openSocket}. */
 export interface OpenOptions {
   token: string | undefined;
-  /** In ms. */
+  /** Time limit of the connection attempt, in ms. */
   timeout: number;
   /** Largest message that is read, in bytes. */
   maxPayload: number;
@@ -25,7 +25,7 @@ export interface OpenOptions {
   WebSocket?: WebSocketConstructor | undefined;
 }
 
-/** What only `ws` reports of a handshake. */
+/** Details of a handshake that only `ws` reports. */
 interface HandshakeReport {
   /** The status of an HTTP response that is not an upgrade. */
   status?: number | undefined;

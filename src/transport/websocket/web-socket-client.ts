@@ -14,7 +14,9 @@ import {
 export interface WebSocketTransportOptions {
   /** The token for the server's `authenticate`, or a function that returns it before every connection. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
-  /** Milliseconds between signs of life: a silent server is noticed within twice this. 0 disables them. @default 15,000 */
+  /**
+   * Milliseconds between signs of life: a silent server is noticed within twice this. 0 disables them. @default 15,000
+   */
   heartbeat?: number | undefined;
   /** Maximum duration of connecting, in ms, above 0. @default 10,000 */
   connectTimeout?: number | undefined;
@@ -29,10 +31,10 @@ export interface WebSocketTransportOptions {
 }
 
 /**
- * Connects to a WebSocket server and carries all calls, in both directions, over one connection. When it is lost, pending
- * calls fail with `UNAVAILABLE`; the transport reconnects automatically and repeats what it serves and announces. Of
- * several servers, a call goes to one that serves it, the one with the fewest pending calls. Rejects when no first
- * connection can be made.
+ * Connects to a WebSocket server and carries all calls, in both directions, over one connection. When it is lost,
+ * pending calls fail with `UNAVAILABLE`; the transport reconnects automatically, and serves and announces its
+ * operations again. Of several servers, a call goes to one that serves it, the one with the fewest pending calls.
+ * Rejects when no first connection can be made.
  */
 export function createWebSocketTransport(
   url: string | URL | ReadonlyArray<string | URL>,

@@ -45,9 +45,9 @@ export interface WebSocketServerOptions extends WebSocketOrigins {
   /** Handles only upgrades of this path. @default any path */
   path?: string | undefined;
   /**
-   * Maps the token of a handshake to the caller's identity, before the connection is made. `undefined` or an error refuses
-   * it with 401. The result is the identity of every call on the connection; claims in frames are ignored. At `expiresAt`
-   * the connection is closed, and its subscriptions end with `ACCESS_DENIED`.
+   * Maps the token of a handshake to the caller's identity, before the connection is made. `undefined` or an error
+   * refuses it with 401. The result is the identity of every call on the connection; claims in frames are ignored. At
+   * `expiresAt` the connection is closed, and its subscriptions end with `ACCESS_DENIED`.
    */
   authenticate?(
     token: string,
@@ -55,14 +55,16 @@ export interface WebSocketServerOptions extends WebSocketOrigins {
   ): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
   /** Accepts connections without a token. @default only without `authenticate`, and only from this machine */
   allowAnonymous?: boolean | undefined;
-  /** Whether clients may serve operations to this server. They then see the input of such calls. @default false */
+  /** Whether clients may serve operations to this server. They then receive the input of these calls. @default false */
   acceptOperations?: boolean | undefined;
   /**
-   * Which operations are announced to a client: those whose scopes it has, or all. It may also call others by name, with
-   * a token for that call. @default "callable"
+   * Which operations are announced to a client: those whose scopes it has, or all. It may also call others by name,
+   * with a token for that call. @default "callable"
    */
   announces?: "callable" | "all" | undefined;
-  /** Milliseconds between signs of life: a silent client is noticed within twice this. 0 disables them. @default 15,000 */
+  /**
+   * Milliseconds between signs of life: a silent client is noticed within twice this. 0 disables them. @default 15,000
+   */
   heartbeat?: number | undefined;
   /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
@@ -72,7 +74,7 @@ export interface WebSocketServerOptions extends WebSocketOrigins {
 export interface WebSocketServerTransport extends Transport {
   /** Handles an `upgrade` event of an HTTP server. */
   readonly handleUpgrade: UpgradeListener;
-  /** How many clients are connected. */
+  /** Number of connected clients. */
   readonly connections: number;
 }
 

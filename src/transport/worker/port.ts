@@ -1,6 +1,8 @@
 import type { Channel } from "../peer/index.ts";
 
-/** One of Node's own modules, or `undefined` elsewhere. Loaded at run time, so that browsers can load this folder too. */
+/**
+ * One of Node's own modules, or `undefined` elsewhere. Loaded at run time, so that browsers can load this folder too.
+ */
 export function readBuiltin<Module extends BuiltinName>(name: Module): Builtins[Module] | undefined {
   return typeof process === "object" ? (process.getBuiltinModule?.(name) as Builtins[Module] | undefined) : undefined;
 }
@@ -44,14 +46,16 @@ interface WebPort {
 /** Either end of a worker: a `Worker`, a `MessagePort`, `parentPort` of Node, or `self` inside a web worker. */
 export type WorkerPort = NodePort | WebPort;
 
-/** Receives what a port reports. */
+/** Receives the events of a port. */
 export interface PortListener {
   onMessage(message: unknown): void;
-  /** No further message will arrive. */
+  /** Called when no further message can arrive. */
   onEnd(error: Error): void;
 }
 
-/** Listens to a port and returns the channel that sends through it. The channel closes ports, and never ends a worker. */
+/**
+ * Listens to a port and returns the channel that sends through it. The channel closes ports, and never ends a worker.
+ */
 export function openPort(port: WorkerPort, listener: PortListener): Channel {
   const stop = "on" in port ? listenInNode(port, listener) : listenInBrowser(port, listener);
   return {

@@ -11,13 +11,13 @@ import { attachPipe, attachPort } from "./worker-transport.ts";
 /** A thread or process that a pool has started. */
 export interface StartedWorker {
   readonly connection: Connection;
-  /** Ends it, a process with a chance to finish. Resolves when it is gone. */
+  /** Ends the worker. A process has time to finish. Resolves when the worker has ended. */
   end(): Promise<void>;
 }
 
 /** How the processes of a pool are started. */
 export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" | "gid" | "windowsHide"> {
-  /** The whole environment of the process. @default that of this process, with all its secrets */
+  /** The whole environment of the process. @default the environment of this process, including its secrets */
   env?: NodeJS.ProcessEnv | undefined;
   /** Arguments of the module: `process.argv` after its own name. */
   args?: readonly string[] | undefined;
@@ -25,11 +25,11 @@ export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" |
   execArgv?: readonly string[] | undefined;
   /** The program that runs the module. @default the one that runs this */
   execPath?: string | undefined;
-  /** Where its standard streams go; nothing here reads them. @default no input, output and errors to those of this process */
+  /** Targets of its standard streams. @default no input; output and errors go to the streams of this process */
   stdio?: readonly [stdin: StandardStream, stdout: StandardStream, stderr: StandardStream] | undefined;
 }
 
-/** Where a standard stream goes: nowhere, to the one of this process, or to an open file. */
+/** Target of a standard stream: none, the stream of this process, or an open file. */
 export type StandardStream = "ignore" | "inherit" | number;
 
 const pipeNumber = 3;

@@ -26,11 +26,11 @@ interface PoolOptions {
   /** Bounds on messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
   /**
-   * A worker whose event loop is blocked for longer than this, in ms, is ended and started again; noticing it takes up to
-   * four times as long. 0 disables this, because handlers may compute for long. @default 0
+   * A worker whose event loop is blocked for longer than this, in ms, is ended and started again; noticing it takes up
+   * to four times as long. 0 disables this, because handlers may compute for long. @default 0
    */
   heartbeat?: number | undefined;
-  /** Maximum time, in ms, above 0, until a worker has announced what it serves. @default 60,000 */
+  /** Maximum time until a worker has announced its operations, in ms, above 0. @default 60,000 */
   startTimeout?: number | undefined;
 }
 
@@ -55,16 +55,16 @@ export type WorkerPoolOptions = ThreadPoolOptions | ProcessPoolOptions;
 
 /** A pool of workers as one transport. */
 export interface WorkerPool extends Transport {
-  /** How many workers are running and serve. */
+  /** Number of workers that are running and serving. */
   readonly size: number;
 }
 
 /**
- * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has announced
- * what it serves. A call goes to the one with the fewest pending calls. A worker that dies fails its calls with
- * `UNAVAILABLE` and is started again after 100 ms. The delay doubles, up to half a minute, as long as it dies within two
- * seconds; a pool without any worker starts one after at most half a second, unless its latest start failed.
- * `close()` ends all workers and resolves when they are gone. Node only.
+ * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has
+ * announced its operations. A call goes to the one with the fewest pending calls. A worker that dies fails its calls
+ * with `UNAVAILABLE` and is started again after 100 ms. The delay doubles, up to half a minute, as long as it dies
+ * within two seconds; a pool without any worker starts one after at most half a second, unless its latest start failed.
+ * `close()` ends all workers and resolves when they have ended. Node only.
  */
 export async function createWorkerPool(url: string | URL, options: WorkerPoolOptions = {}): Promise<WorkerPool> {
   const pool = new WorkerPoolTransport(url, options);
