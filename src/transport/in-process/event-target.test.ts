@@ -285,7 +285,7 @@ describe("a function alone as a handler", () => {
     };
 
     expect(() => new PendingRequestMap(transport).handle(() => {})).toThrow(
-      "The by name transport serves operations by name. Give the handler an operations() method that lists them.",
+      "The by name transport serves operations by name. Add an operations() method to the handler that lists them.",
     );
   });
 });
