@@ -52,7 +52,7 @@ test("a history that was kept can be checked again, and shows what broke", async
 
 test.each([
   [["--help"], 0, "npm run chaos -- [options]"],
-  [["--transports", "pigeon"], 2, 'There is no transport "pigeon".'],
+  [["--transports", "pigeon"], 2, 'The transport "pigeon" does not exist.'],
   [["--minutes", "soon"], 2, '--minutes must be a number above 0, not "soon".'],
 ])("%j is answered in words", async (args, code, words) => {
   const { exitCode, output } = await chaos(...args);

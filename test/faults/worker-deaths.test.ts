@@ -69,7 +69,8 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
     test.each(["SIGKILL", "SIGSTOP"] as const)(
       "an idempotent call goes to another worker after %s of the first",
       async (signal) => {
-        await using bus = await open();
+        // The other worker has a quarter of a heartbeat to reply, which may take longer than 125 ms on a busy machine.
+        await using bus = await open(2_000);
         await using first = await bus.start({ HANGS: "yes" });
         const call = bus.calls.call<{ pid: number }>("work.again", { n: 1 }, soon());
         await first.heard("started");

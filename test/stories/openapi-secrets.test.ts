@@ -110,7 +110,7 @@ test("a URL with a password in it is refused without being repeated", () => {
   const baseUrl = `http://user:${encodeURIComponent(canary)}@127.0.0.1/`;
   const attempt = () => FromOpenAPI(document, { namespace: "api", baseUrl });
 
-  expect(attempt).toThrow("baseUrl must not contain credentials; use auth");
+  expect(attempt).toThrow("baseUrl must not contain credentials. Use auth.");
   const reports: SourceReport[] = [];
   FromOpenAPI(
     {
