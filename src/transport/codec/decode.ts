@@ -16,8 +16,9 @@ export type WireFrame = Frame | PeerEvent | OtherFrame;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads one frame. Throws `PAYLOAD_TOO_LARGE`, or `BAD_RESPONSE` for a message that is not a frame: not JSON, too deep,
- * with unknown tags or invalid fields. Frames of an unknown type pass, so that a later version can add some.
+ * Reads one frame. Throws `PAYLOAD_TOO_LARGE`, or `BAD_RESPONSE` for a message that is not a frame: not JSON, nested
+ * too deep, with unknown tags or invalid fields. Frames of an unknown type are accepted, so that later versions can add
+ * types.
  */
 export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: FrameLimits): WireFrame {
   if (typeof message === "string" ? isLongerThan(message, maxMessage) : message.byteLength > maxMessage) {
@@ -31,7 +32,7 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   }
   const isTagged = text.startsWith(taggedMark);
   const depth = jsonDepth + frameLevels;
-  // One level of a map takes three in the message.
+  // One level of a map is three levels in the message.
   const maxNesting = isTagged ? depth * 3 : depth;
   // Each level needs two characters, so most messages are too short to be nested too deeply.
   if (text.length > 2 * maxNesting && isTooDeep(text, maxNesting)) throw badFrame("it is nested too deep");
@@ -39,7 +40,7 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   try {
     frame = JSON.parse(isTagged ? text.slice(taggedMark.length) : text);
   } catch {
-    throw badFrame("it is not JSON"); // the parser's message quotes the characters
+    throw badFrame("it is not JSON"); // no cause: the parser's message quotes the input
   }
   if (isTagged) frame = fromTagged(frame, depth);
   if (typeof frame !== "object" || frame === null || Array.isArray(frame)) throw badFrame("it is not an object");
@@ -52,8 +53,8 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
 }
 
 /**
- * Whether JSON nests deeper than `limit`. Counts brackets before parsing, because parsing deep nesting uses too much
- * memory. The result for a string that is not JSON can be either.
+ * Returns whether JSON nests deeper than `limit`. Counts brackets before parsing, because parsing deep nesting uses too
+ * much memory. For a string that is not JSON, the result is unspecified.
  */
 function isTooDeep(text: string, limit: number): boolean {
   let depth = 0;

@@ -12,9 +12,9 @@ import {
 } from "./wire-format.ts";
 
 /**
- * Writes a frame as one line: JSON where that carries every value unchanged, else JSON with tagged lists, marked by its
- * first character. `undefined` fields of the frame itself are omitted. Throws `PAYLOAD_TOO_LARGE`, or `EXECUTION_ERROR`
- * with the path of a value that cannot be sent.
+ * Writes a frame as one line. Uses JSON if it carries every value unchanged, otherwise JSON with tagged lists, marked
+ * by the first character. Omits `undefined` fields of the frame itself. Throws `PAYLOAD_TOO_LARGE`, or
+ * `EXECUTION_ERROR` with the path of a value that cannot be sent.
  */
 export function encode(frame: { type: string }, { maxMessage, jsonDepth }: FrameLimits): string {
   // A request that cannot be sent has not run. Any other frame belongs to a call that may have run.
@@ -29,14 +29,14 @@ export function encode(frame: { type: string }, { maxMessage, jsonDepth }: Frame
       : taggedMark + JSON.stringify(toTaggedFrame(frame, { maxDepth, maxMessage, mayHaveRun }));
   } catch (error) {
     if (isCallError(error)) throw error;
-    if (error instanceof RangeError) throw payloadTooLarge(maxMessage, mayHaveRun); // longer than a string can be
+    if (error instanceof RangeError) throw payloadTooLarge(maxMessage, mayHaveRun); // exceeds the maximum string length
     throw notSendable("reading it failed", "", { mayHaveRun, cause: error });
   }
   if (isLongerThan(text, maxMessage)) throw payloadTooLarge(maxMessage, mayHaveRun);
   return text;
 }
 
-/** Creates the error for an invalid field. An invalid operation id fails with the same error as at the server. */
+/** Creates the error for an invalid field. For an invalid operation id, it is the same error as on the server. */
 function invalidField(frame: object, name: string, mayHaveRun: boolean): CallError {
   const { operationId } = frame as { operationId?: unknown };
   if (name === "operationId" && typeof operationId === "string") return operationNotFound(operationId);
@@ -46,8 +46,8 @@ function invalidField(frame: object, name: string, mayHaveRun: boolean): CallErr
 let partsLeft = 0;
 
 /**
- * Whether `JSON.stringify` carries every field of a frame unchanged. False in doubt, and for more levels or parts than
- * allowed. Every frame passes here, so it visits each part once and creates nothing.
+ * Returns whether `JSON.stringify` carries every field of a frame unchanged. Returns false if unsure, or if a limit is
+ * exceeded. Runs for every frame, so it visits each part once and allocates nothing.
  */
 function isJSONSafe(frame: object, maxDepth: number, maxParts: number): boolean {
   partsLeft = maxParts;
@@ -58,7 +58,7 @@ function isJSONSafe(frame: object, maxDepth: number, maxParts: number): boolean 
     }
     return true;
   } catch {
-    return false; // a getter or a proxy; the tagged writer reports where
+    return false; // a getter or a proxy threw; the tagged writer reports its path
   }
 }
 
@@ -68,7 +68,7 @@ function isSafeValue(value: unknown, depth: number): boolean {
     case "boolean":
       return true;
     case "number":
-      // The difference is NaN for NaN and the infinities.
+      // Subtracting NaN or an infinity from itself yields NaN.
       return value === 0 ? 1 / value > 0 : value - value === 0;
     case "object":
       break;

@@ -32,7 +32,7 @@ function readProperties<T extends Record<string, unknown>>(object: T, depth: num
   for (const key of Object.keys(object) as Array<keyof T>) {
     const before = object[key];
     const after = read(before, depth);
-    // An own `__proto__` is assigned like any other property, because it hides the accessor.
+    // An own `__proto__` property hides the accessor, so it can be assigned like any other property.
     if (after !== before) object[key] = after as T[keyof T];
   }
   return object;
@@ -127,7 +127,7 @@ function readError(content: unknown, depth: number): Error {
   const { name, message, ...rest } = readProperties(content as Record<string, unknown>, depth);
   if (typeof name !== "string" || typeof message !== "string") throw badFrame("a tagged error has no name or message");
   const error = withoutStack(() => createError(name, message, rest));
-  // The stack of this function is not useful, and the stack of the sender is not sent.
+  // The stack of this function is not useful, and the sender's stack is not sent.
   hide(error, "stack", `${name}: ${message}`);
   if (isCallError(error)) return error;
   if (error.name !== name) hide(error, "name", name);

@@ -14,7 +14,7 @@ import {
   tag,
 } from "./wire-format.ts";
 
-/** Limits for the copy of a frame, and properties of its errors. */
+/** Limits for copying a frame, and properties of the errors. */
 interface WriteOptions {
   maxDepth: number;
   maxMessage: number;
@@ -172,14 +172,15 @@ class TaggedWriter {
   }
 
   #formatDigits(value: bigint): string {
-    // Hexadecimal digits are fewer and cost little; decimal ones of a huge number would take very long.
+    // Check the hexadecimal length first: it is cheap, whereas formatting a huge number in decimal takes very long.
     const digits = value.toString(16).length > maxDigits ? undefined : value.toString();
     if (digits === undefined || digits.length > maxDigits) throw this.#fail(`it has more than ${maxDigits} digits`);
     return digits;
   }
 
   /**
-   * Counts parts, because a value that refers to the same parts many times can be small in memory and huge on the wire.
+   * Counts parts, because a value that refers to the same parts many times is small in memory but can be huge on the
+   * wire.
    */
   #count(parts: number): void {
     this.#partsLeft -= parts;

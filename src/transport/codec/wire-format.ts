@@ -4,7 +4,7 @@ import { CallError } from "../../operation/index.ts";
 /** The version of the wire format that this package supports. */
 export const wireVersion = 1;
 
-/** Limits of one frame, at both ends of a link. */
+/** Limits of one frame. They apply at both ends of a link. */
 export interface FrameLimits {
   /** Maximum size of a frame, in bytes. */
   maxMessage: number;
@@ -12,25 +12,25 @@ export interface FrameLimits {
   jsonDepth: number;
 }
 
-/** The frame and its envelope add these levels, which do not count towards the limit of a value. */
+/** Number of levels that the frame and its envelope add. They do not count towards the limit of a value. */
 export const frameLevels = 2;
 
 /** The first character of a frame with tagged lists. Other frames are ordinary JSON. */
 export const taggedMark = "~";
 
-/** Reading digits takes time that grows faster than their number, so this limits what a message of them can cost. */
+/** Maximum number of digits of a `bigint`. The time to parse digits grows faster than their number. */
 export const maxDigits = 20_000;
 
-/** Creating an error takes about 20 times as long as creating any other value, so their number is limited. */
+/** Maximum number of errors in one message. Creating one takes about 20 times as long as any other value. */
 export const maxErrors = 10_000;
 
-/** An empty map or set takes few bytes in a message, and far more time than a part of that size may. */
+/** Maximum number of maps and sets in one message. An empty one has few bytes but takes long to create. */
 export const maxCollections = 500_000;
 
 /**
- * Maximum count of numbers among the keys of the maps and sets in one message. Engines hash numbers without a secret,
- * so chosen ones can share a bucket, and the time to insert them grows with the square of their count: 10,000 take up
- * to a third of a second.
+ * Maximum number of numeric keys in the maps and sets of one message. Engines hash numbers without a secret, so a
+ * sender can choose numbers that share a bucket. Inserting them takes quadratic time: up to a third of a second for
+ * 10,000.
  */
 export const maxNumericKeys = 10_000;
 
@@ -38,8 +38,8 @@ export const maxNumericKeys = 10_000;
 export const minPartBytes = 2;
 
 /**
- * The first item of a list that represents a value that JSON does not support. Only used in frames that begin with the
- * mark.
+ * The first item of a list that represents a value that JSON does not support. Used only in frames that begin with
+ * `taggedMark`.
  */
 export const tag = {
   /** An ordinary list whose own first item looks like a tag. */
@@ -73,7 +73,7 @@ const viewKinds = [
 
 type CreateBinary = (buffer: ArrayBuffer) => unknown;
 
-/** Creates each kind from its bytes. Runtimes without `Float16Array` have no entry for it. */
+/** Functions that create a value of each kind from its bytes. Runtimes without `Float16Array` have no entry for it. */
 const binaryKinds = new Map<string, CreateBinary>([["ArrayBuffer", (buffer) => buffer]]);
 for (const kind of viewKinds) {
   const View = (globalThis as Record<string, unknown>)[kind] as (new (buffer: ArrayBuffer) => unknown) | undefined;
@@ -81,8 +81,8 @@ for (const kind of viewKinds) {
 }
 
 /**
- * The kind and the bytes of a buffer or a view; of a view only what it shows. A view keeps the kind of its built-in
- * ancestor, so a `Buffer` of Node is a `Uint8Array`.
+ * Returns the kind and the bytes of a buffer or view. For a view, these are only the bytes that it covers. A view has
+ * the kind of its built-in ancestor, so that a `Buffer` of Node is a `Uint8Array`.
  */
 export function readBinary(value: object): { kind: string; bytes: Uint8Array } | undefined {
   if (ArrayBuffer.isView(value)) {
@@ -93,18 +93,18 @@ export function readBinary(value: object): { kind: string; bytes: Uint8Array } |
   return value instanceof ArrayBuffer ? { kind: "ArrayBuffer", bytes: new Uint8Array(value) } : undefined;
 }
 
-/** Creates the value again. Returns `undefined` for an unknown kind, or when the bytes do not fill its elements. */
+/** Creates a value from its bytes. Returns `undefined` if the kind is unknown or the last element is incomplete. */
 export function createBinary(kind: string, bytes: Uint8Array<ArrayBuffer>): unknown {
   try {
     return binaryKinds.get(kind)?.(bytes.buffer);
   } catch {
-    return undefined; // the length is not a multiple of the element's
+    return undefined; // the length is not a multiple of the element size
   }
 }
 
 const encoder = new TextEncoder();
 
-/** Whether a string has more than `limit` bytes as UTF-8. Rarely has to read it. */
+/** Returns whether a string has more than `limit` bytes in UTF-8. Usually decides by its length alone. */
 export function isLongerThan(text: string, limit: number): boolean {
   if (text.length > limit) return true;
   if (text.length * 3 <= limit) return false;
