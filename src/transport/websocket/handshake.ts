@@ -13,7 +13,7 @@ export interface UpgradeRequest {
   url?: string | undefined;
   /** Headers by lower-case name. */
   headers: Record<string, string | string[] | undefined>;
-  /** Names and values in turn, as received: `headers` contains only the first of some repeated headers. */
+  /** Alternating names and values, as received. `headers` contains only the first of some repeated headers. */
   rawHeaders?: readonly string[] | undefined;
   /** Addresses of both ends. */
   socket: { localAddress?: string | undefined; remoteAddress?: string | undefined };
@@ -48,7 +48,7 @@ export interface UpgradeServer {
 export interface WebSocketOrigins {
   /** Host names, as in the `Host` header without its port. */
   allowedHosts?: readonly string[] | undefined;
-  /** As browsers send them, such as `https://app.example.com`. */
+  /** Origins as browsers send them, such as `https://app.example.com`. */
   allowedOrigins?: readonly string[] | undefined;
 }
 
@@ -60,17 +60,17 @@ const statusTexts = {
   503: "Service Unavailable",
 } as const;
 
-/** Headers that must not be repeated: a proxy and this server might each use another one. */
+/** Headers that must not be repeated, because a proxy and this server might use different values. */
 const singleHeaders = ["host", "authorization", "origin"];
 
-/** The sub-protocols that a client offers. */
+/** Returns the sub-protocols that a client offers. */
 export function toProtocols(token: string | undefined): string[] {
   return token === undefined
     ? [subprotocol]
     : [subprotocol, tokenPrefix + toBase64URL(new TextEncoder().encode(token))];
 }
 
-/** The token of a handshake: from `Authorization: Bearer`, else from the offered sub-protocols. */
+/** Returns the token of a handshake, from `Authorization: Bearer` or from the offered sub-protocols. */
 export function readToken(headers: UpgradeRequest["headers"]): string | undefined {
   const { authorization } = headers;
   const bearer = typeof authorization === "string" ? /^Bearer +(\S+)$/i.exec(authorization)?.[1] : undefined;
@@ -92,7 +92,7 @@ function decodeToken(encoded: string): string | undefined {
   }
 }
 
-/** The name of a header that is repeated and must not be, if there is one. */
+/** Returns the name of a header that is repeated but must not be, or `undefined`. */
 export function findRepeatedHeader({ rawHeaders = [], headers }: UpgradeRequest): string | undefined {
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
   return singleHeaders.find(
@@ -102,9 +102,9 @@ export function findRepeatedHeader({ rawHeaders = [], headers }: UpgradeRequest)
 }
 
 /**
- * Returns why a handshake is refused, if it is. A server on loopback serves this machine only, so a foreign `Host` means
- * that a web page has had its name resolved to this machine (DNS rebinding). A foreign `Origin` means that a web page
- * opens connections in its visitor's name, which browsers do not prevent for WebSockets.
+ * Returns the reason to refuse a handshake, or `undefined`. A server on loopback serves this machine only, so a foreign
+ * `Host` indicates that a web page made its name resolve to this machine (DNS rebinding). A foreign `Origin` indicates
+ * that a web page opens connections on behalf of its visitor, which browsers do not prevent for WebSockets.
  */
 export function findRefusal({ headers, socket }: UpgradeRequest, allowed: WebSocketOrigins): string | undefined {
   const [host, origin] = [join(headers["host"]), join(headers["origin"])];
@@ -132,7 +132,7 @@ export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, 
   const head = `HTTP/1.1 ${status} ${statusTexts[status]}`;
   const headers = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store";
   const response = `${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`;
-  // A client that keeps its half open would keep the connection, which no timeout of the HTTP server covers any more.
+  // A client that keeps its half open would keep the connection open: HTTP timeouts do not apply after an upgrade.
   socket.end(response, () => socket.destroy());
 }
 

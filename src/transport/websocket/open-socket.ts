@@ -4,9 +4,9 @@ import { CallError, loadPeer } from "../../operation/index.ts";
 import { toProtocols } from "./handshake.ts";
 import type { ByteCounter, WebSocketLike } from "./socket-channel.ts";
 
-/** `ws` keeps the 32 lowest bits of this option. */
+/** Maximum value of `maxPayload` of `ws`, which keeps only the lowest 32 bits. */
 const maxPayloadOption = 2 ** 31 - 1;
-/** In bytes: room for a batch of several small frames. */
+/** Minimum payload limit in bytes, which leaves room for a batch of several small frames. */
 const minPayload = 256 * 1024;
 
 /** A class such as the `WebSocket` of browsers. */
@@ -17,11 +17,11 @@ export interface OpenOptions {
   token: string | undefined;
   /** Time limit of the connection attempt, in ms. */
   timeout: number;
-  /** Largest message that is read, in bytes. */
+  /** Maximum size of a received message, in bytes. */
   maxPayload: number;
-  /** Cancels while there is no connection. */
+  /** Cancels the connection attempt. Has no effect after the connection is open. */
   signal: AbortSignal;
-  /** Used instead of the class of the runtime. */
+  /** Replaces the class of the runtime. */
   WebSocket?: WebSocketConstructor | undefined;
 }
 
@@ -32,24 +32,24 @@ interface HandshakeReport {
   bytes?: ByteCounter;
 }
 
-/** Loads `ws` when it is first needed: it is an optional peer, which browsers do not have. */
+/** Loads `ws` on first use. It is an optional peer dependency, which browsers do not have. */
 export function loadWS(purpose: string): Promise<typeof WS> {
-  // With a `catch`, esbuild only warns when it does not find the package, and does not refuse to build.
+  // With a `catch`, esbuild only warns if it does not find the package. Without one, the build fails.
   return loadPeer("ws", purpose, () => import("ws").catch((error) => Promise.reject(error)));
 }
 
 /**
- * The largest message, in bytes, that a socket accepts. Several small frames may share a message, which is then larger
- * than the largest frame of a small limit.
+ * Returns the maximum size of a message that a socket accepts, in bytes. Several small frames may share a message,
+ * which can then exceed a small limit for frames.
  */
 export function toMaxPayload(maxMessage: number): number {
   return Math.min(Math.max(Math.ceil(maxMessage), minPayload), maxPayloadOption);
 }
 
 /**
- * Opens a connection: on Node by `ws` where it is installed, which can cut a dead connection and reports why one was
- * refused, else by the runtime's own `WebSocket`. `onOpen` receives it before any message can arrive, and its result is
- * awaited. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` when the server is known to require another token.
+ * Opens a connection. On Node, it uses `ws` if installed, which can terminate a dead connection and reports why a
+ * connection was refused; otherwise the `WebSocket` of the runtime. Calls `onOpen` before any message can arrive, and
+ * awaits it. Rejects with `UNAVAILABLE`, or with `UPSTREAM_DENIED` if the server requires a different token.
  */
 export async function openSocket(
   url: string,
@@ -60,7 +60,7 @@ export async function openSocket(
   const createSocket = await findConstructor(url, options, report);
   const { timeout, signal } = options;
   return new Promise((resolve, reject) => {
-    const socket = createSocket(); // listeners are added before anything can happen
+    const socket = createSocket(); // its listeners are added in the same turn, before any event
     const timer = setTimeout(() => fail(new Error(`No connection within ${timeout} ms`)), timeout);
     const stopWaiting = () => {
       clearTimeout(timer);
@@ -69,7 +69,7 @@ export async function openSocket(
     let hasFailed = false;
     const cancel = () => fail(undefined);
     const fail = (cause: unknown) => {
-      if (hasFailed) return; // Node's class reports another error, immediately, when it is closed before it is open
+      if (hasFailed) return; // Node's class reports another error if it is closed before it is open
       hasFailed = true;
       stopWaiting();
       if (socket.terminate !== undefined) socket.terminate();
@@ -81,7 +81,7 @@ export async function openSocket(
       stopWaiting();
       resolve(onOpen(socket, report.bytes));
     });
-    // Stays for ever: `ws` throws errors without a listener. After an open, `close` reports them as well.
+    // Never removed, because `ws` throws errors without a listener. After the open event, `close` also reports errors.
     socket.addEventListener("error", (event: { error?: unknown }) => fail(event.error));
     socket.addEventListener("close", cancel);
     if (signal.aborted) cancel();
@@ -98,7 +98,7 @@ async function findConstructor(
   if (Class !== undefined) return () => new Class(url, toProtocols(options.token));
   try {
     const ws = await loadWS("WebSockets on this version of Node");
-    // A bundle for browsers that runs on Node after all contains the entry of `ws` for browsers, which has no class.
+    // A bundle for browsers contains the browser entry of `ws`, which has no class. It may still run on Node.
     if (own === undefined || ws.WebSocket !== undefined) return () => createWithWS(ws, url, options, report);
   } catch (error) {
     if (own === undefined) throw error;
@@ -129,7 +129,7 @@ const adviceFor = {
   403: "See its `allowedHosts` and `allowedOrigins`.",
 } as const;
 
-/** The error of a connection that was not made. `status` is that of an HTTP response, where the runtime reports it. */
+/** Creates the error of a failed connection attempt. `status` is the status of an HTTP response, if reported. */
 function notOpened(url: string, status: number | undefined, cause: unknown): CallError {
   const server = describeServer(url);
   if (status === 401 || status === 403) {
@@ -140,19 +140,19 @@ function notOpened(url: string, status: number | undefined, cause: unknown): Cal
     const message = `The ${server} did not open a WebSocket but replied with HTTP ${status}. Is the path right?`;
     return new CallError("UNAVAILABLE", message, { status }, { retryable: status >= 500, mayHaveRun: false });
   }
-  const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers report none
+  const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers do not report a reason
   const message = `Cannot connect to the ${server}${reason}. Is it running, and is the address right?`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 
-/** `UNAVAILABLE`: a connection ended before the server had introduced itself, as every server of this package does. */
+/** `UNAVAILABLE`: a connection ended before the first frame, which every server of this package sends. */
 export function notIntroduced(url: string, cause: Error): CallError {
   const reason = toReason(cause);
   const message = `The ${describeServer(url)} did not introduce itself: ${reason}. Does it serve operations at this path?`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 
-/** The rest of a URL may contain secrets. */
+/** Returns the part of a URL that is safe to log. The rest may contain secrets. */
 function describeServer(url: string): string {
   return `WebSocket server ${new URL(url).origin}`;
 }

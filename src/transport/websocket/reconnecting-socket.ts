@@ -17,9 +17,9 @@ import type { WebSocketTransportOptions } from "./web-socket-client.ts";
 
 const log = clientLogger("transport", "websocket");
 
-/** The delays between attempts to reconnect. They double each time, and are reduced by up to half at random. */
+/** Delays between attempts to reconnect. Each is twice the previous one, reduced by a random amount of up to half. */
 export interface ReconnectOptions {
-  /** Before the first attempt, in ms, above 0. @default 250 */
+  /** Delay before the first attempt, in ms, above 0. @default 250 */
   first?: number;
   /** Maximum delay, in ms, above 0. @default 10,000 */
   max?: number;
@@ -37,12 +37,12 @@ export function resolveReconnect({ first, max }: ReconnectOptions): BackOffRange
 export interface ResolvedClientOptions extends Pick<WebSocketTransportOptions, "token" | "WebSocket"> {
   readonly heartbeat: number;
   readonly connectTimeout: number;
-  /** `undefined` does not reconnect. */
+  /** The delays between attempts; `undefined` disables reconnecting. */
   readonly reconnect: BackOffRange | undefined;
   readonly limits: Readonly<Required<Limits>>;
 }
 
-/** The socket of a client to one server, opened again whenever it is lost, until it is closed. */
+/** The socket of a client to one server. It is reopened whenever it is lost, until it is closed. */
 export class ReconnectingSocket {
   readonly #transport: ChannelTransport;
   readonly #url: string;
@@ -51,7 +51,7 @@ export class ReconnectingSocket {
   readonly #backOff: BackOff | undefined;
   #socket: WebSocketLike | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  /** Whether the server has introduced itself on the present connection. */
+  /** Whether the first frame of the server has arrived on the current connection. */
   #isReady = false;
 
   constructor(transport: ChannelTransport, url: string, options: ResolvedClientOptions) {
@@ -66,7 +66,7 @@ export class ReconnectingSocket {
     return !this.#isReady && this.#backOff !== undefined && !this.#closing.signal.aborted;
   }
 
-  /** Connects. When that fails it rejects, and another attempt follows later. */
+  /** Connects. Rejects if that fails; another attempt follows later. */
   async start(): Promise<void> {
     try {
       await this.#connect();
@@ -76,7 +76,7 @@ export class ReconnectingSocket {
     }
   }
 
-  /** Stops connecting; resolves when the socket is closed. The transport closes the connection itself. */
+  /** Stops connecting. Resolves when the socket is closed. The transport itself closes the connection. */
   async close(): Promise<void> {
     this.#closing.abort();
     clearTimeout(this.#retry);
@@ -108,7 +108,7 @@ export class ReconnectingSocket {
     }
   }
 
-  /** A connection counts from the server's first frame, which contains its limits. */
+  /** Resolves when the server's first frame, which contains its limits, has arrived. */
   #attach(socket: WebSocketLike, bytes: ByteCounter | undefined, timeout: number): Promise<void> {
     const { heartbeat, limits, reconnect } = this.#options;
     const connection = this.#transport.attach(toChannel(socket, bytes), {
@@ -134,7 +134,7 @@ export class ReconnectingSocket {
         const cause = toCloseError(event);
         connection.close(cause);
         if (readySince === undefined) return reject(notIntroduced(this.#url, cause));
-        // A server that closes connections as soon as they are open must not be loaded further.
+        // Keep backing off if the server closes connections right after they open, to limit its load.
         if (reconnect !== undefined && performance.now() - readySince >= reconnect.max) this.#backOff?.reset();
         this.#startLater();
       });

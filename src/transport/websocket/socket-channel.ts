@@ -6,7 +6,7 @@ import type { Channel } from "../peer/index.ts";
 export interface WebSocketLike {
   /** Form of binary messages. */
   binaryType: string;
-  /** Number of bytes that were not sent yet. */
+  /** Number of bytes that are not sent yet. */
   readonly bufferedAmount: number;
   /** 0 connecting, 1 open, 2 closing, 3 closed. */
   readonly readyState: number;
@@ -25,9 +25,9 @@ export interface WebSocketLike {
 }
 
 const closedState = 3;
-/** How long, in ms, the remote peer may take to reply to a close. */
+/** Maximum time for the remote peer to reply to a close, in ms. */
 const maxCloseMs = 1_000;
-/** In bytes, by the protocol. A socket throws on a longer reason. */
+/** Maximum size of a close reason, in bytes, set by the protocol. A socket throws if the reason is longer. */
 const maxReasonBytes = 123;
 
 /** Counts the bytes that a socket has received, where the runtime reports them. */
@@ -35,7 +35,7 @@ export interface ByteCounter {
   readonly bytesRead?: number;
 }
 
-/** A channel that sends messages through an open socket. */
+/** Creates a channel that sends messages through an open socket. */
 export function toChannel(socket: WebSocketLike, bytes: ByteCounter | undefined): Channel {
   return {
     get receivedBytes() {
@@ -50,8 +50,8 @@ export function toChannel(socket: WebSocketLike, bytes: ByteCounter | undefined)
 }
 
 /**
- * Closes a socket with the code that tells the remote peer why, and waits for it for a limited time: a socket that cannot
- * be terminated then counts as closed, and its listeners are notified.
+ * Closes a socket with a code for the reason, and waits a limited time for the remote peer. After that, a socket that
+ * cannot be terminated counts as closed, and its listeners are notified.
  */
 function closeSocket(socket: WebSocketLike, reason?: Error): void {
   if (socket.readyState === closedState) return;
@@ -64,7 +64,7 @@ function closeSocket(socket: WebSocketLike, reason?: Error): void {
   onClosed(socket, () => clearTimeout(timer));
 }
 
-/** Calls `listener` once, when a socket is closed or counts as such. */
+/** Calls `listener` once, when a socket is closed or counts as closed. */
 export function onClosed(socket: WebSocketLike, listener: (event: CloseEvent) => void): void {
   socket.addEventListener("close", listener, { once: true });
 }
@@ -83,20 +83,20 @@ export function listen(socket: WebSocketLike, onMessage: (message: string | Uint
   });
 }
 
-/** The code and reason of a close, as an error. */
+/** Converts the code and reason of a close to an error. */
 export function toCloseError({ code, reason }: { code: number; reason: string }): Error {
   const quoted = reason === "" ? "" : ` (${quote(reason)})`;
   return new Error(`The connection was closed with code ${code}${quoted}`);
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6455#section-7.4.1; browsers may send only 1000 and 3000 to 4999. */
+/** See https://www.rfc-editor.org/rfc/rfc6455#section-7.4.1. Browsers can send only 1000 and 3000 to 4999. */
 function toCloseCode(reason: Error | undefined): [code: number, reason: string] {
   if (reason === undefined) return [1000, ""];
   if (!isCallError(reason)) return [4000, reason.message];
   return reason.code === "PAYLOAD_TOO_LARGE" ? [4009, "message too large"] : [4007, reason.message];
 }
 
-/** As many whole characters as fit into `limit` bytes of UTF-8. */
+/** Returns as many whole characters as fit into `limit` bytes of UTF-8. */
 function truncateToBytes(text: string, limit: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));
   return text.slice(0, read);

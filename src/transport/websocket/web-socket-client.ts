@@ -15,26 +15,26 @@ export interface WebSocketTransportOptions {
   /** The token for the server's `authenticate`, or a function that returns it before every connection. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /**
-   * Milliseconds between signs of life: a silent server is noticed within twice this. 0 disables them. @default 15,000
+   * Interval of heartbeats, in ms. A silent server is detected within twice this time. 0 disables it. @default 15,000
    */
   heartbeat?: number | undefined;
-  /** Maximum duration of connecting, in ms, above 0. @default 10,000 */
+  /** Time limit of a connection attempt, in ms, above 0. @default 10,000 */
   connectTimeout?: number | undefined;
-  /** When to reconnect after the connection was lost; `false` never does. @default see {@link ReconnectOptions} */
+  /** Delays before reconnecting; `false` disables reconnecting. @default see {@link ReconnectOptions} */
   reconnect?: false | ReconnectOptions | undefined;
-  /** Bounds on messages and pending calls. @default those of `Limits` */
+  /** Limits for messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
-  /** Cancels the first connection. It has no effect on a transport that is connected. */
+  /** Cancels the first connection attempt. Has no effect on a connected transport. */
   signal?: AbortSignal | undefined;
-  /** The class to connect with. @default on Node that of the package `ws` where it is installed, else the global one */
+  /** The class to connect with. @default on Node that of the package `ws` if installed, otherwise the global one */
   WebSocket?: WebSocketConstructor | undefined;
 }
 
 /**
- * Connects to a WebSocket server and carries all calls, in both directions, over one connection. When it is lost,
- * pending calls fail with `UNAVAILABLE`; the transport reconnects automatically, and serves and announces its
- * operations again. Of several servers, a call goes to one that serves it, the one with the fewest pending calls.
- * Rejects when no first connection can be made.
+ * Connects to a WebSocket server and carries all calls, in both directions, over one connection. If the connection is
+ * lost, pending calls fail with `UNAVAILABLE`. The transport then reconnects automatically, and serves and announces
+ * its operations again. With several servers, a call goes to the one with the fewest pending calls among those that
+ * serve it. Rejects if the first connection fails.
  */
 export function createWebSocketTransport(
   url: string | URL | ReadonlyArray<string | URL>,
@@ -66,13 +66,13 @@ export async function openClient(
   throw first?.reason;
 }
 
-/** `ABORTED`: the signal fired before there was a connection. */
+/** `ABORTED`: the signal fired before the connection was open. */
 function connectingAborted(cause: unknown): CallError {
   const message = "Connecting to the WebSocket server was aborted.";
   return new CallError("ABORTED", message, undefined, { cause, mayHaveRun: false });
 }
 
-/** The message does not contain the URL, which may contain secrets. */
+/** Throws if the URL is invalid. The message does not contain the URL, which may contain secrets. */
 function assertURL(url: string): void {
   const { protocol, hash } = parseURL(url) ?? { protocol: "", hash: "" };
   if (hash === "" && /^(ws|wss|http|https|ws\+unix|wss\+unix):$/.test(protocol)) return;
@@ -108,14 +108,14 @@ export class WebSocketClient extends ChannelTransport {
     };
   }
 
-  /** Adds a server. Rejects when it cannot be reached now; further attempts follow while this transport is open. */
+  /** Adds a server. Rejects if the first attempt fails; further attempts follow while this transport is open. */
   async connect(url: string): Promise<void> {
     const socket = new ReconnectingSocket(this, url, this.#options);
     this.#sockets.add(socket);
     await socket.start();
   }
 
-  /** A server whose connection is being restored may serve what no other does. */
+  /** Returns whether a connection is being restored: its server may serve operations that no other server does. */
   protected override lacksConnections(): boolean {
     for (const socket of this.#sockets) if (socket.isRestoring) return true;
     return false;

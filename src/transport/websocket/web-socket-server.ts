@@ -38,16 +38,16 @@ const log = clientLogger("transport", "websocket");
 /** Maximum duration of `authenticate`, in ms. */
 const authenticateTimeoutMs = 10_000;
 
-/** Options of {@link createWebSocketServer}: which clients may connect, and what they may do. */
+/** Options of {@link createWebSocketServer}: which clients may connect, and their permissions. */
 export interface WebSocketServerOptions extends WebSocketOrigins {
-  /** The HTTP server whose upgrades are handled. Without it, pass them to `handleUpgrade`. It is not closed. */
+  /** The HTTP server whose upgrades are handled. It is not closed. Without it, pass upgrades to `handleUpgrade`. */
   server?: UpgradeServer | undefined;
   /** Handles only upgrades of this path. @default any path */
   path?: string | undefined;
   /**
-   * Maps the token of a handshake to the caller's identity, before the connection is made. `undefined` or an error
-   * refuses it with 401. The result is the identity of every call on the connection; claims in frames are ignored. At
-   * `expiresAt` the connection is closed, and its subscriptions end with `ACCESS_DENIED`.
+   * Maps the token of a handshake to the identity of the caller, before the connection is accepted. `undefined` or an
+   * error refuses it with 401. The result is the identity of every call on the connection; claims in frames are
+   * ignored. At `expiresAt`, the connection is closed and its subscriptions end with `ACCESS_DENIED`.
    */
   authenticate?(
     token: string,
@@ -55,22 +55,22 @@ export interface WebSocketServerOptions extends WebSocketOrigins {
   ): AuthenticatedIdentity | undefined | Promise<AuthenticatedIdentity | undefined>;
   /** Accepts connections without a token. @default only without `authenticate`, and only from this machine */
   allowAnonymous?: boolean | undefined;
-  /** Whether clients may serve operations to this server. They then receive the input of these calls. @default false */
+  /** Whether clients may serve operations to this server, and so receive the input of these calls. @default false */
   acceptOperations?: boolean | undefined;
   /**
-   * Which operations are announced to a client: those whose scopes it has, or all. It may also call others by name,
-   * with a token for that call. @default "callable"
+   * Operations that are announced to a client: those whose scopes it has, or all. A client may also call other
+   * operations by name, with a token for that call. @default "callable"
    */
   announces?: "callable" | "all" | undefined;
   /**
-   * Milliseconds between signs of life: a silent client is noticed within twice this. 0 disables them. @default 15,000
+   * Interval of heartbeats, in ms. A silent client is detected within twice this time. 0 disables it. @default 15,000
    */
   heartbeat?: number | undefined;
-  /** Bounds on messages and pending calls. @default those of `Limits` */
+  /** Limits for messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
 }
 
-/** The server end of WebSockets: one transport for all connections. */
+/** The server end of WebSockets. One transport covers all connections. */
 export interface WebSocketServerTransport extends Transport {
   /** Handles an `upgrade` event of an HTTP server. */
   readonly handleUpgrade: UpgradeListener;
@@ -86,7 +86,7 @@ export async function createWebSocketServer(options: WebSocketServerOptions = {}
   return new WebSocketServer(await loadWS("a WebSocket server"), options);
 }
 
-/** The identity of a client, and when its credential expires, in ms since the epoch. */
+/** The identity of a client, and the expiry of its credential, in ms since the epoch. */
 interface Credential {
   readonly identity: Identity;
   readonly expiresAt: number;
@@ -121,9 +121,9 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
   readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
     const { path, server } = this.#options;
     const isOurs = path === undefined || request.url?.split("?", 1)[0] === path;
-    // Another listener may handle the path; without one, this server must reply.
+    // Another listener may handle the path. Without one, this server has to reply.
     if (!isOurs && server !== undefined && server.listenerCount("upgrade") > 1) return;
-    socket.on("error", () => {}); // the client may leave before the reply
+    socket.on("error", () => {}); // the client may disconnect before the reply
     if (!isOurs) return refuse(socket, 404, "No such path.");
     const repeated = findRepeatedHeader(request);
     if (repeated !== undefined) return refuse(socket, 400, `The header ${repeated} is repeated.`);
@@ -203,7 +203,7 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
     });
     this.#sockets.set(connection, socket);
     listen(socket, (message) => connection.receive(message));
-    // Protocol errors of the client; `close` follows, with the code.
+    // The client violated the protocol. A `close` event with the code follows.
     socket.addEventListener("error", (event: { message?: string }) => {
       log.warn("websocket: a connection failed: {message}", { message: event.message });
     });
@@ -213,7 +213,7 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
   }
 }
 
-/** The client may reconnect with a new token, which its `token` function returns. */
+/** Closes a connection when its credential expires. The client can reconnect with a new token. */
 function closeWhenExpired(socket: WebSocketLike, connection: Connection, expiresAt: number): void {
   const end = () => {
     connection.endSubscriptions((operationId) => credentialExpired(operationId, true));
@@ -223,7 +223,7 @@ function closeWhenExpired(socket: WebSocketLike, connection: Connection, expires
   socket.addEventListener("close", () => timer.stop());
 }
 
-/** `ws` replies to every ping, and buffers the replies of a client that does not read them. */
+/** Limits pings: `ws` replies to each one, and buffers the replies if the client does not read them. */
 function closeWhenFloodedWithPings(socket: WebSocketLike, connection: Connection, limit: number): void {
   (socket as unknown as { on(event: "ping", listener: () => void): void }).on("ping", () => {
     if (socket.bufferedAmount > limit) connection.close(new Error("The peer reads too slowly"));
