@@ -8,23 +8,23 @@ import { type BrokerAdapter, type BrokerEvents, notConnected } from "../peer/ind
 
 const log = logger("transport", "nats");
 
-/** The workers of one operation are one queue group: each request goes to one of them. */
+/** The workers of an operation form one queue group, so each request is delivered to one of them. */
 const queue = "operations";
-/** After this many bytes a sender waits until the server has read them. */
+/** Number of unread bytes above which a sender waits for the server. */
 const highWaterBytes = 1024 * 1024;
 const defaultMaxPayload = 1024 * 1024;
-/** "No responders" arrives immediately, so the last 16,384 requests are enough. */
+/** Number of recent requests to keep. A "no responders" reply arrives immediately, so this many are enough. */
 const maxRecentRequests = 16_384;
-/** The last token of a subject below the own address: a message, or the server's reply "no responders". */
+/** The last token of a subject below the own address: a message, or a "no responders" reply of the server. */
 const token = { message: "m", request: "r", probe: "p" } as const;
 const noResponders = 503;
-/** How long, in ms, to wait for a server that does not reply. */
+/** Maximum time to wait for an unresponsive server, in ms. */
 const maxWaitMs = 1_500;
 
-/** Longer tokens become a hash: a server accepts lines of 4,096 bytes, with both subjects of a message in them. */
+/** Longer tokens are hashed: a server accepts lines of 4,096 bytes, which contain both subjects of a message. */
 const maxTokenLength = 256;
 const maxAddressLength = 1_024;
-/** Callers can invent any number of ids. */
+/** Maximum number of cached ids, because callers can send any number of different ids. */
 const maxRemembered = 10_000;
 const unsafe = /[^A-Za-z0-9_-]/gu;
 
@@ -32,7 +32,7 @@ const unsafe = /[^A-Za-z0-9_-]/gu;
 export interface NATSAdapterOptions {
   prefix: string;
   inboxPrefix: string;
-  /** Destroys the connection after it was closed. Absent when the connection belongs to the user. */
+  /** Destroys the connection after it was closed. Absent if the user owns the connection. */
   destroy: (() => void) | undefined;
 }
 
@@ -41,10 +41,7 @@ interface Served {
   aborts: Subscription;
 }
 
-/**
- * Carries frames over NATS: a subject for each operation, and one subscription for everything that is sent to this
- * peer.
- */
+/** Carries frames over NATS, with one subject per operation and one subscription for all messages to this peer. */
 export class NATSAdapter implements BrokerAdapter {
   readonly name = "nats";
   readonly address: string;
@@ -53,11 +50,11 @@ export class NATSAdapter implements BrokerAdapter {
   readonly #options: NATSAdapterOptions;
   readonly #events: BrokerEvents;
   readonly #subjects: Subjects;
-  /** The latest requests by number. A number is short: it travels with the request, and back when no peer serves it. */
+  /** The latest requests by number. A number is short, because it travels with every request. */
   readonly #recentRequests: string[] = new Array(maxRecentRequests);
   #requestCount = 0;
   readonly #served = new Map<string, Served>();
-  /** Those that stay until this peer closes. */
+  /** Subscriptions that last until this peer is closed. */
   readonly #subscriptions: Subscription[] = [];
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   #unflushed = 0;
@@ -69,7 +66,7 @@ export class NATSAdapter implements BrokerAdapter {
     this.#options = options;
     this.#events = events;
     this.#subjects = new Subjects(options.prefix);
-    // Short, because it travels with every request: 128 random bits in 22 characters.
+    // The address travels with every request, so it is short: 128 random bits in 22 characters.
     this.address = `${options.inboxPrefix}.${randomBytes(16).toString("base64url")}`;
     this.#subscriptions.push(this.#subscribe(`${this.address}.*`, (message) => this.#onInbox(message)));
     this.#statuses = connection.status();
@@ -83,7 +80,7 @@ export class NATSAdapter implements BrokerAdapter {
   /** Resolves when the server has registered the subscriptions of this peer. */
   async ready(): Promise<void> {
     await this.#connection.flush();
-    // Otherwise every call would wait for a reply until its deadline.
+    // Without this check, every call would wait for a reply until its deadline.
     if (this.#subscriptions[0]!.isClosed()) throw notAllowed(`subscribe to ${this.address}`);
   }
 
@@ -99,7 +96,7 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   send(address: string, message: string, isProbe = false): void {
-    if (!isAddress(address)) return; // it may come from a frame
+    if (!isAddress(address)) return; // the address may originate from an untrusted frame
     const reply = isProbe ? `${this.address}.${token.probe}${Buffer.from(address).toString("base64url")}` : undefined;
     this.#publish(`${address}.${token.message}`, message, reply);
   }
@@ -126,7 +123,7 @@ export class NATSAdapter implements BrokerAdapter {
       const refused = fresh.filter((id) => this.#served.get(id)?.requests.isClosed());
       if (refused.length > 0 && !this.#isClosed) throw notAllowed(`serve ${refused.join(", ")}`);
     } catch (error) {
-      // All or nothing: a caller that receives an error has no function to stop the rest.
+      // Undo partial success: on an error, the caller receives no function that stops the rest.
       await this.stop(fresh);
       throw error;
     }
@@ -149,16 +146,16 @@ export class NATSAdapter implements BrokerAdapter {
     for (const subscription of [...this.#subscriptions, ...served]) {
       if (!subscription.isClosed()) subscription.unsubscribe();
     }
-    // Messages that were written last must be sent first.
+    // Send the last messages before closing.
     if (this.isConnected) await settlesWithin(maxWaitMs, this.#connection.flush());
     if (this.#options.destroy === undefined) return;
     await settlesWithin(maxWaitMs, this.#connection.close());
     this.#options.destroy();
   }
 
-  /** Returns whether it was sent. Never throws: a user may drain the connection at any time. */
+  /** Returns whether the message was sent. Does not throw, because a user may drain the connection at any time. */
   #publish(subject: string, message: string, reply?: string): boolean {
-    // While it is not connected, the client would drop the message, or keep it until it is out of date.
+    // A disconnected client would drop the message, or keep it until it is out of date.
     if (!this.isConnected || this.#connection.isClosed()) return false;
     try {
       this.#connection.publish(subject, message, reply === undefined ? undefined : { reply });
@@ -179,7 +176,7 @@ export class NATSAdapter implements BrokerAdapter {
   }
 
   #onRequest({ data, reply = "" }: Msg): void {
-    // The token below the caller's address is the number of the request, for a "no responders" of the server.
+    // Strip the last token: it is the number of the request, for a "no responders" reply of the server.
     const from = reply.slice(0, reply.lastIndexOf("."));
     this.#events.onRequest(data, isAddress(from) ? from : "");
   }
@@ -227,7 +224,7 @@ export class NATSAdapter implements BrokerAdapter {
     const { operation, subject = "" } = error as Partial<PermissionViolationError>;
     const operationId = operation === "publish" ? this.#subjects.calledAt(subject) : undefined;
     if (operationId === undefined) return;
-    // Requests that were sent before it was forbidden may have arrived.
+    // Requests that were sent before the permission was revoked may have arrived.
     this.#events.onDenied(operationId, notAllowed(`call ${operationId}`, true));
   }
 
@@ -259,7 +256,7 @@ class Subjects {
   /** The subject on which peers announce their operations. */
   readonly peers: string;
   readonly #prefix: string;
-  /** The subjects of operations that were called before: encoding one takes longer than looking it up. */
+  /** Cache of subjects by operation, because encoding a subject takes longer than a lookup. */
   readonly #calls = new BoundedMap<string, string>(maxRemembered);
 
   constructor(prefix: string) {
@@ -267,7 +264,7 @@ class Subjects {
     this.peers = `${prefix}.peers`;
   }
 
-  /** The subject of requests for an operation; each goes to one of the queue group of workers. */
+  /** Returns the subject of requests for an operation. Each request goes to one worker of the queue group. */
   call(operationId: string): string {
     let subject = this.#calls.get(operationId);
     if (subject !== undefined) return subject;
@@ -276,29 +273,29 @@ class Subjects {
     return subject;
   }
 
-  /** The operation of a subject, if it was called recently. */
+  /** Returns the operation of a subject if it was called recently. */
   calledAt(subject: string): string | undefined {
     for (const [operationId, called] of this.#calls) if (called === subject) return operationId;
     return undefined;
   }
 
-  /** The subject that all workers of an operation subscribe to. */
+  /** Returns the subject that all workers of an operation subscribe to. */
   abort(operationId: string): string {
     return `${this.#prefix}.abort.${encodeOperationId(operationId)}`;
   }
 }
 
 /**
- * Returns whether a subject can be the address of a peer. An address in a message is a claim: nothing is sent to
- * subjects that are not an inbox, or that have a meaning for the server.
+ * Returns whether a subject can be the address of a peer. Addresses in messages are not trusted: nothing is sent to a
+ * subject that is not an inbox, or that has a special meaning for the server.
  */
 function isAddress(subject: string): boolean {
   return subject.length <= maxAddressLength && /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]{22}$/.test(subject);
 }
 
 /**
- * Two tokens, namespace and name, so that permissions can be set by namespace. Letters, digits, `_` and `-` stay;
- * every other character is `=`, its code in hexadecimal, and `=`.
+ * Encodes an id as two tokens, namespace and name, so that permissions can be set by namespace. Keeps letters, digits,
+ * `_` and `-`. Every other character becomes `=`, its code in hexadecimal, and `=`.
  */
 function encodeOperationId(operationId: string): string {
   const dot = operationId.indexOf(".");

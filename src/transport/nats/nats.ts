@@ -18,13 +18,13 @@ export interface NATSTransportOptions extends BrokerOptions {
    * @default 127.0.0.1:4222
    */
   servers?: string | string[] | undefined;
-  /** Further options of the client: users, tokens, TLS. Durations in it are ms above 0. */
+  /** Further options of the client: users, tokens, TLS. Durations are in ms, above 0. */
   connect?: ConnectionOptions | undefined;
   /** An existing connection. It stays open when the transport is closed. */
   connection?: NatsConnection | undefined;
   /** Prefix of all subjects. Peers with different prefixes are isolated from each other. @default "operations" */
   prefix?: string | undefined;
-  /** Prefix of the subjects of replies. With one per user, the server can keep replies private. @default "_INBOX" */
+  /** Prefix of reply subjects. With one prefix per user, the server can keep replies private. @default "_INBOX" */
   inboxPrefix?: string | undefined;
 }
 
@@ -35,9 +35,9 @@ export interface NATSTransport extends Transport {
 }
 
 /**
- * Connects to NATS. Needs the package `@nats-io/transport-node`. The transport reconnects whenever the connection is
- * lost. Pending calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` when the first
- * connection cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
+ * Connects to NATS. Requires the package `@nats-io/transport-node`. The transport reconnects whenever the connection is
+ * lost. Pending calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` if the first
+ * connection fails, or with `UPSTREAM_DENIED` if the server refuses the credentials.
  */
 export async function createNATSTransport(options: NATSTransportOptions = {}): Promise<NATSTransport> {
   const { connection, prefix = "operations", inboxPrefix = "_INBOX" } = options;
@@ -74,7 +74,7 @@ async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
       maxPingOut: 2,
       inboxPrefix,
       ...(servers === undefined ? {} : { servers }),
-      // The client itself ignores the scheme.
+      // The client itself ignores the scheme of an address.
       ...(toAddresses(options).some((address) => address.startsWith("tls://")) ? { tls: {} } : {}),
       ...checkClientOptions(more),
     });
@@ -83,10 +83,10 @@ async function connect(options: NATSTransportOptions): Promise<OwnConnection> {
   }
 }
 
-/** Minimum delay between attempts to reconnect, in ms, whatever `reconnectDelayHandler` returns. */
+/** Minimum delay between attempts to reconnect, in ms, regardless of `reconnectDelayHandler`. */
 const minReconnectDelayMs = 50;
 
-/** Rejects numbers that would make the client reconnect or ping without a pause, and omits what is undefined. */
+/** Rejects numbers that would make the client reconnect or ping without a pause. Omits undefined options. */
 function checkClientOptions(given: ConnectionOptions = {}): ConnectionOptions {
   const options = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),

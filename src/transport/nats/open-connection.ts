@@ -6,7 +6,7 @@ import { createSocketController } from "../peer/index.ts";
 
 const packageName = "@nats-io/transport-node";
 
-/** Undeclared exports of the client: the classes with which `connect()` builds a connection. */
+/** Undeclared exports of the client: the classes that `connect()` uses to build a connection. */
 interface ClientParts {
   NatsConnectionImpl: new (options: ConnectionOptions) => Connection;
   ProtocolHandler: new (options: ConnectionOptions, connection: Connection) => Handler;
@@ -22,7 +22,7 @@ interface Handler {
   abortReconnect: boolean;
   /** Called before every attempt, which creates its socket in the same turn. */
   prepare(): unknown;
-  /** Resolves when there is a connection. */
+  /** Resolves when the connection is open. */
   dialLoop(): Promise<void>;
 }
 
@@ -34,13 +34,12 @@ export interface OwnConnection {
 }
 
 /**
- * Connects as `connect()` of the client does, except that no socket is left behind: the client drops its reference to a
- * socket whose server does not respond, and such a socket keeps the process alive, for ever if the server has accepted
- * it.
+ * Connects like `connect()` of the client, but leaves no socket open. The client drops its reference to a socket whose
+ * server does not respond. Such a socket keeps the process alive, indefinitely if the server has accepted it.
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
   const client = await loadPeer(packageName, "the NATS transport", () => import("@nats-io/transport-node"));
-  // The only function that makes the client use sockets of Node. It fails on these options before it connects.
+  // Only this function makes the client use the sockets of Node. It rejects these options before it connects.
   client.connect({ servers: "127.0.0.1", port: 4222 }).catch(() => {});
   const dialed = new DialedSocket();
   const { NatsConnectionImpl, ProtocolHandler } = client as unknown as ClientParts;
@@ -73,17 +72,17 @@ class DialedSocket {
   #socket: Socket | undefined;
   readonly #destroyed = createSocketController();
 
-  /** Aborts when every socket must be destroyed, also one that is created later in an attempt. */
+  /** Aborts when every socket must be destroyed, including sockets that the attempt creates later. */
   get signal(): AbortSignal {
     return this.#destroyed.signal;
   }
 
-  /** Takes the next socket of this process, which the attempt creates in the same turn. The one before is destroyed. */
+  /** Captures the next socket of this process, which the attempt creates in the same turn. Destroys the last one. */
   beginAttempt(): void {
     this.#socket?.destroy();
     this.#socket = undefined;
     const take = (message: unknown) => {
-      unsubscribe(channel, take); // the next one belongs to another attempt
+      unsubscribe(channel, take); // the next socket belongs to another attempt
       this.#socket = (message as { socket: Socket }).socket;
     };
     subscribe(channel, take);
@@ -97,7 +96,8 @@ class DialedSocket {
 }
 
 /**
- * With `handshakeFirst` the client reads certificates before it creates the socket, and creates it with these options.
+ * With `handshakeFirst`, adds the signal to the TLS options, because the client reads certificates before it creates
+ * the socket with these options.
  */
 function withSignal(options: ConnectionOptions, signal: AbortSignal): ConnectionOptions {
   if (!isTLSFirst(options)) return options;
