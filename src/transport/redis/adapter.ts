@@ -18,11 +18,11 @@ import {
 
 const log = logger("transport", "redis");
 
-/** A sender waits while more bytes than this are on their way. */
+/** Number of unacknowledged bytes above which a sender waits. */
 const highWaterBytes = 1024 * 1024;
-/** How many requests with which several workers were lost are kept for inspection. */
+/** Maximum number of requests kept for inspection after several workers were lost while running them. */
 const maxDead = 1_000;
-/** How long, in ms, to wait for a server that does not reply. */
+/** Maximum time to wait for an unresponsive server, in ms. */
 const maxWaitMs = 1_500;
 
 /** Options of a {@link RedisAdapter}. */
@@ -38,7 +38,7 @@ export interface RedisAdapterOptions {
 /** A request that was sent. */
 interface Ticket {
   readonly key: string;
-  /** Its id in the stream, once the server has reported it. */
+  /** Id in the stream. Absent until the server has reported it. */
   id: string | undefined;
   isWithdrawn: boolean;
 }
@@ -46,7 +46,7 @@ interface Ticket {
 /** The result of `surveyScript`. */
 type Survey = [isServed: number, last: string, held: string[], left: unknown];
 
-/** Carries frames over Redis: a stream for each operation, and a channel for everything that is sent to this peer. */
+/** Carries frames over Redis, with one stream per operation and one channel for all messages to this peer. */
 export class RedisAdapter implements BrokerAdapter {
   readonly name = "redis";
   readonly address: string;
@@ -85,7 +85,7 @@ export class RedisAdapter implements BrokerAdapter {
       client.on("ready", () => this.#onReady());
     }
     this.#timer = setInterval(() => void this.#beat(), options.heartbeat);
-    this.#timer.unref(); // signs of life must not keep the process alive
+    this.#timer.unref(); // heartbeats must not keep the process alive
   }
 
   get isConnected(): boolean {
@@ -142,7 +142,7 @@ export class RedisAdapter implements BrokerAdapter {
   }
 
   send(address: string, message: string): void {
-    if (!this.#keys.isAddress(address)) return; // it may come from a frame
+    if (!this.#keys.isAddress(address)) return; // the address may originate from an untrusted frame
     this.#publish(address, message, () => this.#events.onGone(address));
   }
 
@@ -245,7 +245,7 @@ export class RedisAdapter implements BrokerAdapter {
     await reader.add(keys);
   }
 
-  /** A stream that is joined after the end would never be left, nor a connection closed. */
+  /** Throws if this adapter is closed: streams joined later would never be left, and connections never closed. */
   #assertOpen(): void {
     if (this.#isClosed) throw notConnected(this.name);
   }
@@ -275,21 +275,21 @@ export class RedisAdapter implements BrokerAdapter {
   }
 
   #join(keys: readonly string[]): Promise<void> {
-    // A stream that was stopped in the meantime would never be left.
+    // Skip operations that were stopped in the meantime, because their streams would never be left.
     return this.#membership.join(keys, (key) => this.#operations.has(key));
   }
 
-  /** Leaves the streams of operations that are no longer served, now or when the server is back. */
+  /** Leaves the streams of operations that are no longer served, now or after reconnecting. */
   async #leaveAll(ids: readonly string[]): Promise<void> {
     if (ids.length === 0 || !this.isConnected) return;
     await this.#removals.flush();
     await Promise.all(ids.map((id) => this.#leave(id).catch(reportLeaving)));
     const aborts = ids.filter((id) => !this.#operations.has(this.#keys.call(id))).map((id) => this.#keys.abort(id));
-    // With the listener, the client knows that a new subscription must not rely on the old one.
+    // Pass the listener, so that the client does not reuse this subscription for a new one.
     if (aborts.length > 0) await this.#subscriber.unsubscribe(aborts, this.#onAbort);
   }
 
-  /** Leaves a stream. The last worker also takes the requests that no worker has received. */
+  /** Leaves a stream. The last worker also receives the requests that no worker has read. */
   async #leave(operationId: string): Promise<void> {
     const key = this.#keys.call(operationId);
     const [, , , left] = await this.#survey(key, this.address);

@@ -5,9 +5,9 @@ import { maxTimerDelay } from "../../internal/timers.ts";
 import { CallError, loadPeer, resolveDuration } from "../../operation/index.ts";
 import { cannotConnect, createSocketController, credentialsRefused } from "../peer/index.ts";
 
-/** The part of a client of `@redis/client` that is used. Clients made with `createClient` have it, whatever their settings. */
+/** The methods of a `@redis/client` client that are used. Every client of `createClient` has them. */
 export interface RedisClient {
-  /** Its settings, those of the URL included. */
+  /** Settings of the client, including those of the URL. */
   readonly options?: { readonly database?: number | undefined } | undefined;
   readonly isReady: boolean;
   readonly isOpen: boolean;
@@ -24,44 +24,44 @@ export interface RedisClient {
 
 /** A client whose settings are used for the connections of a transport. */
 export interface RedisClientTemplate {
-  /** Its settings. */
+  /** Settings of the client. */
   readonly options?: { readonly socket?: object | undefined } | undefined;
   /** Creates another client with the same settings. */
   duplicate(overrides: Record<string, unknown>): RedisClient;
 }
 
-/** The address of the server and how to connect to it. */
+/** The address of the server and the options to connect to it. */
 interface RedisServerOptions {
   url?: string | undefined;
   client?: RedisClientTemplate | undefined;
   connect?: Redis.RedisClientOptions | undefined;
 }
 
-/** How connections are made. */
+/** Options for making connections. */
 export interface RedisConnectOptions extends RedisServerOptions {
-  /** Milliseconds between signs of life; the connection to a server that is silent for three is closed. */
+  /** Interval of heartbeats, in ms. A connection that is silent for three intervals is closed. */
   heartbeat: number;
 }
 
-/** In ms. A shorter silence is more often a busy process than a lost connection: its timers fire before it reads. */
+/** Minimum silence, in ms, before closing: a busy process runs its timers before it reads. */
 const minSilenceMs = 3_000;
 /** The delays between attempts to reconnect, in ms. */
 const reconnectRange = { first: 100, max: 1_200 };
 
-/** A client that is never connected: copying one costs a hundredth of creating one. */
+/** A client that is never connected. Copying it takes a hundredth of the time of creating a new one. */
 let template: RedisClientTemplate | undefined;
 
 /**
- * Returns a function that creates clients, which are not connected yet. They use RESP 2, whose replies have the same shape
- * with every server, and queue nothing while disconnected: a request that arrives late is worse than one that fails.
+ * Returns a function that creates clients, which are not connected yet. They use RESP 2, whose replies have the same
+ * shape on every server. They queue nothing while disconnected, because a failed request is better than a late one.
  */
 export async function createClientFactory(options: RedisConnectOptions): Promise<() => RedisClient> {
   const { url, client, connect, heartbeat } = options;
   const own = {
     RESP: 2 as const,
-    maintNotifications: "disabled" as const, // only RESP 3 has them
+    maintNotifications: "disabled" as const, // supported by RESP 3 only
     disableOfflineQueue: true,
-    commandOptions: { timeout: 0 }, // a timer for each command costs more than the command
+    commandOptions: { timeout: 0 }, // a timer takes longer than the command itself
   };
   if (client !== undefined) {
     const socket = { ...client.options?.socket } as SocketOptions;
@@ -91,7 +91,7 @@ export async function createClientFactory(options: RedisConnectOptions): Promise
   return () => createDestroyable((signal) => like.duplicate({ ...settings, socket: { ...settings.socket, signal } }));
 }
 
-/** A client whose `destroy()` also destroys a socket that is not connected yet: the client itself cannot reach it. */
+/** Creates a client whose `destroy()` also destroys a socket that is still connecting, unlike its own method. */
 function createDestroyable(create: (signal: AbortSignal) => RedisClient): RedisClient {
   const socket = createSocketController();
   const client = create(socket.signal);
@@ -106,13 +106,13 @@ function createDestroyable(create: (signal: AbortSignal) => RedisClient): RedisC
   return client;
 }
 
-/** The client's own error would contain the URL, and a password with it. */
+/** Throws if the URL is invalid. The client's own error would contain the URL with its password. */
 function assertURL(url: string | undefined): void {
   if (url === undefined || (URL.canParse(url) && /^rediss?:/.test(url))) return;
   throw new TypeError("url must be an address such as redis://127.0.0.1:6379.");
 }
 
-/** Connects, or fails with `UNAVAILABLE`: a server that is missing at the start is usually a mistake. */
+/** Connects. Rejects with `UNAVAILABLE` instead of retrying: a server missing at the start is usually a mistake. */
 export async function connectFirst(clients: readonly RedisClient[], place: RedisServerOptions): Promise<void> {
   try {
     await Promise.all(clients.map((client) => connectOnce(client)));
@@ -122,7 +122,7 @@ export async function connectFirst(clients: readonly RedisClient[], place: Redis
   }
 }
 
-/** Why a first connection failed: `UPSTREAM_DENIED` when the server refuses the credentials, else `UNAVAILABLE`. */
+/** Creates the error of a first connection: `UPSTREAM_DENIED` for refused credentials, otherwise `UNAVAILABLE`. */
 export function toConnectError(place: RedisServerOptions, cause: unknown): CallError {
   const unconnected = { server: "Redis", addresses: toAddresses(place), cause };
   if (!isDenial(cause)) return cannotConnect(unconnected);
@@ -141,7 +141,7 @@ function toAddresses({ url, client, connect }: RedisServerOptions): string[] {
   return [path ?? `${host}:${port}`];
 }
 
-/** Without this the client would try again for ever. */
+/** Connects without retries. By default, the client would retry indefinitely. */
 async function connectOnce(client: RedisClient): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     client.on("error", reject);
@@ -152,10 +152,10 @@ async function connectOnce(client: RedisClient): Promise<void> {
 type SocketOptions = NonNullable<Redis.RedisClientOptions["socket"]>;
 type ReconnectStrategy = SocketOptions["reconnectStrategy"];
 
-/** Minimum delay between attempts to reconnect, in ms, whatever a strategy of the user returns. */
+/** Minimum delay between attempts to reconnect, in ms, regardless of the strategy of the user. */
 const minReconnectDelayMs = 40;
 
-/** Rejects a delay that is not a duration; the result of a function has a minimum. */
+/** Rejects a delay that is not a duration, and applies the minimum to the result of a function. */
 function boundStrategy(strategy: ReconnectStrategy): ReconnectStrategy {
   if (typeof strategy !== "function") {
     const isOff = strategy === false;
@@ -171,19 +171,19 @@ function loadRedisClient(): Promise<typeof Redis> {
   return loadPeer("@redis/client", "the Redis transport", () => import("@redis/client"));
 }
 
-/** Returns whether the server requires other credentials, or does not allow this user to run a command. */
+/** Returns whether the server requires different credentials, or does not allow this user to run a command. */
 function isDenial(error: unknown): boolean {
   return /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/.test((error as Error).message);
 }
 
-/** `UPSTREAM_DENIED`, if that is why a command failed. */
+/** Returns `UPSTREAM_DENIED` if the server denied the command. */
 export function denialOf(error: unknown): CallError | undefined {
   if (!isDenial(error)) return undefined;
   const message = `The Redis server refused: ${toReason(error)}.`;
   return new CallError("UPSTREAM_DENIED", message, undefined, { cause: error, retryable: false, mayHaveRun: false });
 }
 
-/** The error of a request that was not sent, or may not have been: `UPSTREAM_DENIED` or `UNAVAILABLE`. */
+/** Creates the error of a request that was not sent, or may not have been: `UPSTREAM_DENIED` or `UNAVAILABLE`. */
 export function commandFailed(error: Error): CallError {
   const denial = denialOf(error);
   if (denial !== undefined) return denial;

@@ -4,7 +4,7 @@ import { group, joinScript, type Keys } from "./streams.ts";
 
 const log = logger("transport", "redis");
 
-/** How many streams are searched in one beat for consumers that are no longer alive. */
+/** Number of streams that one heartbeat checks for consumers that are no longer alive. */
 const checkedPerBeat = 100;
 
 /** The membership of one worker in the consumer groups of its streams. */
@@ -13,7 +13,7 @@ export class Membership {
   readonly #keys: Keys;
   readonly #consumer: string;
   readonly #heartbeat: number;
-  /** Keys that contain another type of value than a stream. */
+  /** Keys whose value is not a stream. */
   readonly #refused = new Set<string>();
   #checked = 0;
 
@@ -24,20 +24,20 @@ export class Membership {
     this.#heartbeat = heartbeat;
   }
 
-  /** Whether a key can be read, as far as is known. */
+  /** Returns false if the key is known not to be a stream. */
   isStream(key: string): boolean {
     return !this.#refused.has(key);
   }
 
-  /** Joins the groups of streams. Missing streams are created. `isWanted` is called once the worker is known to be alive. */
+  /** Joins the groups of streams, and creates missing ones. Calls `isWanted` after marking this worker as alive. */
   async join(keys: readonly string[], isWanted: (key: string) => boolean): Promise<void> {
     await this.#setAlive();
     await this.#enter(keys.filter(isWanted));
   }
 
-  /** Sends a sign of life, and restores its streams, a few at a time. */
+  /** Sends a heartbeat and restores missing streams, a few at a time. */
   async beat(keys: readonly string[]): Promise<void> {
-    if (!(await this.#setAlive())) return this.#enter(keys); // the others have removed this worker
+    if (!(await this.#setAlive())) return this.#enter(keys); // other workers have removed this one
     const start = this.#checked < keys.length ? this.#checked : 0;
     this.#checked = start + checkedPerBeat;
     const due = new Set(keys.slice(start, this.#checked));

@@ -8,7 +8,7 @@ import { connectFirst, createClientFactory, type RedisClientTemplate, toConnectE
 /** Options of {@link createRedisTransport}. */
 export interface RedisTransportOptions extends BrokerOptions {
   /**
-   * Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server of this machine
+   * Address of the server, such as `redis://127.0.0.1:6379`; `rediss://` for TLS. @default the server on this machine
    */
   url?: string | undefined;
   /** Further options of the client: users, TLS, database. */
@@ -20,7 +20,7 @@ export interface RedisTransportOptions extends BrokerOptions {
    * different prefixes, or in different databases, are isolated from each other. @default "operations"
    */
   prefix?: string | undefined;
-  /** Maximum number of requests, at least 1, that wait for one operation; the oldest are dropped. @default 100,000 */
+  /** Maximum number of queued requests per operation, at least 1; the oldest are dropped. @default 100,000 */
   maxQueued?: number | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface RedisTransport extends Transport {
 }
 
 /**
- * Connects to Redis. Needs the package `@redis/client`. The transport reconnects whenever a connection is lost. Pending
- * calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` when the first connection
- * cannot be made, `UPSTREAM_DENIED` when the server refuses the credentials.
+ * Connects to Redis. Requires the package `@redis/client`. The transport reconnects whenever a connection is lost.
+ * Pending calls then fail with `UNAVAILABLE`, and no request is queued. Rejects with `UNAVAILABLE` if the first
+ * connection fails, or with `UPSTREAM_DENIED` if the server refuses the credentials.
  */
 export async function createRedisTransport(options: RedisTransportOptions = {}): Promise<RedisTransport> {
   const { url, client, connect, prefix = "operations" } = options;

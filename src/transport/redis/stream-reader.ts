@@ -7,34 +7,34 @@ import { group, readEntries, type StreamEntry } from "./streams.ts";
 const log = logger("transport", "redis");
 
 /**
- * How many requests one read takes from each stream. While few wait, a worker takes few, so that others get their
- * share; as long as a read returns as many as it may, the next one takes twice as many.
+ * Number of requests that one read returns from each stream. It starts low, so that a short queue is shared among
+ * workers. It doubles as long as reads return the maximum.
  */
 const batch = { min: 2, max: 256 };
-/** How long, in ms, to wait before the next attempt. */
+/** Delay before the next attempt, in ms. */
 const retryMs = 50;
-/** How long, in ms, to wait for a server that does not reply. */
+/** Maximum time to wait for an unresponsive server, in ms. */
 const maxWaitMs = 1_500;
 
-/** The part of its adapter that a reader uses. */
+/** The part of the adapter that a reader uses. */
 export interface StreamReaderHost {
   readonly consumer: string;
-  /** How long one read waits, in ms: the maximum silence of its connection. */
+  /** Maximum time that one read waits, in ms: the maximum silence of its connection. */
   readonly block: number;
-  /** Returns whether the key contains a stream, as far as is known. A read of all fails when one of them does not. */
+  /** Returns false if the key is known not to be a stream. One such key would make the read of all keys fail. */
   isStream(key: string): boolean;
   onEntries(key: string, entries: StreamEntry[]): void;
-  /** Creates missing streams again. */
+  /** Recreates missing streams. */
   rejoin(): Promise<void>;
 }
 
-/** Reads requests from streams on its own connection, because reading blocks it. */
+/** Reads requests from streams. It has its own connection, because a read blocks the connection. */
 export class StreamReader {
   readonly #client: RedisClient;
   readonly #commands: RedisClient;
   readonly #host: StreamReaderHost;
   readonly #keys = new Set<string>();
-  /** The read that is running. */
+  /** The current read. */
   #turn: Promise<void> | undefined;
   /** The id of the connection on the server. */
   #clientId: string | undefined;
@@ -61,17 +61,17 @@ export class StreamReader {
     await this.interrupt();
   }
 
-  /** Reads the id of the connection. Call it after every connect. */
+  /** Requests the id of the connection. Call after every connect. */
   async identify(): Promise<void> {
     this.#clientId = String(await this.#client.sendCommand(["CLIENT", "ID"]));
   }
 
-  /** Stops reading. Call it after all streams were removed. */
+  /** Stops reading. Call after all streams were removed. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Ends the running read, whose list of streams may be out of date. */
+  /** Ends the current read, whose list of streams may be out of date. */
   async interrupt(): Promise<void> {
     if (this.#turn !== undefined) await settlesWithin(maxWaitMs, this.#unblock(this.#turn));
   }
@@ -82,7 +82,7 @@ export class StreamReader {
       isOver = true;
     });
     while (!isOver) {
-      // The read may not have reached the server yet: then nothing is interrupted, and the next attempt follows.
+      // If the read has not reached the server yet, nothing is interrupted, and another attempt follows.
       if (this.#clientId !== undefined && this.#commands.isReady) {
         await this.#commands.sendCommand(["CLIENT", "UNBLOCK", this.#clientId]).catch(() => {});
       }
@@ -127,7 +127,7 @@ export class StreamReader {
 
   async #recover(error: Error): Promise<void> {
     if (this.#isClosed) return;
-    // A stream is missing: the server was emptied, another worker has removed this one, or a program replaced it.
+    // A stream is missing: the server was emptied, another worker removed this one, or a program replaced the stream.
     if (/^(NOGROUP|UNBLOCKED|WRONGTYPE)/.test(error.message)) {
       await this.#host.rejoin().catch((cause) => log.debug("Streams could not be created again: {cause}", { cause }));
     } else if (!this.#isFailing) log.warn("Requests cannot be read: {error}", { error });

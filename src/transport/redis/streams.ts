@@ -3,7 +3,7 @@ import type { RedisClient } from "./client.ts";
 
 const log = logger("transport", "redis");
 
-/** The workers of one operation are one group of consumers: each request goes to one of them. */
+/** The workers of an operation form one consumer group, so each request is delivered to one of them. */
 export const group = "operations";
 
 /** The keys and channels below one prefix. Redis accepts any character in them. */
@@ -12,13 +12,13 @@ export class Keys {
   readonly peers: string;
   /** Prefix of the keys of workers that are alive. */
   readonly alive: string;
-  /** The stream of requests with which several workers were lost. */
+  /** The stream of requests that were abandoned after several workers were lost while running them. */
   readonly dead: string;
   readonly #calls: string;
   readonly #aborts: string;
   readonly #inbox: string;
 
-  /** @param database channels are common to all databases of a server, so their names contain its number */
+  /** @param database part of channel names, because all databases of a server share their channels */
   constructor(prefix: string, database: number) {
     const channels = `${prefix}:${database}`;
     this.peers = `${channels}:peers`;
@@ -29,22 +29,22 @@ export class Keys {
     this.#inbox = `${channels}:inbox:`;
   }
 
-  /** The stream of requests for an operation. */
+  /** Returns the stream of requests for an operation. */
   call(operationId: string): string {
     return this.#calls + operationId;
   }
 
-  /** The channel that all workers of an operation subscribe to. */
+  /** Returns the channel that all workers of an operation subscribe to. */
   abort(operationId: string): string {
     return this.#aborts + operationId;
   }
 
-  /** A random channel for what is sent to one peer. */
+  /** Returns a random channel for messages to one peer. */
   createAddress(): string {
     return this.#inbox + crypto.randomUUID();
   }
 
-  /** An address in a request is a claim: replies go to inboxes only. */
+  /** Returns whether a channel is an inbox. Addresses in requests are not trusted: replies go to inboxes only. */
   isAddress(channel: string): boolean {
     return channel.startsWith(this.#inbox) && channel.length < this.#inbox.length + 64;
   }
@@ -52,14 +52,14 @@ export class Keys {
 
 /** One request in a stream. */
 export interface StreamEntry {
-  /** Milliseconds of the server's clock, a dash and a number. */
+  /** Id of the entry: the server's time in ms, a hyphen and a number. */
   id: string;
   /** The address of the caller. */
   from: string;
   message: string;
 }
 
-/** Reads entries in the form of RESP 2: id, then names and values in turn. Deleted entries have no values. */
+/** Reads entries in RESP 2 format: the id, then alternating names and values. Deleted entries have no values. */
 export function readEntries(reply: unknown): StreamEntry[] {
   if (!Array.isArray(reply)) return [];
   return reply.flatMap((item): StreamEntry[] => {
@@ -83,7 +83,7 @@ export function isAfter(id: string, other: string): boolean {
   return time > otherTime || (time === otherTime && number > otherNumber);
 }
 
-/** Maximum number of entries in one command. */
+/** Maximum number of entries that one command removes. */
 const maxRemovals = 10_000;
 
 /** Removes requests from their streams in batches, after they were taken or withdrawn. */
@@ -110,10 +110,10 @@ export class StreamRemovals {
 
   /** Removes the collected requests. */
   async flush(): Promise<void> {
-    if (!this.#client.isReady) return; // they stay until the server is back
+    if (!this.#client.isReady) return; // they are kept until the connection is restored
     const commands: string[][] = [];
     for (const [key, ids] of this.#ids) {
-      // What has gathered while the server was away may be too much for one command.
+      // The requests collected while disconnected may be too many for one command.
       for (let start = 0; start < ids.length; start += maxRemovals) {
         commands.push(["XDEL", key, ...ids.slice(start, start + maxRemovals)]);
       }
@@ -126,9 +126,9 @@ export class StreamRemovals {
 }
 
 /**
- * A worker joins the group of every stream in KEYS: the stream and its group are created when they are missing, and
- * consumers that are not alive are removed with everything that is pending for them. Returns the keys that contain
- * another type of value; those stay unchanged. ARGV: group, consumer, prefix of the keys of workers that are alive.
+ * Adds a worker to the group of every stream in KEYS. Creates missing streams and groups, and removes consumers that
+ * are not alive, with everything that is pending for them. Returns the keys that contain another type of value, which
+ * stay unchanged. ARGV: group, consumer, prefix of the keys of workers that are alive.
  */
 export const joinScript = `
 local refused = {}
@@ -150,10 +150,10 @@ end
 return refused`;
 
 /**
- * Checks whether a worker that is alive reads the stream in KEYS. If not, the stream is removed, so that the next
- * request for it fails immediately. Returns 1 or 0, the last id that a worker has received, and which of the ids in
- * ARGV the stream contained. A consumer in ARGV leaves first; the entries that no worker has received are returned too.
- * ARGV: group, prefix of the keys of workers that are alive, consumer or an empty string, ids.
+ * Checks whether a worker that is alive reads the stream in KEYS. If not, removes the stream, so that the next request
+ * for it fails immediately. Returns 1 or 0, the last id that a worker has received, and the ids in ARGV that the stream
+ * contained. A consumer in ARGV is removed first; the entries that no worker has received are then also returned. ARGV:
+ * group, prefix of the keys of workers that are alive, consumer or an empty string, ids.
  */
 export const surveyScript = `
 local key, group, leaving = KEYS[1], ARGV[1], ARGV[3]
