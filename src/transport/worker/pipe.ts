@@ -6,12 +6,12 @@ import { type PortListener, readBuiltin } from "./port.ts";
 /** Environment variable with the file descriptor of the pipe to the pool that started a process. */
 export const pipeVariable = "ALKDEV_OPERATIONS_PIPE";
 
-/** How long, in ms, a process may run after its pool is gone. */
+/** Maximum time that a process may run after the end of its pool, in ms. */
 const graceMs = 5_000;
 
 /**
- * Opens a channel through a pipe, with one line per frame. A line of more than `maxReceived` characters ends it.
- * `onMessage` receives one line or several.
+ * Opens a channel through a pipe, with one line per frame. A line longer than `maxReceived` characters ends the
+ * channel. `onMessage` receives one or more lines.
  */
 export function openPipe(pipe: Duplex, maxReceived: number, { onMessage, onEnd }: PortListener): Channel {
   let held: string[] = [];
@@ -48,18 +48,18 @@ export function openPipe(pipe: Duplex, maxReceived: number, { onMessage, onEnd }
 }
 
 /**
- * The pipe to the pool that started this process, if one did; it can be taken once. When it ends, by a close or
- * because the process at the other end died, this process ends too.
+ * Returns the pipe to the pool that started this process; later calls return `undefined`. When the pipe ends, because
+ * it was closed or the parent process died, this process also ends.
  */
 export function takeParentPipe(): Socket | undefined {
   const net = readBuiltin("node:net");
   const fd = net === undefined ? undefined : process.env[pipeVariable];
   if (net === undefined || fd === undefined) return undefined;
-  // Processes that this one starts must not inherit it.
+  // Child processes must not inherit the variable.
   delete process.env[pipeVariable];
   const pipe = new net.Socket({ fd: Number(fd), readable: true, writable: true });
   pipe.on("close", () => {
-    // Without other work the process ends before that.
+    // A process without other work exits before this timeout.
     setTimeout(() => process.exit(), graceMs).unref();
   });
   return pipe;

@@ -1,8 +1,6 @@
 import type { Channel } from "../peer/index.ts";
 
-/**
- * One of Node's own modules, or `undefined` elsewhere. Loaded at run time, so that browsers can load this folder too.
- */
+/** Returns a built-in module of Node, or `undefined` elsewhere. Loads it at run time, for browsers. */
 export function readBuiltin<Module extends BuiltinName>(name: Module): Builtins[Module] | undefined {
   return typeof process === "object" ? (process.getBuiltinModule?.(name) as Builtins[Module] | undefined) : undefined;
 }
@@ -29,7 +27,7 @@ interface NodePort {
   close?(): void;
 }
 
-/** A worker, a port to one, or the scope inside of one in browsers. */
+/** A worker, a port to one, or the global scope of a worker, in browsers. */
 interface WebPort {
   /** Sends a message. */
   postMessage(message: unknown): void;
@@ -37,7 +35,7 @@ interface WebPort {
   addEventListener(type: string, listener: (event: Event) => void): void;
   /** Removes a listener. */
   removeEventListener(type: string, listener: (event: Event) => void): void;
-  /** Starts to receive messages. */
+  /** Starts receiving messages. */
   start?(): void;
   /** Closes the port. */
   close?(): void;
@@ -54,12 +52,12 @@ export interface PortListener {
 }
 
 /**
- * Listens to a port and returns the channel that sends through it. The channel closes ports, and never ends a worker.
+ * Listens to a port and returns a channel that sends through it. The channel closes ports, but does not end workers.
  */
 export function openPort(port: WorkerPort, listener: PortListener): Channel {
   const stop = "on" in port ? listenInNode(port, listener) : listenInBrowser(port, listener);
   return {
-    bufferedAmount: 0, // a port does not report how much waits for its reader
+    bufferedAmount: 0, // a port does not report how many bytes are unread
     send: (message) => port.postMessage(message),
     close() {
       stop();
@@ -96,7 +94,7 @@ function listenInBrowser(port: WebPort, { onMessage, onEnd }: PortListener): () 
   };
 }
 
-/** Inside a web worker `close()` of the scope would end the worker itself. */
+/** Returns whether a port can be closed. In a web worker, `close()` of the global scope would end the worker itself. */
 function isMessagePort(port: WorkerPort): boolean {
   return typeof MessagePort === "function" && port instanceof MessagePort;
 }

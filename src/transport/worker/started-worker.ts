@@ -11,21 +11,21 @@ import { attachPipe, attachPort } from "./worker-transport.ts";
 /** A thread or process that a pool has started. */
 export interface StartedWorker {
   readonly connection: Connection;
-  /** Ends the worker. A process has time to finish. Resolves when the worker has ended. */
+  /** Ends the worker. A process may finish first. Resolves when the worker has ended. */
   end(): Promise<void>;
 }
 
-/** How the processes of a pool are started. */
+/** Options for starting the processes of a pool. */
 export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" | "gid" | "windowsHide"> {
   /** The whole environment of the process. @default the environment of this process, including its secrets */
   env?: NodeJS.ProcessEnv | undefined;
-  /** Arguments of the module: `process.argv` after its own name. */
+  /** Arguments of the module: `process.argv` after the module itself. */
   args?: readonly string[] | undefined;
   /** Options of Node itself. @default those of this process */
   execArgv?: readonly string[] | undefined;
-  /** The program that runs the module. @default the one that runs this */
+  /** The program that runs the module. @default the program that runs this process */
   execPath?: string | undefined;
-  /** Targets of its standard streams. @default no input; output and errors go to the streams of this process */
+  /** Targets of the standard streams. @default no input; output and errors go to the streams of this process */
   stdio?: readonly [stdin: StandardStream, stdout: StandardStream, stderr: StandardStream] | undefined;
 }
 
@@ -33,10 +33,10 @@ export interface WorkerProcessOptions extends Pick<SpawnOptions, "cwd" | "uid" |
 export type StandardStream = "ignore" | "inherit" | number;
 
 const pipeNumber = 3;
-/** How long, in ms, a process may take to end without a signal, and then after SIGTERM. */
+/** Time for a process to end before SIGTERM, and then before SIGKILL, in ms. */
 const untilTermMs = 2_000;
 const untilKillMs = 3_000;
-/** How long, in ms, the end of a process may follow the end of its pipe, or the reverse. */
+/** Maximum delay between the end of a process and the end of its pipe, in either order, in ms. */
 const maxExitDelayMs = 1_000;
 
 /** Starts a thread that runs the module at `url`. */
@@ -49,7 +49,7 @@ export function startThread(
   const threads = readBuiltin("node:worker_threads");
   if (threads === undefined) throw new TypeError("Worker pools need Node.");
   const thread = new threads.Worker(url, options);
-  // A closed connection has no listeners, and an error without a listener would end this process.
+  // After the connection is closed, an error would have no other listener and would end this process.
   thread.on("error", () => {});
   const connection = attachPort(transport, thread, limits);
   return {
@@ -75,7 +75,7 @@ export function startProcess(
   track(child, ended);
   const pipe = child.stdio?.[pipeNumber] as Duplex | undefined;
   if (pipe === undefined) throw new Error("The process did not start: there are too many open files");
-  // A pipe that other processes keep open must not hide that this one is gone.
+  // Other processes may keep the pipe open, which must not hide the exit of this one.
   void ended.then(() => setTimeout(() => pipe.destroy(), maxExitDelayMs).unref());
   const connection = attachPipe(
     transport,
@@ -125,14 +125,14 @@ function describeExit(code: number | null, signal: NodeJS.Signals | null): strin
   return signal === null ? `The worker ended with code ${code}` : `The worker was ended by ${signal}`;
 }
 
-/** The result of a promise, or `undefined` when it takes longer. */
+/** Returns the result of a promise, or `undefined` after the timeout. */
 function within<T>(timeout: number, promise: Promise<T>): Promise<T | undefined> {
   return waitFor<T | undefined>(promise, { timeout }, () => new Error("too late")).catch(() => undefined);
 }
 
 const running = new Set<ChildProcess>();
 
-/** Idle processes end with their pipe; busy ones must not outlive a parent that ends without closing its pool. */
+/** Ends the process if this one exits without closing the pool. Only idle processes end with their pipe. */
 function track(child: ChildProcess, ended: Promise<unknown>): void {
   if (running.size === 0) process.on("exit", endAll);
   running.add(child);

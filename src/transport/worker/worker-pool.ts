@@ -9,28 +9,28 @@ import { type StartedWorker, startProcess, startThread, type WorkerProcessOption
 
 const log = logger("transport", "worker");
 
-/** How long, in ms, a pool without a worker waits before it starts one that served before it died. */
+/** Maximum delay, in ms, before an empty pool restarts a worker that served before it died. */
 const maxEmptyMs = 500;
-/** The delays, in ms, before a worker that died is started again. */
+/** Delays before a worker that died is restarted, in ms. */
 const restartRange = { first: 100, max: 30_000 };
-/** In ms. A worker that served for so long did not die because it was started. */
+/** Serving time after which a death is not attributed to the start of the worker, in ms. */
 const steadyMs = 2_000;
 
-/** More workers than this are usually a mistake. */
+/** Maximum number of workers. A larger number is usually a mistake. */
 const maxSize = 1_024;
 
 /** Options of every pool of workers. */
 interface PoolOptions {
   /** Number of workers, 1 to 1,024. @default the number of cores of this machine, less one */
   size?: number | undefined;
-  /** Bounds on messages and pending calls. @default those of `Limits` */
+  /** Limits for messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
   /**
-   * A worker whose event loop is blocked for longer than this, in ms, is ended and started again; noticing it takes up
-   * to four times as long. 0 disables this, because handlers may compute for long. @default 0
+   * Maximum time that the event loop of a worker may be blocked, in ms. After that, the worker is ended and restarted;
+   * detection takes up to four times as long. 0 disables this, because handlers may compute for long. @default 0
    */
   heartbeat?: number | undefined;
-  /** Maximum time until a worker has announced its operations, in ms, above 0. @default 60,000 */
+  /** Maximum time for a worker to announce its operations, in ms, above 0. @default 60,000 */
   startTimeout?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface ThreadPoolOptions extends PoolOptions {
 export interface ProcessPoolOptions extends PoolOptions {
   /** Runs workers as processes. */
   kind: "process";
-  /** How each is started: `env`, `execArgv`, `cwd`, `uid`. */
+  /** Options for starting each process: `env`, `execArgv`, `cwd`, `uid`. */
   process?: WorkerProcessOptions | undefined;
 }
 
@@ -60,11 +60,11 @@ export interface WorkerPool extends Transport {
 }
 
 /**
- * Starts threads, or processes with `kind: "process"`, that run the module at `url`, and resolves when each has
- * announced its operations. A call goes to the one with the fewest pending calls. A worker that dies fails its calls
- * with `UNAVAILABLE` and is started again after 100 ms. The delay doubles, up to half a minute, as long as it dies
- * within two seconds; a pool without any worker starts one after at most half a second, unless its latest start failed.
- * `close()` ends all workers and resolves when they have ended. Node only.
+ * Starts threads, or processes with `kind: "process"`, that run the module at `url`. Resolves when each has announced
+ * its operations. A call goes to the worker with the fewest pending calls. If a worker dies, its calls fail with
+ * `UNAVAILABLE`, and it is restarted after 100 ms. The delay doubles, up to 30 seconds, as long as it dies within two
+ * seconds. An empty pool restarts a worker after at most half a second, unless its latest start failed. `close()` ends
+ * all workers and resolves when they have ended. Node only.
  */
 export async function createWorkerPool(url: string | URL, options: WorkerPoolOptions = {}): Promise<WorkerPool> {
   const pool = new WorkerPoolTransport(url, options);
@@ -72,17 +72,17 @@ export async function createWorkerPool(url: string | URL, options: WorkerPoolOpt
   return pool;
 }
 
-/** One of the workers that the pool should have, whichever thread or process it is now. */
+/** A position in the pool, which successive threads or processes occupy. */
 interface WorkerSlot {
   readonly backOff: BackOff;
-  /** Settled when its first start ends. */
+  /** Settled when the first start ends. */
   readonly started: { resolve(): void; reject(error: Error): void };
   worker: StartedWorker | undefined;
   /** Ends a start that takes too long. */
   timer: ReturnType<typeof setTimeout> | undefined;
   isUp: boolean;
   hasBeenUp: boolean;
-  /** When it last began to serve; `undefined` when its latest start failed. */
+  /** Time at which it last began to serve; `undefined` if its latest start failed. */
   upSince: number | undefined;
   /** The next start. */
   restart: { timer: ReturnType<typeof setTimeout>; dueAt: number } | undefined;
@@ -138,14 +138,14 @@ class WorkerPoolTransport extends ChannelTransport implements WorkerPool {
     return this.size !== this.#wanted;
   }
 
-  /** A worker is ready when it has announced its operations, which it serves already by then. */
+  /** A worker is ready when it has announced its operations, because it already serves them by then. */
   override onAnnounced(connection: Connection, event: PeerAnnounced): void {
     super.onAnnounced(connection, event);
     const slot = this.#slots.get(connection);
     if (slot === undefined || event.specs.length === 0) return;
     if (slot.isUp) return;
     clearTimeout(slot.timer);
-    // Not before: a worker that loads its modules is silent, too. It has half of the interval to reply.
+    // Start only now, because a worker that loads its modules is silent. It has half of the interval to reply.
     connection.watch(2 * this.#heartbeat);
     slot.isUp = true;
     slot.hasBeenUp = true;
@@ -222,7 +222,7 @@ class WorkerPoolTransport extends ChannelTransport implements WorkerPool {
     this.#restarting.add(slot);
   }
 
-  /** When no worker is running or being started, the next one that served before is started soon. */
+  /** If no worker is running or starting, soon starts the next one that served before. */
   #startOneSoon(): void {
     if (this.#slots.size > 0 || this.isClosed) return;
     let next: WorkerSlot | undefined;

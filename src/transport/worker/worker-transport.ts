@@ -7,17 +7,17 @@ import { openPort, type PortListener, readBuiltin, type WorkerPort } from "./por
 
 /** Options of {@link createWorkerTransport}. */
 export interface WorkerTransportOptions {
-  /** Bounds on messages and pending calls. @default those of `Limits` */
+  /** Limits for messages and pending calls. @default those of `Limits` */
   limits?: Limits | undefined;
 }
 
 /**
- * Carries calls through a worker or port, in both directions. Inside a worker, and inside a process of a pool, the port may
- * be omitted: the connection to the parent is used. Messages to a worker that is starting wait for it. When the worker
- * ends, pending calls fail immediately with `UNAVAILABLE`. `close()` closes a port, and leaves a worker running.
+ * Creates a transport through a worker or port, for calls in both directions. Inside a worker, or a process of a pool,
+ * omit the port to use the connection to the parent. Messages to a worker that is starting are queued. When the worker
+ * ends, pending calls fail immediately with `UNAVAILABLE`. `close()` closes a port, but does not end a worker.
  */
 export function createWorkerTransport(port?: WorkerPort, { limits }: WorkerTransportOptions = {}): Transport {
-  const resolved = resolveLimits(limits); // before the pipe is taken, which is possible only once
+  const resolved = resolveLimits(limits); // throws before the pipe is taken, which is possible only once
   const transport = new ChannelTransport("worker", servingParts);
   const pipe = port === undefined ? takeParentPipe() : undefined;
   if (pipe === undefined) attachPort(transport, port ?? findParentPort(), resolved);
@@ -30,7 +30,7 @@ export function attachPort(transport: ChannelTransport, port: WorkerPort, limits
   return attach(transport, limits, (listener) => openPort(port, listener));
 }
 
-/** Adds the connection through a pipe to a transport. `explain` may find a better reason for its end. */
+/** Adds the connection through a pipe to a transport. `explain` may return a better reason for its end. */
 export function attachPipe(
   transport: ChannelTransport,
   pipe: Duplex,
@@ -51,14 +51,14 @@ function attach(
   let connection: Connection | undefined;
   const channel = open({
     onMessage: (message) => {
-      // A program may use the same port for messages of its own.
+      // The program may use the same port for its own messages.
       if (typeof message === "string") connection?.receive(message);
     },
     onEnd: (error) => connection?.close(error),
   });
   connection = transport.attach(channel, {
     limits: resolveLimits(limits),
-    // A worker that computes for long sends no sign of life, and the runtime reports when it has ended.
+    // A worker that computes for long sends no heartbeats, and the runtime reports the end of a worker.
     heartbeat: 0,
     acceptsOperations: true,
     passesIdentity: true,
