@@ -3,33 +3,33 @@ import type { OperationSpec } from "../../operation/index.ts";
 import type { PeerEvent, Unsubscribe } from "../transport.ts";
 import { LocalPeerDirectory } from "./local-peer-directory.ts";
 
-/** Carries call events: any object with the three methods of an `EventTarget`, such as a bridge to another realm. */
+/** An object with the three methods of an `EventTarget`, which carries call events. It may be a bridge to a realm. */
 export interface EventTargetLike {
   /** Calls `listener` with every event of this type. */
   addEventListener(type: string, listener: (event: Event) => void): void;
   /** Removes a listener that `addEventListener` added. */
   removeEventListener(type: string, listener: (event: Event) => void): void;
-  /** Delivers an event to the listeners of its type. Its result is ignored. */
+  /** Delivers an event to the listeners of its type. The return value is ignored. */
   dispatchEvent(event: Event): unknown;
 }
 
 const methods = ["addEventListener", "removeEventListener", "dispatchEvent"] as const;
 
-/** Whether a value has the three methods of an event target. */
+/** Returns whether a value has the three methods of an event target. */
 export function isEventTargetLike(value: unknown): value is EventTargetLike {
   if (typeof value !== "object" || value === null) return false;
   return methods.every((method) => typeof (value as Partial<EventTargetLike>)[method] === "function");
 }
 
-/** How many peers may announce themselves by events at one target. */
+/** Maximum number of peers that may announce themselves by events at one target. */
 const maxRemotePeers = 10_000;
 
 const peersByTarget = new WeakMap<EventTargetLike, EventTargetPeers>();
 
 /**
  * The peers at one event target: those of this process, and those whose announcements a bridge forwards. Announcements
- * are events at the target. An announcement without operations requests all other peers to repeat theirs, for peers
- * that start later.
+ * are events at the target. An announcement without operations requests all other peers to repeat theirs, so that peers
+ * that start later receive them.
  */
 export class EventTargetPeers {
   readonly #target: EventTargetLike;
@@ -46,7 +46,7 @@ export class EventTargetPeers {
     target.addEventListener("peer.left", this.#onLeft);
   }
 
-  /** Adds a peer of this process to those of a target, which all transports of the target share. */
+  /** Adds a peer of this process to the peers of a target, which all transports of the target share. */
   static join(target: EventTargetLike, peerId: string): EventTargetPeers {
     let peers = peersByTarget.get(target);
     if (peers === undefined) {
@@ -125,7 +125,7 @@ function detailOf(event: Event): { peerId?: unknown; specs?: unknown } {
   return typeof detail === "object" && detail !== null ? detail : {};
 }
 
-/** Whether an announcement repeats the known specs. */
+/** Returns whether an announcement repeats the known specs. */
 function isSame(known: readonly OperationSpec[], specs: readonly OperationSpec[]): boolean {
   try {
     return JSON.stringify(known) === JSON.stringify(specs);
@@ -134,18 +134,18 @@ function isSame(known: readonly OperationSpec[], specs: readonly OperationSpec[]
   }
 }
 
-/** How many ended requests are remembered, at least. */
+/** Minimum number of ended requests that are remembered. */
 const minEndedClaims = 10_000;
-/** Above this many, the oldest requests that have no last reply count as ended. */
+/** Maximum number of requests without a last reply. Above it, the oldest count as ended. */
 const maxOpenClaims = 20_000;
 
-/** The request ids that servers at one event target have claimed: all of them receive each request, and one runs it. */
+/** Request ids that servers at one event target have claimed. All servers receive each request, and one runs it. */
 export class Claims {
   readonly #open = new Set<string>();
   #ended = new Set<string>();
   #endedBefore = new Set<string>();
 
-  /** True for the first server that claims a request. Later ones, and repeated requests, get false. */
+  /** Returns true for the first server that claims a request, and false for later servers and repeated requests. */
   add(requestId: string): boolean {
     if (this.has(requestId)) return false;
     this.#open.add(requestId);
@@ -181,7 +181,7 @@ function claimsByTarget(): WeakMap<object, Claims> {
   return created;
 }
 
-/** The claims at a target, shared by all of its transports. */
+/** Returns the claims at a target, which all of its transports share. */
 export function claimsOf(target: object): Claims {
   const all = claimsByTarget();
   let claims = all.get(target);

@@ -24,19 +24,19 @@ import { type Claims, claimsOf, type EventTargetLike, EventTargetPeers } from ".
 const replyTypes = ["call.responded", "call.progressed", "call.completed", "call.error"] as const;
 const followUpTypes = ["call.credited", "call.aborted"] as const;
 
-/** How many subscriptions without an end are numbered at once. */
+/** Maximum number of open subscriptions whose values are numbered. */
 const maxStreams = 10_000;
 
 /**
- * Carries call events over an event target: each frame is a `CustomEvent` of its type with the frame as `detail`. Every
- * transport at the target receives every frame, and ignores those of other calls. The first server that claims the id of a
- * request runs it.
+ * Carries call events over an event target: each frame is the `detail` of a `CustomEvent` of its type. Every transport
+ * at the target receives every frame and ignores those of other calls. The first server that claims the id of a request
+ * runs it.
  */
 class EventTargetTransport implements Transport, Broadcast {
   readonly name = "event-target";
   readonly capabilities: TransportCapabilities;
   readonly broadcast: Broadcast = this;
-  /** Whether the target is an `EventTarget` of the platform, so that events stay in this process. Any other may be a bridge. */
+  /** Whether the target is an unmodified `EventTarget`, whose events stay in this process. It is not a bridge. */
   readonly #isUnpatched: boolean;
   readonly #target: EventTargetLike;
   readonly #claims: Claims;
@@ -45,7 +45,7 @@ class EventTargetTransport implements Transport, Broadcast {
   readonly #pending = new TurnoverMap<string, (frame: ReplyFrame) => void>();
   readonly #served = new TurnoverMap<string, SendFollowUp>();
   readonly #servers = new Map<string, OnRequest>();
-  /** Receives requests that no server at the target claims by name. */
+  /** Receives requests for operations that no server at the target lists. */
   #unlisted: OnRequest | undefined = undefined;
   /** Subscriptions that any peer at the target has requested, and the sequence number of the next value of each. */
   readonly #streams = new Map<string, number>();
@@ -55,7 +55,7 @@ class EventTargetTransport implements Transport, Broadcast {
     this.#target = target;
     this.#isUnpatched =
       Object.getPrototypeOf(target) === EventTarget.prototype && !Object.hasOwn(target, "dispatchEvent");
-    // Every peer at a target receives the ids of all requests, so that random ids would protect nothing.
+    // Every peer at a target receives the ids of all requests, so random ids would not protect replies.
     this.capabilities = { staysInProcess: this.#isUnpatched, authenticatesReplies: true, claimsIdentity: true };
     this.#claims = claimsOf(target);
     this.#peers = EventTargetPeers.join(target, this.#peerId);
@@ -97,7 +97,7 @@ class EventTargetTransport implements Transport, Broadcast {
     return this.#claims.add(requestId);
   }
 
-  /** A bridge may have carried the request to a server that is not known here. */
+  /** Returns true for a possible bridge, which may have forwarded the request to a server that is unknown here. */
   isClaimed(requestId: string): boolean {
     return !this.#isUnpatched || this.#claims.has(requestId);
   }
@@ -126,7 +126,7 @@ class EventTargetTransport implements Transport, Broadcast {
     this.#isClosed = true;
     const error = transportClosed(this.name, { mayHaveRun: true, cause: reason });
     const [pending, served] = [this.#pending.entries(), this.#served.entries()];
-    // Cleared first, because this transport receives its own frames too.
+    // Clear this first, because this transport also receives its own frames.
     this.#pending.clear();
     this.#served.clear();
     for (const [requestId, onReply] of pending) {
@@ -151,7 +151,7 @@ class EventTargetTransport implements Transport, Broadcast {
     if (frame.credit !== undefined) this.#noteStream(frame.requestId);
     const onRequest = this.#servers.get(frame.operationId);
     if (onRequest !== undefined) this.#serve(frame, onRequest);
-    // After all servers at the target have received the event.
+    // Wait until all servers at the target have received the event.
     else if (this.#unlisted !== undefined) queueMicrotask(() => this.#unlisted && this.#serve(frame, this.#unlisted));
   };
 
@@ -207,7 +207,7 @@ class EventTargetTransport implements Transport, Broadcast {
   }
 }
 
-/** The frame of an event, if it has one. Other users of the target may omit `type`. */
+/** Returns the frame of an event, if present. Other users of the target may omit `type`. */
 function frameOf<F extends Frame>(event: Event): F | undefined {
   const detail: unknown = (event as Partial<CustomEvent>).detail;
   if (typeof detail !== "object" || detail === null) return undefined;
@@ -216,7 +216,7 @@ function frameOf<F extends Frame>(event: Event): F | undefined {
   return frame.type === event.type ? frame : { ...frame, type: event.type };
 }
 
-/** A transport over an event target. All transports of one target reach each other. */
+/** Creates a transport over an event target. All transports at one target can reach each other. */
 export function createEventTargetTransport(target: EventTargetLike): Transport {
   return new EventTargetTransport(target);
 }

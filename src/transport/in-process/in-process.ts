@@ -30,13 +30,13 @@ export class InProcessBus {
   readonly callers = new Set<InProcessTransport>();
   /** Servers by operation. @internal */
   readonly servers = new Map<string, readonly Server[]>();
-  /** Servers of every operation that no other server names. @internal */
+  /** Servers of all operations that no other server lists. @internal */
   unlisted: readonly Server[] = [];
   /** Peers that are connected. @internal */
   readonly peers = new LocalPeerDirectory();
   #turn = 0;
 
-  /** Returns one of several servers, each in turn. @internal */
+  /** Selects a server in round-robin order. @internal */
   pick(servers: readonly Server[]): Server | undefined {
     this.#turn = (this.#turn + 1) % servers.length;
     return servers[this.#turn];
@@ -44,8 +44,7 @@ export class InProcessBus {
 }
 
 /**
- * Carries calls between parts of one process. Frames are passed by reference, and the identity of a call is trusted, as
- * `execute` trusts it.
+ * Carries calls within one process. Frames are passed by reference. The identity of a call is trusted, as in `execute`.
  */
 class InProcessTransport implements Transport {
   readonly name = "in-process";
@@ -56,7 +55,7 @@ class InProcessTransport implements Transport {
   };
   readonly #bus: InProcessBus;
   readonly #peerId = createId();
-  /** Lists of open calls made over this transport: one of each `PendingRequestMap`, and one of all other callers. */
+  /** Lists of open calls over this transport: one per `PendingRequestMap`, and one for all other callers. */
   readonly #callLists = new Set<LinkedSet<Linked>>();
   readonly #guardedCalls = new LinkedSet<OpenCall>();
   /** The list of the latest call. Nearly all calls over one transport are in the same list. */
@@ -129,7 +128,7 @@ class InProcessTransport implements Transport {
     }
   }
 
-  /** Passes on a request that was not made by a `PendingRequestMap`. */
+  /** Forwards a request that was not made by a `PendingRequestMap`. */
   #requestGuarded(server: Server, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     const call = new GuardedCall(frame.requestId, onReply);
     call.server = server.owner;
@@ -139,7 +138,7 @@ class InProcessTransport implements Transport {
     return (followUp) => call.follow(followUp);
   }
 
-  /** Notes the list that a call is in, so that the call fails when a transport is closed. */
+  /** Records the list that contains a call, so that the call fails when a transport is closed. */
   #track(call: OpenCall): void {
     if (call.owner === undefined) return;
     this.#latestList = call.owner;
@@ -162,7 +161,7 @@ class InProcessTransport implements Transport {
   }
 }
 
-/** A call that passes no frame in either direction after its end, whatever its caller and server send. */
+/** A call that forwards no frame after its end, in either direction. */
 class GuardedCall extends OpenCall {
   readonly requestId: string;
   readonly #onReply: (frame: ReplyFrame) => void;
@@ -194,7 +193,7 @@ class GuardedCall extends OpenCall {
   }
 }
 
-/** A transport inside this process. Those that share a bus reach each other. @default a bus of its own */
+/** Creates a transport within this process. Transports that share a bus can reach each other. @default a new bus */
 export function createInProcessTransport(bus: InProcessBus = new InProcessBus()): Transport {
   return new InProcessTransport(bus);
 }

@@ -5,7 +5,7 @@ import type { PeerEvent, Unsubscribe } from "../transport.ts";
 
 const log = logger("transport");
 
-/** What each peer of one process serves. */
+/** The operations that each peer of one process serves. */
 export class LocalPeerDirectory {
   readonly #announced = new Map<string, readonly OperationSpec[]>();
   /** The functions that end the subscriptions of each peer. */
@@ -14,7 +14,7 @@ export class LocalPeerDirectory {
     log.error("A listener of peer events threw: {error}", { error }),
   );
 
-  /** Sets what a peer serves, in place of what it announced before. An empty list means that it left. */
+  /** Replaces the list of operations that a peer serves. An empty list means that the peer left. */
   announce(peerId: string, specs: readonly OperationSpec[]): void {
     if (specs.length === 0) return this.#withdraw(peerId);
     this.#announced.set(peerId, specs);
