@@ -11,7 +11,7 @@ export type CallEventMap = {
   >;
 };
 
-/** The fields of every event, with those of a spec, which frames leave to where it is registered. */
+/** The fields of every event. Unlike frames, whose specs are checked at registration, they include those of a spec. */
 const eventFields = {
   ...frameFields,
   "peer.announced": { ...frameFields["peer.announced"], specs: array(object(specFields)) },

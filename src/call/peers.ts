@@ -95,7 +95,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     log.error("A listener for peer changes failed: {error}", { error }),
   );
   #stop: Unsubscribe | undefined = undefined;
-  /** Whether changes are emitted: what is announced before the first load has ended is part of its result. */
+  /** Whether changes are emitted. Announcements before the end of the first load are part of its result. */
   #isLoaded = false;
 
   constructor(callMap: PendingRequestMap, options: PeerSourceOptions, onClose?: () => Promise<void>) {
@@ -221,7 +221,7 @@ class PeerSource implements OperationSource, AsyncDisposable {
     return offers;
   }
 
-  /** Returns the known offer if it is the same, because comparing needs much less time and memory than checking. */
+  /** Returns the known offer if it is the same, because comparing takes much less time and memory than checking. */
   #toOffer(peerId: string, announced: OperationSpec): Offer {
     const spec = toPublicSpec(announced);
     const json = JSON.stringify(spec);

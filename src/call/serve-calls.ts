@@ -55,7 +55,7 @@ export async function serveCalls(
     await stop.ready;
     return { close, [Symbol.asyncDispose]: () => close() };
   } catch (error) {
-    await close(); // a handler that is not stopped would be served after the next change of the registry
+    await close(); // otherwise, the next change of the registry would serve the handler
     throw error;
   }
 }

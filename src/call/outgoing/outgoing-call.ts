@@ -54,9 +54,9 @@ export interface RequestHost {
   readonly defaultTimeout: number;
   /** Whether requests also carry the default timeout, so that the server stops even if the abort is lost. */
   readonly sendsDefaultTimeout: boolean;
-  /** Whether only the server of a request can reply to it, so that ids need not be random. */
+  /** Whether only the server of a request can reply to it, so that ids do not have to be random. */
   readonly authenticatesReplies: boolean;
-  /** Whether frames are passed by reference, so that requests need no copy and replies no check. */
+  /** Whether frames are passed by reference, so that requests are not copied and replies are not checked. */
   readonly sharesObjects: boolean;
   /** Whether requests carry the identity of their call. */
   readonly claimsIdentity: boolean;
