@@ -3,7 +3,7 @@ import type { OperationSpec } from "../../operation/index.ts";
 import type { PeerEvent, Unsubscribe } from "../transport.ts";
 import { LocalPeerDirectory } from "./local-peer-directory.ts";
 
-/** An object with the three methods of an `EventTarget`, which carries call events. It may be a bridge to a realm. */
+/** An object with the three methods of an `EventTarget`, for call events. It may be a bridge to another realm. */
 export interface EventTargetLike {
   /** Calls `listener` with every event of this type. */
   addEventListener(type: string, listener: (event: Event) => void): void;
