@@ -2,34 +2,34 @@ import { encode, type FrameLimits, type WireFrame } from "../codec/index.ts";
 import type { BrokerAdapter } from "./broker-adapter.ts";
 import type { Channel } from "./connection.ts";
 
-/** In characters. Small enough for a remote peer to begin while more is written. */
+/** In characters. Small enough that a remote peer can start reading while further frames are written. */
 const maxChannelBatch = 4 * 1024;
-/** Above this many bytes a sender waits, so that little is lost and memory stays small when the reader is slow. */
+/** Above this many buffered bytes, a sender waits. This limits data loss and memory use when the reader is slow. */
 const highWaterBytes = 1024 * 1024;
-/** How often, in ms, a full channel is checked; no event common to all channels reports that it has emptied. */
+/** Interval between checks of a full channel, in ms. Not every channel emits an event when its buffer has drained. */
 const drainCheckMs = 4;
-/** After this many characters a sender waits for the next turn, so that other work is done in between. */
+/** After this many characters, a sender waits for the next turn, so that other work can run in between. */
 const maxShare = 256 * 1024;
-/** How long, in ms, a reader with a full backlog may make no progress. */
+/** Maximum time, in ms, without progress of a reader whose backlog is full. */
 const maxStuckMs = 1_000;
 
-/** What a sender line begins with. No frame begins like this. */
+/** First character of a sender line. No frame begins with it. */
 const senderMark = "@";
-/** In characters. Addresses are short, and kept. */
+/** In characters. Addresses are short, and they are stored, so longer ones are rejected. */
 const maxSenderLength = 1_024;
 
-/** Runs a function at the end of this turn: after all promises where the runtime allows that, else between them. */
+/** Runs a function at the end of this turn. It runs after all promise callbacks if the runtime supports that. */
 export const defer: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : queueMicrotask;
 
-/** Runs a function in another turn, after promises and I/O. */
+/** Runs a function in a later turn, after promise callbacks and I/O. */
 const deferTurn: (run: () => void) => void = typeof setImmediate === "function" ? setImmediate : setTimeout;
 
 /**
- * Gathers the frames that go to one peer in one turn into one message, because a message costs many times what a frame
- * does. Frames are separated by line feeds; the JSON of a frame does not contain any.
+ * Combines the frames that are sent to one peer in one turn into one message, because a message costs many times as
+ * much as a frame. Frames are separated by line feeds, which the JSON of a frame does not contain.
  */
 export abstract class BatchWriter {
-  /** Maximum length of a message of several frames, in characters. */
+  /** Maximum length of a message with several frames, in characters. */
   maxBatch: number;
   /** The frames of this turn. */
   protected batch = "";
@@ -39,7 +39,7 @@ export abstract class BatchWriter {
     this.maxBatch = maxBatch;
   }
 
-  /** Whether all frames have left. */
+  /** Whether all frames were written. */
   get isEmpty(): boolean {
     return this.batch === "";
   }
@@ -58,7 +58,7 @@ export abstract class BatchWriter {
     }
   }
 
-  /** Sends what waits. */
+  /** Sends the frames that are still in the batch. */
   flush(): void {
     if (this.batch === "") return;
     const message = this.batch;
@@ -75,19 +75,19 @@ export abstract class BatchWriter {
   };
 }
 
-/** Writes to a channel in batches, and watches how much of it waits: memory stays bounded, and a burst breaks nothing. */
+/** Writes to a channel in batches, and monitors the buffered bytes, so that memory stays bounded during bursts. */
 export class ChannelWriter extends BatchWriter {
   readonly #channel: Channel;
   readonly #maxBuffered: number;
   readonly #onFailure: (error: Error) => void;
   #isClosed = false;
-  /** Characters that were sent since a sender last waited. */
+  /** Number of characters that were sent since a sender last waited. */
   #share = 0;
   #drained: Promise<void> | undefined;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
 
   /**
-   * @param maxBuffered maximum number of bytes that wait for the reader; above twice as many it is stuck immediately
+   * @param maxBuffered maximum number of buffered bytes; above twice this number, the writer fails immediately
    * @param onFailure called when the channel fails, or its reader makes no progress for a second with a full backlog
    */
   constructor(channel: Channel, maxBuffered: number, onFailure: (error: Error) => void) {
@@ -97,12 +97,12 @@ export class ChannelWriter extends BatchWriter {
     this.#onFailure = onFailure;
   }
 
-  /** How many bytes, roughly, have not left yet. */
+  /** Approximate number of bytes that were not sent yet. */
   get bufferedAmount(): number {
     return this.batch.length + this.#channel.bufferedAmount;
   }
 
-  /** A promise that resolves when the sender may go on, or `undefined` when it may do so now. */
+  /** Returns a promise that resolves when the sender may continue, or `undefined` when it may continue immediately. */
   whenWritable(): Promise<void> | undefined {
     if (this.#share <= maxShare && this.#channel.bufferedAmount <= highWaterBytes) return undefined;
     if (this.#isClosed) return undefined;
@@ -120,7 +120,7 @@ export class ChannelWriter extends BatchWriter {
     return this.#drained;
   }
 
-  /** Sends what waits, and nothing after that. */
+  /** Sends the frames that are still in the batch, and ignores later frames. */
   close(): void {
     this.flush();
     this.#isClosed = true;
@@ -151,7 +151,7 @@ export class ChannelWriter extends BatchWriter {
   }
 }
 
-/** Splits a message into its frames. Stops when `read` returns false; `start` is where the first frame begins. */
+/** Splits a message into its frames. Stops when `read` returns false. `start` is the index of the first frame. */
 export function readLines(message: string, start: number, read: (line: string) => boolean): void {
   let from = start;
   for (let end = message.indexOf("\n", from); end !== -1; end = message.indexOf("\n", from)) {
@@ -162,8 +162,9 @@ export function readLines(message: string, start: number, read: (line: string) =
 }
 
 /**
- * Reads the sender's address from the first line of a message: a peer can only follow up on its own calls. Returns the
- * address, empty when it is missing, and where the frames begin; `undefined` when the line is too long.
+ * Reads the sender's address from the first line of a message, because a peer can only follow up on its own calls.
+ * Returns the address, or an empty string when it is missing, and the index of the first frame. Returns `undefined`
+ * when the line is too long.
  */
 export function readSender(message: string): { from: string; start: number } | undefined {
   if (!message.startsWith(senderMark)) return { from: "", start: 0 };
@@ -172,7 +173,7 @@ export function readSender(message: string): { from: string; start: number } | u
   return { from: message.slice(senderMark.length, end), start: end + 1 };
 }
 
-/** The limits of frames on a broker: those of this peer and of the broker. */
+/** Sends frames over a broker, within the limits of this peer and of the broker. */
 export class FrameSender implements FrameLimits {
   readonly jsonDepth: number;
   readonly #adapter: BrokerAdapter;
@@ -184,12 +185,12 @@ export class FrameSender implements FrameLimits {
     this.#maxMessage = maxMessage;
   }
 
-  /** Largest message that may be sent now, in bytes. The broker's limit is known once connected, and may change. */
+  /** Current maximum size of a message, in bytes. The broker's limit is known once connected, and may change. */
   get maxMessage(): number {
     return Math.min(this.#maxMessage, this.#adapter.maxMessage);
   }
 
-  /** A message with this peer's address as its sender. Throws a `CallError` when a frame cannot be sent. */
+  /** Creates a message with this peer's address as its sender. Throws a `CallError` when a frame cannot be sent. */
   sign(...frames: WireFrame[]): string {
     return `${senderMark}${this.#adapter.address}\n${frames.map((frame) => encode(frame, this)).join("\n")}`;
   }

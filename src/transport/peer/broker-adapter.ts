@@ -1,21 +1,21 @@
 import type { CallError } from "../../operation/index.ts";
 
 /**
- * What a message broker, such as NATS, does for one peer. Implemented by each wire; everything else about calls is the
- * same on every broker and belongs to `BrokerTransport`. A message is one frame per line; its first line may be the
- * sender's address, see {@link readSender}.
+ * The functions of a message broker, such as NATS, for one peer. Each wire implements them. `BrokerTransport` contains
+ * everything that is the same on every broker. A message has one frame per line. Its first line may be the sender's
+ * address, see {@link readSender}.
  */
 export interface BrokerAdapter {
   /** Label for logs and errors. */
   readonly name: string;
-  /** Where other peers reach this one: random, and known only to peers that it has called or served. */
+  /** Address of this peer. It is random, and only peers that this one has called or served receive it. */
   readonly address: string;
-  /** Largest message that the broker accepts now, in bytes. */
+  /** Current maximum size of a message that the broker accepts, in bytes. */
   readonly maxMessage: number;
   readonly isConnected: boolean;
 
   /**
-   * Hands a request to one of the peers that serve the operation. `onUnserved` reports later that no peer serves it. The
+   * Sends a request to one of the peers that serve the operation. `onUnserved` reports later if no peer serves it. The
    * result identifies the request in other methods.
    */
   request(operationId: string, requestId: string, message: string): unknown;
@@ -23,39 +23,39 @@ export interface BrokerAdapter {
   broadcast(operationId: string, message: string): void;
   /** Withdraws a request, if the broker still holds it. */
   withdraw?(ticket: unknown): void;
-  /** Withdraws a request, and resolves with whether no worker can have seen it. */
+  /** Withdraws a request. Resolves with `true` if no worker can have received it. */
   recall?(ticket: unknown): Promise<boolean>;
-  /** Keeps a request that several workers were lost with, for inspection. */
+  /** Stores a request for inspection after several of its workers were lost. */
   bury?(operationId: string, message: string): void;
-  /** Sends to one peer. With `isProbe`, `onGone` reports when it is not there. */
+  /** Sends to one peer. With `isProbe`, `onGone` reports if no peer is at the address. */
   send(address: string, message: string, isProbe?: boolean): void;
   /** Sends to every peer that listens to announcements. */
   gossip(message: string): void;
-  /** Starts to listen to announcements. */
+  /** Starts to receive announcements. */
   listen(): Promise<void>;
 
   /** Starts to accept requests for these operations. */
   serve(operationIds: readonly string[]): Promise<void>;
   /** Resolves when no further request for these operations can arrive. */
   stop(operationIds: readonly string[]): Promise<void>;
-  /** Checks whether operations without a reply for a while are still served. `onUnserved` and `onRefused` report. */
+  /** Checks whether the operations of these requests are still served. Reports to `onUnserved` and `onRefused`. */
   checkWorkers?(requests: readonly PendingRequest[]): void;
 
-  /** A promise that resolves when more may be sent, or `undefined` when it may be sent now. */
+  /** Returns a promise that resolves when the peer may send more, or `undefined` when it may send immediately. */
   whenWritable(): Promise<void> | undefined;
-  /** Sends what waits, then releases everything. */
+  /** Sends the pending messages, then releases all resources. */
   close(): Promise<void>;
 }
 
-/** A request that no worker has acknowledged for a while. */
+/** A request that no worker has acknowledged for more than a heartbeat. */
 export interface PendingRequest {
   requestId: string;
   operationId: string;
-  /** What `request` returned. */
+  /** The value that `request` returned. */
   ticket: unknown;
 }
 
-/** What an adapter reports to its transport. */
+/** Events that an adapter reports to its transport. */
 export interface BrokerEvents {
   /** A request arrived. `from` is the caller's address, or empty when it cannot receive a reply. */
   onRequest(message: string | Uint8Array, from: string): void;
@@ -65,7 +65,7 @@ export interface BrokerEvents {
   onGossip(message: string | Uint8Array): void;
   /** No peer serves the operation of this request. */
   onUnserved(requestId: string): void;
-  /** The request could not be sent, or the worker that had taken it is gone. */
+  /** The request could not be sent, or the worker that had accepted it is gone. */
   onRefused(requestId: string, error: CallError): void;
   /** The broker does not allow this peer to call the operation. */
   onDenied(operationId: string, error: CallError): void;

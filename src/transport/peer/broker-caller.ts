@@ -9,27 +9,27 @@ import type { GossipPeerDirectory } from "./gossip-peer-directory.ts";
 import { type CallRef, OutgoingCalls, type SentCall, splitRefs, toCallRef } from "./outgoing-calls.ts";
 import { WorkerMonitor } from "./worker-monitor.ts";
 
-/** A call that a broker carries to one of several workers. */
+/** A call that a broker delivers to one of several workers. */
 export class BrokerCall implements SentCall {
   readonly operationId: string;
   readonly onReply: (frame: ReplyFrame) => void;
   attempt = 0;
-  /** The request as it was sent, to be sent to another worker. */
+  /** The request as it was sent. It can be sent to another worker. */
   readonly message: string;
   readonly isSubscription: boolean;
-  /** What the adapter identifies it by. */
+  /** Identifies the request to the adapter. */
   ticket: unknown = undefined;
-  /** The address of the worker that runs it, once that is known. */
+  /** The address of the worker that runs the call, once it is known. */
   worker: string | undefined = undefined;
-  /** Credit that waits until the worker is known. */
+  /** Credit that is held back until the worker is known. */
   heldCredit = 0;
-  /** The tick at which it was sent, or at which the last sign of life of its worker arrived. */
+  /** The tick at which the call was sent, or at which the last sign of life of its worker arrived. */
   lastSignAt: number;
-  /** How many workers that may have started it were lost. */
+  /** Number of lost workers that may have started the call. */
   lostWorkers = 0;
-  /** Whether another worker that serves the operation has reported that it may run more than once. */
+  /** Whether another worker has reported that the operation may run more than once. */
   isMovable = false;
-  /** Whether the broker was asked to withdraw the request. */
+  /** Whether a withdrawal of the request was sent to the broker. */
   isRecalled = false;
 
   constructor(frame: CallRequested, onReply: (frame: ReplyFrame) => void, message: string, sentAt: number) {
@@ -41,14 +41,14 @@ export class BrokerCall implements SentCall {
   }
 }
 
-/** The calling half of a peer on a broker: its requests, and what it exchanges with the workers that run them. */
+/** The calling half of a peer on a broker: sends requests, and exchanges frames with the workers that run them. */
 export class BrokerCaller {
   readonly #adapter: BrokerAdapter;
   readonly #sender: FrameSender;
   readonly #calls: OutgoingCalls<BrokerCall>;
   readonly #monitor: WorkerMonitor;
   readonly #directory: GossipPeerDirectory;
-  /** Operations that have replied and that the directory does not know of yet. */
+  /** Operations that have replied and were not reported to the directory yet. */
   readonly #served = new Set<string>();
 
   /** @param limit maximum number of pending calls */
@@ -94,7 +94,7 @@ export class BrokerCaller {
     this.#calls.deliver(frame, call);
   }
 
-  /** A worker reports the calls that it runs, which also asks whether their caller still waits for them. */
+  /** Handles a worker's report of the calls that it runs. Calls that this peer does not wait for are aborted. */
   noteWorker(address: string, refs: readonly CallRef[]): void {
     const unwanted = refs.filter((ref) => !this.#noteSign(address, ref));
     const reason = "the caller does not wait for it";
@@ -105,8 +105,8 @@ export class BrokerCaller {
   }
 
   /**
-   * A worker asks for this peer's clock, and which of the requests that reached it late it may start. The reply leaves
-   * after every abort that was sent before.
+   * Replies to a worker that requests this peer's clock, and lists the delayed requests that were withdrawn. The reply
+   * is sent after every earlier abort.
    */
   reportClock(address: string, question: string, refs: readonly CallRef[]): void {
     const withdrawn = refs.filter((ref) => !this.#noteSign(address, ref));
@@ -114,7 +114,7 @@ export class BrokerCaller {
     this.#adapter.send(address, encode(frame, this.#sender));
   }
 
-  /** A worker serves the operation, and reports that it may run more than once. */
+  /** Handles the report of a worker that the operation may run more than once. */
   noteOffer(operationId: string): void {
     this.#monitor.noteOffer(operationId);
   }
@@ -147,13 +147,13 @@ export class BrokerCaller {
     for (const [requestId] of this.#calls.entries()) this.#calls.fail(requestId, error);
   }
 
-  /** Looks for calls whose worker is silent. */
+  /** Checks for calls whose worker is silent. */
   tick(isHeartbeat: boolean): void {
     this.#noteServed();
     this.#monitor.tick(isHeartbeat);
   }
 
-  /** Fails every call, and aborts it at its worker. */
+  /** Fails every call, and sends an abort to its worker. */
   close(error: CallError): void {
     for (const [requestId, call] of this.#calls.entries()) {
       this.#sendToWorker(call, { type: "call.aborted", requestId, reason: error.message });
@@ -166,7 +166,7 @@ export class BrokerCaller {
     this.#served.clear();
   }
 
-  /** Returns false when this peer does not wait for that attempt of the call. */
+  /** Records a sign of life. Returns false when this peer does not wait for that attempt of the call. */
   #noteSign(address: string, ref: CallRef): boolean {
     const { requestId, attempt = 0 } = ref;
     const call = this.#calls.get(requestId);

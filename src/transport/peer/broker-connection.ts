@@ -1,14 +1,14 @@
 import { toReason } from "../../internal/text.ts";
 import { CallError } from "../../operation/index.ts";
 
-/** How many listeners Node adds to the signal of one socket. */
+/** Number of listeners that Node adds to the signal of one socket. */
 const listenersPerSocket = 2;
 
-/** A broker that could not be connected to. */
+/** Describes a failed connection to a broker. */
 interface Unconnected {
   /** The name of the software, such as `NATS`. */
   server: string;
-  /** Its addresses; what stands before an `@` is not reported. */
+  /** Addresses of the broker. The part before an `@` is not reported, because it can contain credentials. */
   addresses: readonly string[];
   cause: unknown;
 }
@@ -20,7 +20,7 @@ export function cannotConnect({ server, addresses, cause }: Unconnected): CallEr
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 
-/** `UPSTREAM_DENIED`: the broker requires other credentials. `advice` names the option that they are passed in. */
+/** `UPSTREAM_DENIED`: the broker requires other credentials. `advice` names the option for them. */
 export function credentialsRefused({ server, addresses, cause }: Unconnected, advice: string): CallError {
   const where = describe(server, addresses);
   const message = `The ${where} refused the connection: ${toReason(cause)}. ${advice}`;
@@ -33,9 +33,9 @@ function describe(server: string, addresses: readonly string[]): string {
 }
 
 /**
- * Destroys the socket of a client that has one socket at a time, also while it is connecting. Node keeps the listeners of
- * each socket at its `signal` for ever, so this signal keeps those of the latest socket only: a client that reconnects for
- * days must not retain all its sockets.
+ * Creates a controller that destroys the socket of a client that has one socket at a time, even while it is connecting.
+ * Node never removes the listeners of a socket from its `signal`. This signal keeps only those of the latest socket, so
+ * that a client that reconnects for days does not retain all its sockets.
  */
 export function createSocketController(): AbortController {
   const controller = new AbortController();

@@ -19,30 +19,30 @@ import { ticksPerHeartbeat } from "./heartbeat.ts";
 import { AcceptedCall, IncomingCalls, type IncomingLimits, type RemotePeer } from "./incoming-calls.ts";
 import { type CallRef, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
-/** Maximum length of a message of several frames, in characters. */
+/** Maximum length of a message with several frames, in characters. */
 export const maxBrokerBatch = 64 * 1024;
-/** Callers that are remembered. Of more, those that came first are forgotten, unless they wait for something. */
+/** Maximum number of callers that are tracked. Above it, the oldest idle callers are removed. */
 const maxCallers = 10_000;
-/** How many callers are checked to find one that can be forgotten. */
+/** Maximum number of callers that are checked to find an idle one. */
 const maxIdleChecks = 100;
-/** At least this many requests are remembered, so that one that arrives twice is not run twice. */
+/** Minimum number of requests that are remembered, so that a request that arrives twice does not run twice. */
 const maxSeenRequests = 10_000;
-/** Aborts that are remembered. Aborts are broadcast, and most workers never see the request. */
+/** Maximum number of aborts that are remembered. Aborts are broadcast, and most workers never receive the request. */
 const maxEarlyAborts = 10_000;
-/** How long, in ms, stopping waits for callers that do not reply. */
+/** Maximum time, in ms, to wait for callers that do not reply when serving stops. */
 const maxSettleMs = 1_000;
 
-/** What all callers of a {@link BrokerServer} share. */
+/** State that all callers of a {@link BrokerServer} share. */
 interface CallerHost {
   readonly adapter: BrokerAdapter;
   readonly sender: FrameSender;
   readonly sync: ClockSync;
   readonly limits: IncomingLimits;
-  /** The calls of all callers together. */
+  /** Counts the calls of all callers. */
   readonly total: { pending: number; readonly pendingCalls: number };
 }
 
-/** A caller at an address on the broker: its clock, its calls, and the frames that it receives at the end of this turn. */
+/** A caller at an address on the broker: its clock, its calls, and the frames to send to it at the end of this turn. */
 class RemoteCaller extends BatchWriter implements RemotePeer {
   readonly clock: PeerClock;
   readonly calls: IncomingCalls;
@@ -55,12 +55,12 @@ class RemoteCaller extends BatchWriter implements RemotePeer {
     this.calls = new IncomingCalls(this, host.sync, host.limits, host.total);
   }
 
-  /** Whether nothing waits here: it can be forgotten. */
+  /** Whether nothing is pending for this caller, so that it can be removed. */
   get isIdle(): boolean {
     return this.calls.size === 0 && this.clock.held.size === 0 && this.isEmpty;
   }
 
-  /** Sends a frame with others that go to the same caller in this turn. Throws a `CallError`. */
+  /** Sends a frame in one batch with others to the same caller in this turn. Throws a `CallError`. */
   send(frame: WireFrame): Promise<void> | undefined {
     this.push(encode(frame, this.#host.sender));
     return this.#host.adapter.whenWritable();
@@ -79,12 +79,12 @@ export class BrokerServer {
   readonly #host: CallerHost;
   readonly #servers = new Map<string, OnRequest>();
   readonly #callers = new Map<string, RemoteCaller>();
-  /** The callers of the latest requests, by request id. Two maps that replace each other: deleting one by one costs more. */
+  /** Callers of the latest requests, by request id. Two maps that rotate cost less than deleting entries one by one. */
   #seen = new Map<string, string>();
   #seenBefore = new Map<string, string>();
-  /** Aborts that arrived before their requests, or whose requests went to another worker. */
+  /** Aborts that arrived before their requests, or whose requests were sent to another worker. */
   readonly #earlyAborts = new BoundedSet<string>(maxEarlyAborts);
-  /** Subscriptions that ended with the connection: what their callers receive when it is back. */
+  /** Errors of subscriptions that ended with the connection. They are sent when the connection is restored. */
   readonly #cut: Array<{ from: string; frame: ReplyFrame }> = [];
   #idempotent: ReadonlySet<string> = new Set();
   #tick = 0;
@@ -126,22 +126,22 @@ export class BrokerServer {
       if (stopped.size === 0) return;
       await this.#adapter.stop([...stopped]);
       await settlesWithin(maxSettleMs, this.#sync.settled());
-      // What is broadcast to the workers of an operation does not arrive here any more.
+      // Broadcasts to the workers of these operations no longer reach this peer.
       this.#acknowledge(({ operationId }) => stopped.has(operationId));
       forget(stopped);
     };
   }
 
-  /** Sets which of the operations may run more than once. */
+  /** Sets the operations that may run more than once. */
   setIdempotent(operationIds: readonly string[]): void {
     this.#idempotent = new Set(operationIds);
   }
 
-  /** Runs a request as soon as its caller is known to wait for it, or refuses it. */
+  /** Runs a request once it is certain that its caller still waits for it, or refuses it. */
   take(frame: CallRequested, from: string): void {
     const { requestId, operationId, attempt = 0 } = frame;
     const onRequest = this.#servers.get(operationId);
-    // It was served here when the broker chose this peer. Another one may have started an earlier attempt.
+    // The operation was served here when the broker chose this peer. Another peer may have started an earlier attempt.
     if (onRequest === undefined || this.#isClosed) {
       return this.#refuse(frame, from, notServedNow(operationId, attempt > 0));
     }
@@ -157,12 +157,12 @@ export class BrokerServer {
     if (earlier !== undefined) calls.abort(earlier, "it was sent again");
     const call = calls.accept(frame, this.#tick);
     if (!(call instanceof AcceptedCall)) return this.#refuse(frame, from, call);
-    // The caller of a subscription needs the address to send credit to. It leaves with the first values.
+    // The caller of a subscription sends credit to this address. The frame is batched with the first values.
     if (call.isSubscription) this.#callerAt(from).send(this.#toTaken([call]));
     calls.run(call, onRequest);
   }
 
-  /** A caller reports its clock, and which of its delayed requests it has withdrawn. Returns false when it is malformed. */
+  /** Accepts a caller's clock and the list of its withdrawn requests. Returns false when the frame is malformed. */
   takeClock(frame: OtherFrame): boolean {
     return this.#sync.takeReply(frame);
   }
@@ -179,7 +179,7 @@ export class BrokerServer {
     } else this.#earlyAborts.add(toAbortKey(from, requestId, attempt));
   }
 
-  /** A caller asks about calls whose worker is silent: those that run here are acknowledged, others may be moved here. */
+  /** Replies to a question about calls with a silent worker: acknowledges those that run here, offers to run others. */
   confirm(operationId: string, refs: readonly CallRef[], from: string): void {
     const calls = this.#callers.get(from)?.calls;
     const isHere = ({ requestId, attempt = 0 }: CallRef) => calls?.get(requestId)?.attempt === attempt;
@@ -197,25 +197,25 @@ export class BrokerServer {
     for (const call of caller.calls.list()) caller.calls.abort(call, "the caller is gone");
   }
 
-  /** Ends subscriptions: values or credit may be lost, and both peers would wait for each other. */
+  /** Ends subscriptions, because values or credit may be lost, and both peers would wait for each other. */
   onLinkLost(error: CallError): void {
     this.#lostWith = error;
     this.#cutSubscriptions(error);
   }
 
   onLinkRestored(): void {
-    // Subscriptions that arrived while the connection was partly lost miss their first values.
+    // Subscriptions that arrived while the connection was partly lost lack their first values.
     if (this.#lostWith !== undefined) this.#cutSubscriptions(this.#lostWith);
     this.#lostWith = undefined;
     for (const caller of this.#callers.values()) caller.maxBatch = toMaxBatch(this.#adapter);
     for (const { from, frame } of this.#cut.splice(0)) this.#callerAt(from).send(frame);
-    // Their callers may have asked while nothing could be received.
+    // Questions of their callers may have been lost while the connection was down.
     this.#acknowledge(({ isAcknowledged }) => isAcknowledged);
   }
 
   /**
-   * Acknowledges calls that take longer than a heartbeat, and sends a sign of life for them at each one. That also asks
-   * whether their caller is still there.
+   * Acknowledges calls that run longer than a heartbeat, and sends a sign of life for them at each heartbeat. This also
+   * checks whether their caller is still connected.
    */
   tick(isHeartbeat: boolean): void {
     this.#tick += 1;
@@ -225,7 +225,7 @@ export class BrokerServer {
     );
   }
 
-  /** Aborts every call and reports that to its caller. */
+  /** Aborts every call and reports the error to its caller. */
   close(error: CallError): void {
     this.#isClosed = true;
     for (const caller of this.#callers.values()) {
@@ -234,7 +234,7 @@ export class BrokerServer {
     }
   }
 
-  /** Returns whether the request arrived before, and remembers it. */
+  /** Returns whether the request arrived before, and records it. */
   #isRepeated(id: string, from: string): boolean {
     const caller = this.#seen.get(id) ?? this.#seenBefore.get(id);
     if (caller === from) return true;
@@ -247,7 +247,7 @@ export class BrokerServer {
     return false;
   }
 
-  /** What is known of the caller at an address. */
+  /** Returns the state of the caller at an address. */
   #callerAt(address: string): RemoteCaller {
     let caller = this.#callers.get(address);
     if (caller !== undefined) return caller;
@@ -262,12 +262,12 @@ export class BrokerServer {
     for (const [address, caller] of this.#callers) {
       this.#callers.delete(address);
       if (caller.isIdle) return;
-      this.#callers.set(address, caller); // the next search begins behind it
-      if (++checks === maxIdleChecks) return; // callers that wait are limited by their calls
+      this.#callers.set(address, caller); // the next search begins after it
+      if (++checks === maxIdleChecks) return; // the limit on calls also bounds the number of busy callers
     }
   }
 
-  /** Another peer on the broker may have sent the abort: a caller that still waits must receive an end. */
+  /** Another peer on the broker may have sent the abort, so a caller that still waits must receive a last reply. */
   #confirmAbort(operationId: string, frame: CallRequested | CallAborted, from: string, mayHaveRun: boolean): void {
     this.#refuse(frame, from, aborted(operationId, undefined, mayHaveRun));
   }
@@ -288,7 +288,7 @@ export class BrokerServer {
     }
   }
 
-  /** Reports to callers which of their calls run here. @param from only to this caller */
+  /** Reports to callers which of their calls run here. @param from reports only to this caller */
   #acknowledge(isDue: (call: AcceptedCall) => boolean, from?: string): void {
     for (const [address, { calls }] of this.#callers) {
       if (calls.size === 0 || (from !== undefined && from !== address)) continue;
@@ -306,7 +306,7 @@ export class BrokerServer {
   }
 }
 
-/** In characters, of which each has at most three bytes. The broker may accept less after a reconnect. */
+/** In characters of at most three bytes each. The broker may have a lower limit after a reconnect. */
 function toMaxBatch({ maxMessage }: BrokerAdapter): number {
   return Math.min(maxBrokerBatch, maxMessage / 3);
 }

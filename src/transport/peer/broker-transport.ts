@@ -36,28 +36,28 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 /** Options of every transport over a broker. */
 export interface BrokerOptions {
   /**
-   * Milliseconds, above 0, between signs of life. A peer that was silent for three of them is lost, and calls that it had
-   * taken fail with `UNAVAILABLE`. @default 5,000
+   * Milliseconds, above 0, between signs of life. A peer that was silent for three intervals is lost, and the calls
+   * that it had accepted fail with `UNAVAILABLE`. @default 5,000
    */
   heartbeat?: number | undefined;
-  /** Bounds on messages and pending calls. @default those of `Limits` */
+  /** Bounds on messages and pending calls. @default the defaults of `Limits` */
   limits?: Limits | undefined;
 }
 
-/** The options of a peer with the defaults filled in. */
+/** The options of a peer with their defaults. */
 export interface ResolvedBrokerOptions {
   readonly heartbeat: number;
   readonly limits: Readonly<Required<Limits>>;
 }
 
-/** Fills in the defaults. Call before connecting: throws `VALIDATION_ERROR` on an invalid option. */
+/** Applies the defaults. Call it before connecting. Throws `VALIDATION_ERROR` on an invalid option. */
 export function resolveBrokerOptions({ heartbeat, limits }: BrokerOptions): ResolvedBrokerOptions {
   return { heartbeat: resolveDuration("heartbeat", heartbeat, 5_000), limits: resolveLimits(limits) };
 }
 
 /**
- * A transport over a message broker. The broker hands each request to one worker; replies, and everything else about a
- * call, go directly between the two peers.
+ * A transport over a message broker. The broker delivers each request to one worker. The two peers then exchange
+ * replies and all other frames of the call by address.
  */
 export class BrokerTransport implements Transport, BrokerEvents {
   readonly name: string;
@@ -84,7 +84,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     this.#stopTicks = startTicks(heartbeat, (isHeartbeat) => this.#tick(isHeartbeat));
   }
 
-  /** How many malformed messages have arrived. */
+  /** Number of malformed messages that have arrived. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -249,9 +249,9 @@ export class BrokerTransport implements Transport, BrokerEvents {
     return this.#listening;
   }
 
-  /** Reads the frames of a message. The rest of a message is not read after a malformed frame. */
+  /** Reads the frames of a message. Ignores the rest of the message after a malformed frame. */
   #read(message: string | Uint8Array, take: (frame: WireFrame, from: string) => void): void {
-    if (message.length === 0) return; // only checks whether this peer is there
+    if (message.length === 0) return; // a probe that checks whether this peer is connected
     if (message.length > this.#limits.maxMessage + maxBrokerBatch) return this.#drop();
     let text: string;
     try {
@@ -278,7 +278,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     }
   }
 
-  /** Anyone can write to a broker: a malformed message is ignored, and ends nothing. */
+  /** Any client can write to a broker, so a malformed message is ignored and does not end a connection or call. */
   #drop(): void {
     this.#dropped++;
     log.debug("{transport}: a message was dropped.", { transport: this.name });

@@ -29,18 +29,18 @@ import { PeerDirectory } from "./peer-directory.ts";
 
 const log = clientLogger("transport", "peer");
 
-/** How long, in ms, to wait until peers have handled what was sent to them. */
+/** Maximum time, in ms, to wait until peers have handled the frames that were sent to them. */
 const maxSyncMs = 1_000;
-/** How long, in ms, a peer whose connection was lost may take to come back. */
+/** Maximum time, in ms, in which a peer whose connection was lost may return. */
 const restartMs = 15_000;
 
 /**
- * A transport over any number of connections that come and go: the one of a port, those of a pool of workers, those of a
- * server. A request goes to a peer that serves it, the one with the fewest pending calls.
+ * A transport over a changing number of connections, such as that of a port or those of a worker pool or a server. Of
+ * the peers that serve an operation, the one with the fewest pending calls receives the request.
  */
 export class ChannelTransport implements Transport, ConnectionOwner {
   readonly name: string;
-  /** A reply is accepted only on the connection that its request left on. */
+  /** A reply is accepted only on the connection that its request was sent on. */
   readonly capabilities: TransportCapabilities = { authenticatesReplies: true };
   readonly servers = new Map<string, OnRequest>();
   readonly serving: typeof servingParts | undefined;
@@ -51,7 +51,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   #hasServed = false;
   #isClosed = false;
 
-  /** @param serving absent when the transport only makes calls: what it does not serve is reported without a suggestion */
+  /** @param serving absent when the transport only makes calls; `OPERATION_NOT_FOUND` then has no suggestion */
   constructor(name: string, serving?: typeof servingParts) {
     this.name = name;
     this.serving = serving;
@@ -61,7 +61,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     return this.#isClosed;
   }
 
-  /** The connections that are open. */
+  /** The open connections. */
   get peers(): ReadonlySet<Connection> {
     return this.#connections;
   }
@@ -86,7 +86,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     }
     if (best === undefined) throw this.#notFound(operationId);
     if (this.#connections.size > 1) {
-      // Of peers with equally many calls the first is chosen, so the chosen one becomes the last.
+      // If several peers have equally many calls, the first is chosen, so the chosen one moves to the end.
       this.#connections.delete(best);
       this.#connections.add(best);
     }
@@ -117,7 +117,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     return this.#directory.watch(listener);
   }
 
-  /** What a peer announced when it was connected arrives before its reply. */
+  /** A peer's reply to `sync` arrives after the operations that it announced when it connected. */
   async whenPeersKnown(): Promise<void> {
     await this.#sync();
   }
@@ -135,23 +135,23 @@ export class ChannelTransport implements Transport, ConnectionOwner {
   }
 
   notServed(operationId: string, connection: Connection): CallError {
-    // A peer that has stopped serving everything is about to end, and may be replaced.
+    // A peer that has stopped serving all operations is shutting down, and may be replaced.
     if (this.#hasServed && this.servers.size === 0) return notServedNow(operationId);
     const shown = connection.shown(this.#specs);
     return operationNotFound(operationId, this.serving?.nearestOperation(operationId, shown, connection.identity));
   }
 
-  /** Returns whether a connection is missing that should be there. */
+  /** Returns whether an expected connection is missing. */
   protected lacksConnections(): boolean {
     return false;
   }
 
-  /** Whether a lost connection will be replaced; until then what its peer announced stays. */
+  /** Whether a lost connection will be replaced. Until then, the operations that its peer announced stay. */
   protected get replacesConnections(): boolean {
     return false;
   }
 
-  /** Replaces a lost connection: the peer counts as the same. */
+  /** Replaces a lost connection. The peer counts as the same. */
   protected replace(lost: Connection, connection: Connection): void {
     this.#directory.move(lost, connection);
   }
@@ -161,14 +161,14 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     this.#directory.set(connection, { type: "peer.announced", peerId, specs });
   }
 
-  /** Called once for every connection, also while closing. `error` is absent when this peer closed it. */
+  /** Called once for every connection, even while closing. `error` is absent when this peer closed the connection. */
   onLost(connection: Connection, _error: Error | undefined): void {
     this.#connections.delete(connection);
     for (const id of connection.operationIds) this.#directory.noteServed(id);
     if (this.#isClosed || !this.replacesConnections) this.#directory.delete(connection);
   }
 
-  /** With one peer there is no choice; it replies itself when it does not serve an operation. */
+  /** A single peer receives every request, and replies with an error when it does not serve the operation. */
   #isOnlyServer(connection: Connection): boolean {
     return this.#connections.size === 1 && connection.acceptsOperations && !this.lacksConnections();
   }
@@ -179,7 +179,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
       return unavailable(`The peer of the ${this.name} transport is not available.`, { mayHaveRun: false });
     }
     if (this.#directory.mayReturn(operationId)) return notServedNow(operationId);
-    // Peers announce to this one only what it may see.
+    // Peers announce only the operations that this one may see.
     return operationNotFound(operationId, this.serving?.nearestOperation(operationId, this.#directory.specs(), "all"));
   }
 
@@ -189,13 +189,13 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     await this.#sync();
   }
 
-  /** Waits until every peer has handled what was sent to it, unless it is starting or paused. */
+  /** Waits until every peer has handled the frames that were sent to it, unless it is starting or paused. */
   async #sync(): Promise<void> {
     if (this.#connections.size === 0) return;
     await settlesWithin(maxSyncMs, Promise.all(Array.from(this.#connections, (connection) => connection.sync())));
   }
 
-  /** A frame that one peer cannot receive must not keep others from receiving it. */
+  /** A frame that cannot be sent to one peer must still be sent to the others. */
   #send(connection: Connection, frame: WireFrame): void {
     try {
       connection.send(frame);
@@ -209,7 +209,7 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     return { type: "peer.announced", peerId: this.#peerId, specs: connection.shown(this.#specs) };
   }
 
-  /** Two peers that use the same name must not become one. */
+  /** Two peers with the same id must not be treated as one. */
   #toUniqueId(peerId: string): string {
     const isTaken = peerId === "" || peerId === this.#peerId || this.#directory.hasPeerId(peerId);
     return isTaken ? nextRequestId() : peerId;

@@ -4,57 +4,57 @@ import type { OtherFrame } from "../codec/index.ts";
 import { defer } from "./batch-writer.ts";
 import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
 
-/** How long a measurement is valid, in ms: two clocks drift apart by about a millisecond in that time. */
+/** Validity of a measurement, in ms. Two clocks drift apart by about a millisecond in that time. */
 const validityMs = 10_000;
 /** A measurement that took longer than this, in ms, is repeated as soon as possible. */
 const maxRoundTripMs = 50;
-/** Open questions that are remembered. Callers on a broker can invent any number of addresses that never reply. */
+/** Maximum number of open questions. Callers on a broker can invent any number of addresses that never reply. */
 const maxQuestions = 100_000;
-/** In ms. Older questions are forgotten. */
+/** In ms. Older questions are discarded. */
 const maxQuestionAgeMs = 60_000;
 
-/** A request that waits until its caller has confirmed that it still waits for it. */
+/** A request that is held until its caller has confirmed that it still waits for the reply. */
 export interface HeldRequest extends CallRef {
-  /** When it must be decided without a confirmation, by this peer's monotonic clock. */
+  /** Time at which the request proceeds without a confirmation, by this peer's monotonic clock. */
   readonly expiresAt: number;
-  /** `isConfirmed` is false when no confirmation arrived in time. */
+  /** Starts the request. `isConfirmed` is false when no confirmation arrived in time. */
   begin(isConfirmed: boolean): void;
-  /** The caller does not wait for it any more. */
+  /** Discards the request, because the caller no longer waits for it. */
   drop(): void;
 }
 
 /**
- * The monotonic clock of a remote peer, as far as it is known here, and the requests of that peer that wait for a
- * confirmation. The age of a request follows from it, whatever the wall clocks of both machines show.
+ * An estimate of the monotonic clock of a remote peer, and the requests of that peer that wait for a confirmation. The
+ * estimate determines the age of a request independently of the wall clocks of both machines.
  */
 export class PeerClock {
-  /** Where the peer is; empty on a channel. */
+  /** Address of the peer. Empty on a channel. */
   readonly address: string;
   /** In the order of arrival. */
   readonly held = new Set<HeldRequest>();
-  /** When it is to be measured again, by this peer's monotonic clock. */
+  /** Time of the next measurement, by this peer's monotonic clock. */
   dueAt = Number.NEGATIVE_INFINITY;
-  /** This clock minus the remote one, or less: no request is assumed to be younger than it is. */
+  /** At most this clock minus the remote one, so that no request is assumed to be younger than it is. */
   #offset: number | undefined = undefined;
 
   constructor(address = "") {
     this.address = address;
   }
 
-  /** @param askedAt this clock when the question was sent @param reported the remote clock when it was received */
+  /** @param askedAt local time when the question was sent @param reported remote time when it was received */
   set(askedAt: number, reported: number): void {
     const offset = askedAt - reported;
     if (this.#offset === undefined || offset > this.#offset) this.#offset = offset;
     if (monotonicNow() - askedAt > maxRoundTripMs) this.dueAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** How long a request has been on its way, in ms; `undefined` before the first measurement, 0 when it has no stamp. */
+  /** Time since a request was sent, in ms. `undefined` before the first measurement, 0 when it has no timestamp. */
   ageOf(sentAt: number | undefined, now: number): number | undefined {
     if (sentAt === undefined) return 0;
     if (this.#offset === undefined) return undefined;
     const age = now - sentAt - this.#offset;
     if (age >= 0) return age;
-    this.#offset += age; // no request arrives before it was sent: the remote clock is faster than this one
+    this.#offset += age; // a negative age means that the remote clock is faster than this one
     return 0;
   }
 }
@@ -66,21 +66,21 @@ interface Question {
   readonly onReply: (() => void) | undefined;
 }
 
-/** Sends a question for a peer's clock, and for those of some requests that it no longer waits for. */
+/** Sends a question for a peer's clock, and for those of `calls` that the peer no longer waits for. */
 export type AskClock = (clock: PeerClock, question: string, calls: readonly CallRef[]) => void;
 
 /**
- * Determines how old requests are. A broker, a connection or a process can delay a request for any time. Requests carry
- * the time of their caller's clock, and callers are asked for that clock now and then. A request that is late, or whose
- * caller is new, waits for the reply, which also names the requests that the caller has withdrawn.
+ * Determines the age of requests. A broker, a connection or a process can delay a request for any time. Requests carry
+ * the time of their caller's clock, and questions to the callers measure that clock at intervals. A request that is
+ * late, or whose caller is new, waits for the reply, which also lists the requests that the caller has withdrawn.
  */
 export class ClockSync {
   readonly #send: AskClock;
   readonly #maxMessage: () => number;
   readonly #questions = new Map<string, Question>();
-  /** The peers to ask at the end of this turn, and for which requests. */
+  /** The peers that receive a question at the end of this turn, and the requests that each question is about. */
   readonly #next = new Map<PeerClock, HeldRequest[]>();
-  /** The peers with requests that wait. */
+  /** The peers with held requests. */
   readonly #waiting = new Set<PeerClock>();
   #settlers: Array<() => void> = [];
 
@@ -90,23 +90,23 @@ export class ClockSync {
     this.#maxMessage = maxMessage;
   }
 
-  /** Asks a peer for its clock. `onReply` is called when the reply is there: everything that it sent before is, too. */
+  /** Requests a peer's clock. `onReply` is called when the reply has arrived, and with it all earlier frames. */
   ask(clock: PeerClock, onReply?: () => void): void {
     this.#ask(clock, [], onReply);
   }
 
-  /** Keeps a request until its caller has confirmed or withdrawn it. */
+  /** Holds a request until its caller has confirmed or withdrawn it. */
   hold(clock: PeerClock, request: HeldRequest): void {
     clock.held.add(request);
     this.#waiting.add(clock);
-    // One question for all that arrive in this turn. It must leave after they arrived.
+    // One question covers all requests that arrive in this turn. It must be sent after they arrived.
     if (this.#next.size === 0) defer(this.#askNext);
     const next = this.#next.get(clock);
     if (next === undefined) this.#next.set(clock, [request]);
     else next.push(request);
   }
 
-  /** Accepts the reply to a question. Returns false when it is malformed; one to an unknown question is ignored. */
+  /** Accepts the reply to a question. Returns false when it is malformed. Ignores replies to unknown questions. */
   takeReply({ question, clock: reported, withdrawn }: OtherFrame): boolean {
     if (typeof question !== "string" || !Number.isFinite(reported)) return false;
     const asked = this.#questions.get(question);
@@ -116,7 +116,7 @@ export class ClockSync {
     clock.set(askedAt, reported as number);
     const isWithdrawn = new Set(readCallRefs(withdrawn)?.map(toKey));
     for (const request of held) {
-      // Two questions may have been sent for it, of which the first is answered.
+      // If two questions were sent for a request, the first reply decides.
       if (!clock.held.delete(request)) continue;
       if (isWithdrawn.has(toKey(request))) request.drop();
       else request.begin(true);
@@ -126,7 +126,7 @@ export class ClockSync {
     return true;
   }
 
-  /** Asks again for requests that still wait, because brokers lose messages, and begins those whose time is up. */
+  /** Repeats the questions for held requests, because brokers lose messages, and begins requests that have expired. */
   beat(): void {
     const now = monotonicNow();
     for (const [question, { askedAt }] of this.#questions) {
@@ -141,18 +141,18 @@ export class ClockSync {
     }
   }
 
-  /** The peer is gone: its requests are not begun. */
+  /** Discards the requests of a peer that is gone. */
   forget(clock: PeerClock): void {
     clock.held.clear();
     this.#noteSettled(clock);
   }
 
-  /** Resolves when no request waits. */
+  /** Resolves when no request is held. */
   async settled(): Promise<void> {
     if (this.#waiting.size > 0) await new Promise<void>((resolve) => this.#settlers.push(resolve));
   }
 
-  /** No reply can arrive any more: everything that waits for one goes on. */
+  /** Calls every pending `onReply`, because no further reply can arrive. */
   close(): void {
     const asked = [...this.#questions.values()];
     this.#questions.clear();
@@ -165,7 +165,7 @@ export class ClockSync {
 
   #ask(clock: PeerClock, held: readonly HeldRequest[], onReply?: () => void): void {
     if (this.#questions.size >= maxQuestions) this.#questions.delete(this.#questions.keys().next().value!);
-    // Unguessable: only the peer that was asked can reply, and the reply need not name that peer.
+    // The id cannot be guessed, so only the peer that received it can reply, and the reply need not name that peer.
     const question = randomRequestId();
     const askedAt = monotonicNow();
     clock.dueAt = askedAt + validityMs;

@@ -21,37 +21,37 @@ import { OutgoingCalls, readCallRefs } from "./outgoing-calls.ts";
 
 const log = clientLogger("transport", "peer");
 
-/** In bytes. A peer that accepts less could not even receive an error. */
+/** In bytes. A peer with a lower limit could not receive an error. */
 const minMaxMessage = 1024;
-/** A peer that claims to serve more operations is disconnected, because it fills this peer's memory. */
+/** A peer that claims to serve more operations is disconnected, because they would fill this peer's memory. */
 const maxOperations = 100_000;
 
-/** Carries whole messages, in order, between two peers: a socket, a port, a pipe. Implemented by each wire. */
+/** Carries whole messages, in order, between two peers, such as a socket, port or pipe. Implemented by each wire. */
 export interface Channel {
   /** Throws when the channel has failed. */
   send(message: string): void;
-  /** How many bytes were passed to `send` and have not left yet; 0 where that is unknown. */
+  /** Number of bytes that were passed to `send` and not sent yet. 0 if it is unknown. */
   readonly bufferedAmount: number;
-  /** How many bytes have arrived, where that is known: a long message is a sign of life before it is complete. */
+  /** Number of received bytes, if it is known. A long message is a sign of life before it is complete. */
   readonly receivedBytes?: number;
   /** Releases the socket or port. `reason` is present when the connection failed. */
   close(reason?: Error): void;
 }
 
-/** The limits of a connection and what the remote peer may do. */
+/** The limits of a connection and the permissions of the remote peer. */
 export interface ConnectionOptions {
   limits: Readonly<Required<Limits>>;
-  /** Largest message that is accepted, in bytes. @default `maxMessage` of the limits, which is the largest that is sent */
+  /** Maximum size of a received message, in bytes. @default `maxMessage` of the limits, as for sent messages */
   maxReceived?: number;
   /** Milliseconds between signs of life. 0 disables them. */
   heartbeat: number;
-  /** Whom the channel has authenticated. */
+  /** The identity that the channel has authenticated. */
   identity?: Identity | undefined;
   /** Whether the remote peer may serve operations to this one. */
   acceptsOperations: boolean;
-  /** Whether the `identity` field of a request reaches the handler; otherwise it is removed. */
+  /** Whether the `identity` field of a request is passed to the handler. Otherwise it is removed. */
   passesIdentity: boolean;
-  /** Whether an operation is announced to the remote peer. @default every operation is */
+  /** Returns whether an operation is announced to the remote peer. @default all operations are announced */
   shows?: (spec: OperationSpec) => boolean;
 }
 
@@ -63,19 +63,19 @@ export interface ConnectionOwner {
   readonly servers: ReadonlyMap<string, OnRequest>;
   /** `undefined` when this peer only makes calls. */
   readonly serving: typeof servingParts | undefined;
-  /** The error of a request for an operation that is not served here. */
+  /** Creates the error of a request for an operation that is not served here. */
   notServed(operationId: string, connection: Connection): CallError;
   onAnnounced(connection: Connection, event: PeerAnnounced): void;
   onLost(connection: Connection, error: Error | undefined): void;
 }
 
-/** One peer at the other end of a channel: the calls in both directions, its clock, and whether it is alive. */
+/** One peer at the other end of a channel: the calls in both directions, its clock, and its heartbeat. */
 export class Connection implements RemotePeer, Pulse {
   /** The operations that the remote peer serves. */
   readonly operationIds = new Set<string>();
   readonly clock = new PeerClock();
   readonly identity: Identity | undefined;
-  /** The remote peer's own name; empty until it has introduced itself. */
+  /** Id that the remote peer has sent. Empty until its `link.opened` has arrived. */
   peerId = "";
   readonly #owner: ConnectionOwner;
   readonly #channel: Channel;
@@ -86,11 +86,11 @@ export class Connection implements RemotePeer, Pulse {
   readonly #incoming: IncomingCalls | undefined;
   readonly #sync: ClockSync;
   readonly #receiveLimits: FrameLimits;
-  /** The remote peer's limit may be the smaller one. */
+  /** The smaller of the limits of both peers. */
   #sendLimits: FrameLimits;
   #stopHeartbeat: () => void = () => {};
   #received = 0;
-  /** Calls that were aborted, of which the remote peer may not know yet. */
+  /** Number of aborts that the remote peer may not have received yet. */
   #unconfirmedAborts = 0;
   #isClosed = false;
 
@@ -113,7 +113,7 @@ export class Connection implements RemotePeer, Pulse {
     this.watch(options.heartbeat);
   }
 
-  /** How many calls the remote peer may work on for this one. A peer that is paused has not noticed aborts. */
+  /** Number of calls that the remote peer may be running for this one. A paused peer has not handled aborts yet. */
   get pending(): number {
     return this.#outgoing.size + this.#unconfirmedAborts;
   }
@@ -145,7 +145,7 @@ export class Connection implements RemotePeer, Pulse {
     frame.sentAt = Math.floor(monotonicNow());
     const line = encode(frame, this.#sendLimits);
     const call = { onReply, attempt: 0 };
-    // Before it is sent, because sending may show that the connection is lost.
+    // Add the call before sending, because sending may detect that the connection is lost.
     this.#outgoing.add(requestId, call);
     this.#writer.push(line);
     return (followUp) => {
@@ -157,14 +157,14 @@ export class Connection implements RemotePeer, Pulse {
     };
   }
 
-  /** Sends any frame. Throws a `CallError` when it cannot be sent; a lost connection drops it. */
+  /** Sends any frame. Throws a `CallError` when it cannot be sent. Drops it when the connection is lost. */
   send(frame: WireFrame): Promise<void> | undefined {
     if (this.#isClosed) return undefined;
     this.#writer.push(encode(frame, this.#sendLimits));
     return this.#writer.whenWritable();
   }
 
-  /** Those of some operations that the remote peer may see. */
+  /** Returns the specs that the remote peer may see. */
   shown(specs: readonly OperationSpec[]): readonly OperationSpec[] {
     const { shows } = this.#options;
     return shows === undefined ? specs : specs.filter(shows);
@@ -175,12 +175,12 @@ export class Connection implements RemotePeer, Pulse {
     return this.#isClosed ? Promise.resolve() : new Promise((resolve) => this.#sync.ask(this.clock, resolve));
   }
 
-  /** Asks for a sign of life and for the remote clock, from which the age of requests follows. */
+  /** Requests a sign of life and the remote clock, which determines the age of requests. */
   ping(): void {
     this.#sync.ask(this.clock);
   }
 
-  /** Ends the connection when the remote peer is silent for twice `interval`, in ms; 0 never does. */
+  /** Ends the connection when the remote peer is silent for twice `interval`, in ms. 0 disables the check. */
   watch(interval: number): void {
     this.#stopHeartbeat();
     if (interval > 0 && !this.#isClosed) this.#stopHeartbeat = startHeartbeat(this, interval);
@@ -199,7 +199,7 @@ export class Connection implements RemotePeer, Pulse {
     else this.#read(message);
   }
 
-  /** Ends the subscriptions that are served here, each with the error that its consumer receives. */
+  /** Ends the subscriptions that are served here. Each consumer receives the error from `toError`. */
   endSubscriptions(toError: (operationId: string) => CallError): void {
     for (const call of this.#incoming?.list() ?? []) {
       if (!call.isSubscription) continue;
@@ -207,7 +207,7 @@ export class Connection implements RemotePeer, Pulse {
     }
   }
 
-  /** Ends the connection. Outgoing calls fail with `UNAVAILABLE`, incoming ones are aborted. Does not throw. */
+  /** Ends the connection. Outgoing calls fail with `UNAVAILABLE`. Incoming calls are aborted. Does not throw. */
   close(error?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -307,7 +307,7 @@ export class Connection implements RemotePeer, Pulse {
     this.close(new Error(`The peer serves more than ${maxOperations} operations`));
   }
 
-  /** The remote peer asks for this clock, and which of its delayed requests this peer no longer waits for. */
+  /** Replies with this peer's clock, and with the delayed requests that this peer no longer waits for. */
   #reportClock({ question, calls }: OtherFrame): void {
     const withdrawn = (readCallRefs(calls) ?? []).filter((ref) => !this.#outgoing.isWaitingFor(ref));
     this.send({ type: "link.ponged", question, clock: monotonicNow(), withdrawn });

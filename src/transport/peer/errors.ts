@@ -1,24 +1,24 @@
 import { truncate } from "../../internal/text.ts";
 import { CallError, isCallError, unavailable } from "../../operation/index.ts";
 
-/** `UNAVAILABLE`: the connection that carries a call is lost, to a peer or to the broker. */
+/** `UNAVAILABLE`: the connection of a call, to a peer or to the broker, is lost. */
 export function linkLost(transport: string, cause: Error | undefined, mayHaveRun: boolean): CallError {
   const reason = cause === undefined ? "it was closed" : truncate(cause.message, 400).replace(/\.$/, "");
   const message = `The connection of the ${transport} transport is lost: ${reason}.`;
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun, cause });
 }
 
-/** `UNAVAILABLE`: there is no connection to the broker now. Nothing was sent. */
+/** `UNAVAILABLE`: the broker is not connected. Nothing was sent. */
 export function notConnected(transport: string, cause?: unknown): CallError {
   return unavailable(`The server of the ${transport} transport is not available.`, { mayHaveRun: false, cause });
 }
 
-/** A `CallError` as it is, every other failure of an adapter as {@link notConnected}. */
+/** Returns a `CallError` unchanged, and converts every other failure of an adapter to {@link notConnected}. */
 export function toAdapterError(transport: string, error: unknown): CallError {
   return isCallError(error) ? error : notConnected(transport, error);
 }
 
-/** `UNAVAILABLE`: the worker that had taken a call is gone. */
+/** `UNAVAILABLE`: the worker that had accepted a call is gone. */
 export function workerGone(operationId: string, mayHaveRun = true): CallError {
   const message = `The worker that had taken "${operationId}" is gone.`;
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun });
@@ -36,7 +36,7 @@ export function notMovable(operationId: string): CallError {
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true });
 }
 
-/** `EXECUTION_ERROR`: every worker that took the request died before it replied. */
+/** `EXECUTION_ERROR`: every worker that accepted the request was lost before it replied. */
 export function poisonous(operationId: string): CallError {
   const message = `"${operationId}" failed: every worker that took this request died with it.`;
   return new CallError("EXECUTION_ERROR", message, { operationId }, { retryable: false, mayHaveRun: true });

@@ -15,43 +15,43 @@ import { PeerDirectory } from "./peer-directory.ts";
 
 const warnOnce = createWarnOnce(logger("transport", "peer"));
 
-/** Announcements of further peers are ignored. */
+/** Announcements of peers above this number are ignored. */
 const maxPeers = 1_000;
-/** Characters of announcements that are kept, of all peers together: anyone on the broker can invent peers. */
+/** Maximum number of stored characters for all peers together. Any client of the broker can invent peers. */
 const maxKeptLength = 128 * 1024 * 1024;
-/** Operations whose specs are too large are named up to this number. */
+/** Maximum number of operations with too large specs whose ids are announced. */
 const maxOmitted = 20;
-/** Room for one such id in a message, in bytes. Longer ids are not named. */
+/** Space for one such id in a message, in bytes. Longer ids are not announced. */
 const maxOmittedBytes = 330;
-/** In bytes, an upper bound: what a message with one spec contains besides the spec. */
+/** Upper bound, in bytes, for everything besides the spec in a message with one spec. */
 const maxSpecsHeader = 8 * 1024;
-/** A peer that was silent for this many beats is gone. */
+/** A peer that was silent for more beats than this is gone. */
 const maxSilentBeats = 3;
-/** In beats: how long a peer that served an operation and left may take to come back. */
+/** Maximum time, in beats, in which a peer that served an operation and left may return. */
 const restartBeats = 3;
-/** In ms. Peers reply to a question for all peers at different times, and once for questions that arrive together. */
+/** In ms. A random delay spreads the replies of all peers, and one reply serves questions that arrive together. */
 const maxReplyDelayMs = 50;
-/** In ms. Peers that were asked have announced themselves when none has done so for this time. */
+/** In ms. All announcements count as received when none has arrived for this time. */
 const quietMs = 5 * maxReplyDelayMs;
-/** In ms. Peers may announce themselves without end. */
+/** In ms. Limits the wait, because peers may send announcements continuously. */
 const maxQuietWaitMs = 2_000;
 
-/** What is known of another peer. */
+/** State of another peer. */
 interface KnownPeer {
-  /** Counts its announcements. */
+  /** Sequence number of the peer's announcement. */
   revision: number;
-  /** How many parts the announcement has. */
+  /** Number of parts of the announcement. */
   partCount: number;
   parts: Map<number, OperationSpec[]>;
   isComplete: boolean;
   /** Ids of operations whose specs are too large to be sent. */
   omitted: string[];
-  /** Length of the messages with these parts. */
+  /** Total length of the messages with these parts. */
   length: number;
   lastSignAt: number;
 }
 
-/** What the directory needs of its transport. */
+/** The functions of the transport that the directory uses. */
 export interface GossipHost {
   /** Maximum size of a message, in bytes. */
   readonly maxMessage: number;
@@ -59,8 +59,8 @@ export interface GossipHost {
 }
 
 /**
- * The directory of peers on a broker. There is no list of peers anywhere: each one announces its operations, sends a sign
- * of life at every beat, and a new one asks for the announcements of the others.
+ * The directory of peers on a broker. No central list of peers exists: each peer announces its operations and sends a
+ * sign of life at every beat, and a new peer requests the announcements of the others.
  */
 export class GossipPeerDirectory extends PeerDirectory<string> {
   readonly #peerId: string;
@@ -69,16 +69,16 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
   readonly #peers = new Map<string, KnownPeer>();
   #specs: readonly OperationSpec[] = [];
   #revision = 0;
-  /** Counts beats, also while there is no connection. */
+  /** Counts beats, including those without a connection. */
   #beat: number;
   /** Counts beats with a connection. */
   #connectedBeat = 0;
-  /** After this beat every peer has had the time to reconnect and to announce its operations. */
+  /** After this beat, every peer has had time to reconnect and to announce its operations. */
   #completeAfter = -1;
-  /** After this beat the announcements of peers that were there before have arrived. */
+  /** After this beat, the announcements of peers that were already present have arrived. */
   #listeningAfter = -1;
   #keptLength = 0;
-  /** Counts the messages with announcements that were accepted. */
+  /** Number of accepted messages with announcements. */
   #announcements = 0;
   #replyTimer: NodeJS.Timeout | undefined;
 
@@ -91,7 +91,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     this.#maxOperations = maxOperations;
   }
 
-  /** Announces what this peer serves. */
+  /** Announces the operations that this peer serves. */
   announce(specs: readonly OperationSpec[]): void {
     const hadSome = this.#specs.length > 0;
     this.#specs = specs;
@@ -100,7 +100,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     else if (hadSome) this.#sendLeft();
   }
 
-  /** Accepts an announcement that arrived in a message of that length. Returns false when it is malformed or too large. */
+  /** Accepts an announcement from a message of that length. Returns false when it is malformed or too large. */
   take(frame: WireFrame, length: number): boolean {
     const { peerId, revision } = frame as unknown as { peerId?: unknown; revision?: unknown };
     if (peerId === this.#peerId && frame.type !== "link.who") return true;
@@ -120,7 +120,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     }
   }
 
-  /** Sends a sign of life, and forgets peers that have sent none for a while. Call it at every heartbeat. */
+  /** Sends a sign of life, and removes peers that were silent for too long. Call it at every heartbeat. */
   beat(isConnected: boolean): void {
     this.#beat++;
     if (!isConnected) return;
@@ -132,13 +132,13 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     }
   }
 
-  /** Asks for the announcements of other peers, and announces this one: at first and after a reconnect. */
+  /** Requests the announcements of other peers, and announces this one. Call it initially and after a reconnect. */
   introduce(): void {
     if (this.hasListeners) this.#host.gossip({ type: "link.who" });
     if (this.#specs.length > 0) this.#sendSpecs();
   }
 
-  /** This peer leaves the broker. */
+  /** Announces that this peer leaves the broker. */
   leave(): void {
     clearTimeout(this.#replyTimer);
     if (this.#specs.length > 0) this.#sendLeft();
@@ -146,17 +146,17 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     this.#peers.clear();
   }
 
-  /** The connection is back. Other peers may have lost theirs too, and return later than this one. */
+  /** Records that the connection is restored. Other peers may also have lost theirs, and return later. */
   noteRestored(): void {
     this.#completeAfter = this.#beat + 1;
   }
 
-  /** From now on this peer receives announcements. */
+  /** Records that this peer receives announcements from now on. */
   noteListening(): void {
     this.#listeningAfter = this.#beat + 1;
   }
 
-  /** Resolves when the peers that were asked have announced themselves. A peer that is paused may do so later. */
+  /** Resolves when no further announcement has arrived for a short time. A paused peer may send its own later. */
   async whenQuiet(): Promise<void> {
     const end = monotonicNow() + maxQuietWaitMs;
     for (let seen = -1; seen !== this.#announcements && monotonicNow() < end; ) {
@@ -165,7 +165,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     }
   }
 
-  /** Returns whether an operation that was not announced may be announced in a moment. */
+  /** Returns whether an operation that was not announced may be announced soon. */
   mayBeAnnounced(operationId: string): boolean {
     return this.#beat <= this.#listeningAfter || this.mayReturn(operationId);
   }
@@ -174,10 +174,10 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     return this.#beat <= this.#completeAfter || super.mayReturn(operationId);
   }
 
-  /** The error of a call when no peer serves the operation. */
+  /** Creates the error of a call when no peer serves the operation. */
   notServed(operationId: string): CallError {
     if (this.mayReturn(operationId)) return notServedNow(operationId);
-    // Only operations that require no scope are suggested: the identity of the caller is not known here.
+    // Only operations that require no scope are suggested, because the identity of the caller is not known here.
     return operationNotFound(operationId, nearestOperation(operationId, this.specs(), undefined));
   }
 
@@ -193,7 +193,7 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
     if (!isCount(part) || !isCount(parts) || !Array.isArray(specs) || parts > this.#maxOperations) return false;
     let peer = this.#peers.get(peerId);
     if (peer === undefined && this.#peers.size >= maxPeers) return false;
-    // A lower revision after a higher one does not come from that peer: another one has used its name.
+    // A lower revision after a higher one does not come from that peer. Another peer has used its id.
     if (peer === undefined || revision !== peer.revision || parts !== peer.partCount) {
       this.#keptLength -= peer?.length ?? 0;
       peer = { revision, partCount: parts, parts: new Map(), isComplete: false, omitted: [], length: 0, lastSignAt: 0 };
@@ -262,8 +262,8 @@ export class GossipPeerDirectory extends PeerDirectory<string> {
 }
 
 /**
- * Splits specs into lists that fit into a message of about `maxPart` bytes; a larger spec has a message of up to `maxSpec`
- * bytes for itself. A spec above that is omitted and reported.
+ * Splits specs into lists that fit into a message of about `maxPart` bytes. A larger spec is sent alone, in a message
+ * of up to `maxSpec` bytes. A spec above that is omitted and reported.
  */
 function splitSpecs(
   specs: readonly OperationSpec[],
@@ -292,7 +292,7 @@ function splitSpecs(
   return { parts, omitted };
 }
 
-/** As many ids as a message can contain besides specs. */
+/** Returns as many ids as a message can contain besides specs. */
 function nameOmitted(ids: readonly string[], maxPart: number): string[] {
   const max = Math.min(maxOmitted, Math.floor(maxPart / maxOmittedBytes));
   return ids.filter((id) => Buffer.byteLength(JSON.stringify(id)) < maxOmittedBytes).slice(0, max);
@@ -306,7 +306,7 @@ function isName(value: unknown): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= 256;
 }
 
-/** The registry checks the rest of a spec. */
+/** Checks only the name. The registry checks the rest of a spec. */
 function isNamed(value: unknown): value is OperationSpec {
   const { namespace, name } = (value ?? {}) as Partial<OperationSpec>;
   return typeof namespace === "string" && typeof name === "string";

@@ -1,20 +1,21 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
 
-/** What a heartbeat watches. */
+/** A connection that a heartbeat monitors. */
 export interface Pulse {
-  /** Changes whenever something arrives from the remote peer. */
+  /** Changes whenever data arrives from the remote peer. */
   readonly receivedCount: number;
-  /** How many bytes wait to be sent: when they become fewer, the remote peer reads. */
+  /** Number of bytes that wait to be sent. When it decreases, the remote peer is reading. */
   readonly bufferedAmount: number;
-  /** Asks the remote peer for a sign of life. */
+  /** Requests a sign of life from the remote peer. */
   ping(): void;
-  /** Called once when it has been silent for too long. */
+  /** Called once when the remote peer was silent for too long. */
   onSilence(): void;
 }
 
 /**
- * Notices within two `interval`s (ms) that a peer at the end of a channel is gone without a close: asks after half an
- * interval of silence, and ends when nothing arrives in the next half. Returns a function that stops it.
+ * Detects within two `interval`s (ms) that a peer at the end of a channel is gone without a close. Sends a ping after
+ * half an interval of silence, and reports silence when nothing arrives in the next half. Returns a function that stops
+ * it.
  */
 export function startHeartbeat(pulse: Pulse, interval: number): () => void {
   let received = pulse.receivedCount;
@@ -41,9 +42,9 @@ export function startHeartbeat(pulse: Pulse, interval: number): () => void {
 export const ticksPerHeartbeat = 4;
 
 /**
- * Calls `onTick` four times in each heartbeat (ms), with `true` once in four. After a pause of this process one tick is
- * left out: its timers fire before it reads its sockets, where the signs of life of its peers wait. Returns a function
- * that stops it.
+ * Calls `onTick` four times in each heartbeat (ms), with `true` every fourth time. Skips one tick after a pause of this
+ * process, because timers fire before the process reads the signs of life of its peers from its sockets. Returns a
+ * function that stops it.
  */
 export function startTicks(heartbeat: number, onTick: (isHeartbeat: boolean) => void): () => void {
   let wasLeftOut = false;
@@ -56,7 +57,7 @@ export function startTicks(heartbeat: number, onTick: (isHeartbeat: boolean) => 
   });
 }
 
-/** Calls `onStep` every `step` ms. A process that was paused has not read its sockets, and must not call peers silent. */
+/** Calls `onStep` every `step` ms. Peers must not count as silent after a pause, because sockets were not read. */
 function startSteps(step: number, onStep: (wasPaused: boolean) => void): () => void {
   let dueAt = monotonicNow() + step;
   const timer = setInterval(() => {

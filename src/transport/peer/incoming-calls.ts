@@ -16,28 +16,28 @@ import type { ClockSync, PeerClock } from "./clock-sync.ts";
 /** A peer that calls this one: at the other end of a channel, or at an address on a broker. */
 export interface RemotePeer {
   readonly clock: PeerClock;
-  /** Whom the channel has authenticated. */
+  /** The identity that the channel has authenticated. */
   readonly identity?: Identity | undefined;
   /** Sends a frame. If it returns a promise, wait for it before the next reply. Throws a `CallError`. */
   send(frame: WireFrame): Promise<void> | undefined;
 }
 
-/** How many calls of one remote peer may run, and how old requests may be. */
+/** Maximum numbers of calls and subscriptions of one remote peer. */
 export interface IncomingLimits {
   callsPerConnection: number;
   subscriptionsPerConnection: number;
 }
 
-/** Counts the calls of all remote peers of a transport, because callers on a broker can invent any number of addresses. */
+/** Counts the calls of all remote peers, because a caller on a broker can invent any number of addresses. */
 export interface SharedCount {
   pending: number;
   /** Maximum of `pending`. */
   readonly pendingCalls: number;
 }
 
-/** A request that was on its way for longer than this, in ms, may have been aborted in the meantime. */
+/** A request that arrives later than this, in ms, may have been aborted in the meantime. */
 const maxUnconfirmedMs = 50;
-/** In ms. On a broker, older requests without a timeout of their own are not run, nor those whose caller is silent for so long. */
+/** Maximum age of a request without a timeout on a broker, and maximum time to wait for a confirmation, in ms. */
 const maxHeldMs = 60_000;
 
 /** A call that runs here for a remote peer. */
@@ -46,17 +46,17 @@ export class AcceptedCall {
   readonly requestId: string;
   readonly operationId: string;
   readonly isSubscription: boolean;
-  /** Above 0 when other workers were lost with this call before. */
+  /** Above 0 when earlier workers of this call were lost. */
   readonly attempt: number;
-  /** The tick of the broker transport at which it arrived. */
+  /** The tick of the broker transport at which the call arrived. */
   readonly takenAt: number;
-  /** No frame is sent or accepted any more. */
+  /** If true, no further frame is sent or accepted. */
   hasEnded = false;
-  /** Whether its caller knows that it is here. */
+  /** Whether an acknowledgement was sent to the caller. */
   isAcknowledged = false;
-  /** Passes later frames of the caller to the handler, once that runs. */
+  /** Passes later frames of the caller to the handler, once the handler runs. */
   toHandler: SendFollowUp | undefined = undefined;
-  /** The abort that arrived before. */
+  /** An abort that arrived before the handler ran. */
   earlyAbort: FollowUp | undefined = undefined;
 
   constructor(frame: CallRequested, takenAt: number) {
@@ -68,7 +68,7 @@ export class AcceptedCall {
     this.takenAt = takenAt;
   }
 
-  /** Passes a later frame of the caller to the handler. Credit that arrives before the handler runs adds to the request's. */
+  /** Passes a later frame of the caller to the handler. Credit that arrives earlier is added to that of the request. */
   deliver(frame: FollowUp): void {
     if (this.toHandler !== undefined) this.toHandler(frame);
     else if (frame.type === "call.aborted") this.earlyAbort = frame;
@@ -77,8 +77,8 @@ export class AcceptedCall {
 }
 
 /**
- * The calls that run here for one remote peer, by request id. Each remote peer has its own, so that no peer can reach calls
- * of another.
+ * The calls that run here for one remote peer, by request id. Each remote peer has its own map, so that no peer can
+ * affect the calls of another.
  */
 export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
   readonly #peer: RemotePeer;
@@ -96,7 +96,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     this.#shared = shared;
   }
 
-  /** Accepts a request, which {@link run} starts, or returns the error of one that exceeds a limit. */
+  /** Accepts a request, which {@link run} starts. Returns an error when the request exceeds a limit. */
   accept(frame: CallRequested, takenAt = 0): AcceptedCall | CallError {
     const { callsPerConnection, subscriptionsPerConnection } = this.#limits;
     if (this.#shared !== undefined && this.#shared.pending >= this.#shared.pendingCalls) {
@@ -125,7 +125,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     const { frame, requestId, attempt } = call;
     const now = monotonicNow();
     const age = clock.ageOf(frame.sentAt, now);
-    // Another worker may have started an earlier attempt, so its caller must always confirm it.
+    // Another worker may have started an earlier attempt, so the caller must always confirm a later one.
     if (age !== undefined && age <= maxUnconfirmedMs && attempt === 0) {
       if (now >= clock.dueAt && frame.sentAt !== undefined) this.#sync.ask(clock);
       return this.#begin(call, onRequest, age, now);
@@ -143,7 +143,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     });
   }
 
-  /** Returns whether the call had not ended before. */
+  /** Ends a call. Returns false when the call had already ended. */
   end(call: AcceptedCall): boolean {
     if (call.hasEnded) return false;
     call.hasEnded = true;
@@ -153,7 +153,7 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     return true;
   }
 
-  /** Ends a call and aborts its handler. With an error, its caller receives that. */
+  /** Ends a call and aborts its handler. If `error` is set, the caller receives it. */
   abort(call: AcceptedCall, reason: string, error?: CallError): void {
     if (call.hasEnded) return;
     if (error !== undefined) this.reply(call, toFailedFrame(call.requestId, error));
@@ -161,22 +161,22 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
     call.deliver({ type: "call.aborted", requestId: call.requestId, reason });
   }
 
-  /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` when the frame cannot be sent. */
+  /** Sends a reply, unless the call has ended. The last reply ends it. Throws a `CallError` if it cannot be sent. */
   reply(call: AcceptedCall, frame: ReplyFrame): Promise<void> | undefined {
     if (call.hasEnded) return undefined;
-    // The caller of a call that was sent again must know which attempt has failed.
+    // The caller of a call that was sent again must be able to identify the attempt that failed.
     if (call.attempt > 0 && frame.type === "call.error") frame.attempt = call.attempt;
     const writable = this.#peer.send(frame);
     if (isLastReply(frame)) this.end(call);
     return writable;
   }
 
-  /** The calls as they are now: calls may end while the list is used. */
+  /** Returns a copy, because calls may end during an iteration. */
   list(): AcceptedCall[] {
     return this.entries().map(([, call]) => call);
   }
 
-  /** @param age how long the request had been on its way at `now`, in ms */
+  /** @param age time between sending the request and `now`, in ms */
   #begin(call: AcceptedCall, onRequest: OnRequest, age: number, now: number): void {
     if (call.hasEnded) return;
     const { frame } = call;
@@ -191,10 +191,10 @@ export class IncomingCalls extends TurnoverMap<string, AcceptedCall> {
       frame.expiresAt = now + frame.timeout;
     }
     call.toHandler = onRequest(frame, (reply) => this.reply(call, reply), this.#peer.identity);
-    // The handler may have ended the connection, and with it its own call.
+    // The handler may have ended the connection, which aborts its own call.
     if (call.earlyAbort !== undefined) call.toHandler(call.earlyAbort);
   }
 }
 
-/** The parts of a transport that serve operations. Transports that only make calls do without them, and are smaller. */
+/** The parts of a transport that serve operations. Transports that only make calls omit them to reduce their size. */
 export const servingParts = { IncomingCalls, nearestOperation } as const;

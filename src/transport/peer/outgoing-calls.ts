@@ -2,20 +2,20 @@ import { TurnoverMap } from "../../internal/turnover-map.ts";
 import { type CallError, limitExceeded } from "../../operation/index.ts";
 import { isLastReply, type ReplyFrame, requestPending, toFailedFrame } from "../transport.ts";
 
-/** Identifies one attempt of a call, in frames that are about several calls. */
+/** Identifies one attempt of a call in frames that refer to several calls. */
 export interface CallRef {
   requestId: string;
   /** Absent for the first attempt. A further one is made when the worker of an idempotent call is lost. */
   attempt?: number;
 }
 
-/** At most this many calls are named in one message, and fewer where messages must be small. */
+/** Maximum number of references in one message. Smaller messages contain fewer. */
 const maxRefsPerMessage = 500;
 const maxIdLength = 256;
 /** Upper bound for the size of a reference, in bytes. */
 const maxRefBytes = 400;
 
-/** The reference to an attempt of a call. */
+/** Creates the reference to an attempt of a call. */
 export function toCallRef(requestId: string, attempt = 0): CallRef {
   return attempt === 0 ? { requestId } : { requestId, attempt };
 }
@@ -41,11 +41,11 @@ function isCallRef(value: unknown): value is CallRef {
 /** A call that this peer has made and whose last reply has not arrived. */
 export interface SentCall {
   readonly onReply: (frame: ReplyFrame) => void;
-  /** How often it was sent to another worker. */
+  /** Number of times that the call was sent to another worker. */
   attempt: number;
 }
 
-/** The calls that this peer has made over one connection or broker and waits for, by request id. */
+/** The pending calls that this peer has made over one connection or broker, by request id. */
 export class OutgoingCalls<Call extends SentCall = SentCall> extends TurnoverMap<string, Call> {
   readonly #limit: number;
 
@@ -55,7 +55,7 @@ export class OutgoingCalls<Call extends SentCall = SentCall> extends TurnoverMap
     this.#limit = limit;
   }
 
-  /** Throws `LIMIT_EXCEEDED`, or `EXECUTION_ERROR` when a call with the same id is pending. */
+  /** Adds a call. Throws `LIMIT_EXCEEDED`, or `EXECUTION_ERROR` when a call with the same id is pending. */
   add(requestId: string, call: Call): void {
     if (this.size >= this.#limit) {
       throw limitExceeded("Too many calls are pending on this connection", "callsPerConnection", this.#limit);

@@ -6,23 +6,23 @@ import type { PeerAnnounced, PeerEvent, Unsubscribe } from "../transport.ts";
 
 const log = clientLogger("transport", "peer");
 
-/** Operations above this number displace the oldest: a peer can announce any number. */
+/** Above this number, new operations replace the oldest, because a peer can announce any number. */
 const maxRecentOperations = 10_000;
 
-/** How long an operation that was served may be missing before it counts as removed. */
+/** The time for which an operation that was served may be missing before it counts as removed. */
 export interface RestartTime {
-  /** The time now, in any unit. */
+  /** Returns the current time, in any unit. */
   now(): number;
-  /** How long a peer that left may take to come back, in the unit of `now`. */
+  /** Maximum time in which a peer that left may return, in the unit of `now`. */
   readonly duration: number;
 }
 
-/** What the remote peers of a transport announce, and what they served a short while ago: a peer that left may be restarting. */
+/** The announcements of remote peers, and recently served operations, because a peer that left may be restarting. */
 export class PeerDirectory<Key> {
   readonly #restart: RestartTime;
   readonly #announced = new Map<Key, PeerAnnounced>();
   readonly #events = new Emitter<PeerEvent>((error) => log.error("A listener to peers threw: {error}", { error }));
-  /** When each operation was last served. */
+  /** Time at which each operation was last served. */
   readonly #servedAt = new BoundedMap<string, number>(maxRecentOperations);
 
   constructor(restart: RestartTime) {
@@ -33,14 +33,14 @@ export class PeerDirectory<Key> {
     return this.#events.hasListeners;
   }
 
-  /** Reports the peers that are there, then every change. */
+  /** Reports the peers that are present, then every change. */
   watch(listener: (event: PeerEvent) => void): Unsubscribe {
     const stop = this.#events.on(listener);
     for (const event of [...this.#announced.values()]) listener(event);
     return stop;
   }
 
-  /** What a peer has announced last. */
+  /** Returns the latest announcement of a peer. */
   get(key: Key): PeerAnnounced | undefined {
     return this.#announced.get(key);
   }
@@ -49,7 +49,7 @@ export class PeerDirectory<Key> {
     return [...this.#announced.keys()];
   }
 
-  /** Returns whether a peer of that name has announced itself. */
+  /** Returns whether a peer with that id has sent an announcement. */
   hasPeerId(peerId: string): boolean {
     for (const event of this.#announced.values()) if (event.peerId === peerId) return true;
     return false;
@@ -60,7 +60,7 @@ export class PeerDirectory<Key> {
     this.#events.emit(event);
   }
 
-  /** The peer left. */
+  /** Removes a peer that left, and emits `peer.left`. */
   delete(key: Key): void {
     const event = this.#announced.get(key);
     if (event === undefined) return;
@@ -68,25 +68,25 @@ export class PeerDirectory<Key> {
     this.#events.emit({ type: "peer.left", peerId: event.peerId });
   }
 
-  /** The peer is the same, and is reached in another way from now on. */
+  /** Moves the announcement of a peer to another key, without an event. */
   move(from: Key, to: Key): void {
     const event = this.#announced.get(from);
     this.#announced.delete(from);
     if (event !== undefined) this.#announced.set(to, event);
   }
 
-  /** The operation was served just now. */
+  /** Records that the operation was just served. */
   noteServed(operationId: string): void {
     const now = this.#restart.now();
     if (this.#servedAt.get(operationId) !== now) this.#servedAt.set(operationId, now);
   }
 
-  /** A peer that is still there has stopped serving the operation. */
+  /** Records that a peer that is still present has stopped serving the operation. */
   noteWithdrawn(operationId: string): void {
     this.#servedAt.delete(operationId);
   }
 
-  /** Returns whether an operation that no peer serves was served a short while ago. */
+  /** Returns whether an operation that no peer serves was served recently. */
   mayReturn(operationId: string): boolean {
     const servedAt = this.#servedAt.get(operationId);
     if (servedAt === undefined) return false;

@@ -1,9 +1,9 @@
 import type { BrokerAdapter } from "./broker-adapter.ts";
 
-/** A frame that was sent, and where to: an address, `one of` or `all of` those that serve an operation. */
+/** A frame that was sent, and its target: an address, or `one of` or `all of` the peers that serve an operation. */
 export type Sent = Record<string, unknown> & { to: string };
 
-/** An adapter that only notes what is sent. */
+/** Creates an adapter that only records the frames that are sent. */
 export function createAdapter(more: Partial<BrokerAdapter> = {}): { adapter: BrokerAdapter; sent: Sent[] } {
   const sent: Sent[] = [];
   const note = (to: string, text: string) => {

@@ -11,13 +11,13 @@ const log = logger("transport", "peer");
 
 /** A request that no worker has acknowledged for more than two heartbeats is withdrawn. In ticks. */
 const maxUnacknowledged = 2 * ticksPerHeartbeat;
-/** Workers send signs of life at each heartbeat. One that was silent for so many ticks is lost: 2.5 heartbeats. */
+/** Workers send a sign of life at each heartbeat. One that is silent for more than 2.5 heartbeats is lost. In ticks. */
 const maxSilence = 2.5 * ticksPerHeartbeat;
-/** A worker that receives a request late reports that immediately. In ticks. */
+/** Limit for requests that were sent again, in ticks. Their worker requests a confirmation immediately. */
 const maxUnreported = 2;
-/** All workers are asked this many ticks before a call is withdrawn. */
+/** All workers receive a question this many ticks before a call is withdrawn. */
 const questionBefore = 1;
-/** A request with which so many workers were lost is not sent to another. */
+/** A request is not sent to another worker after this many of its workers were lost. */
 const maxLostWorkers = 3;
 /** The broker chooses the worker, and may choose one that is paused several times in a row. */
 const maxAttempts = 8;
@@ -25,13 +25,13 @@ const maxAttempts = 8;
 type NamedCall = [requestId: string, call: BrokerCall];
 
 /**
- * Notices that the worker of a call is gone, paused or disconnected: it acknowledges a request that takes longer than a
- * heartbeat, and sends a sign of life at each one after that. When they are missing, all workers of the operation are
- * asked before the call is withdrawn: the one that runs it replies, and others report when the operation is idempotent.
- * An idempotent call is then sent again, every other one fails.
+ * Detects that the worker of a call is gone, paused or disconnected. A worker acknowledges a request that takes longer
+ * than a heartbeat, and sends a sign of life at each later heartbeat. When these are missing, all workers of the
+ * operation receive a question before the call is withdrawn. The worker that runs the call replies, and other workers
+ * report if the operation is idempotent. An idempotent call is then sent again. Every other call fails.
  */
 export class WorkerMonitor {
-  /** How often the calls were checked. */
+  /** Number of times that the calls were checked. */
   tickCount = 0;
   readonly #adapter: BrokerAdapter;
   readonly #sender: FrameSender;
@@ -67,7 +67,7 @@ export class WorkerMonitor {
     for (const worker of workers) this.#adapter.send(worker, "", true);
   }
 
-  /** A worker that is alive reports that the operation may run more than once. */
+  /** Handles the report of a worker that the operation may run more than once. */
   noteOffer(operationId: string): void {
     for (const [, call] of this.#calls.entries()) {
       const isDoubtful = this.tickCount - call.lastSignAt >= maxSilenceOf(call) - questionBefore;
@@ -75,7 +75,7 @@ export class WorkerMonitor {
     }
   }
 
-  /** The broker reports that no peer is at an address. A worker that is only reconnecting can still reply. */
+  /** Handles the broker's report that no peer is at an address. A worker that is reconnecting can still reply. */
   onGone(address: string): void {
     const latest = this.tickCount + 1 + questionBefore - maxSilence;
     for (const [, call] of this.#calls.entries()) {
@@ -83,7 +83,7 @@ export class WorkerMonitor {
     }
   }
 
-  /** Asks all workers of an operation about calls whose worker is silent. */
+  /** Sends a question about calls whose worker is silent to all workers of an operation. */
   #question(operationId: string, calls: readonly NamedCall[]): void {
     for (const part of splitRefs(calls, this.#sender.maxMessage)) {
       const refs = part.map(([requestId, { attempt }]) => toCallRef(requestId, attempt));
@@ -91,7 +91,7 @@ export class WorkerMonitor {
     }
   }
 
-  /** A worker that was paused must not start these requests, and one that has started them must stop. */
+  /** Aborts calls, so that a paused worker does not start them, and a worker that has started them stops. */
   #withdraw(operationId: string, calls: readonly NamedCall[]): void {
     const reason = "its worker was silent";
     for (const part of splitRefs(calls, this.#sender.maxMessage)) {
@@ -103,7 +103,7 @@ export class WorkerMonitor {
   #sendToAll(operationId: string, calls: readonly NamedCall[], ...frames: WireFrame[]): void {
     const message = this.#sender.sign(...frames);
     this.#adapter.broadcast(operationId, message);
-    // A worker that has stopped serving the operation, and still runs calls of it, receives no broadcast.
+    // A worker that has stopped serving the operation but still runs its calls does not receive the broadcast.
     const workers = new Set(calls.flatMap(([, { worker }]) => worker ?? []));
     for (const worker of workers) this.#adapter.send(worker, message);
   }
