@@ -7,8 +7,8 @@ import { group, readEntries, type StreamEntry } from "./streams.ts";
 const log = logger("transport", "redis");
 
 /**
- * Number of requests that one read returns from each stream. It starts low, so that a short queue is shared among
- * workers. It doubles as long as reads return the maximum.
+ * Number of requests that one read returns from each stream. It is low at first, so that workers share a short queue.
+ * It doubles after each read that returns this many.
  */
 const batch = { min: 2, max: 256 };
 /** Delay before the next attempt, in ms. */

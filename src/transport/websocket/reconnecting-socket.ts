@@ -17,7 +17,7 @@ import type { WebSocketTransportOptions } from "./web-socket-client.ts";
 
 const log = clientLogger("transport", "websocket");
 
-/** Delays between attempts to reconnect. Each is twice the previous one, reduced by a random amount of up to half. */
+/** Delays between attempts to reconnect. They double each time, and are randomly reduced by up to half. */
 export interface ReconnectOptions {
   /** Delay before the first attempt, in ms, above 0. @default 250 */
   first?: number;
