@@ -21,43 +21,43 @@ import { RemoteResult } from "./remote-result.ts";
 /** Options of {@link connect}. */
 export interface ConnectOptions {
   /**
-   * Proves to the server who calls: a string, or a function that returns it. For a URL it is sent, and the function called,
-   * with every connection; over a transport with every call.
+   * Authenticates the caller: a string, or a function that returns one. For a URL, the token is sent, and the function
+   * called, with every connection. Over a transport, this happens with every call.
    */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /**
-   * For calls without a `timeout` or `deadline` of their own, in ms, or `Infinity` for no limit. Includes connecting.
+   * Timeout of calls without their own `timeout` or `deadline`, in ms, or `Infinity` for no limit. Includes connecting.
    * Subscriptions have no limit. @default 30,000 after the connection is open; no limit in process
    */
   timeout?: number | undefined;
-  /** Passed to the handlers of all calls as `context.metadata`; a call's own `metadata` replaces it. */
+  /** Passed to the handlers of all calls as `context.metadata`. The `metadata` of a call replaces it. */
   metadata?: Record<string, unknown> | undefined;
   /**
-   * Who calls, over a transport: trusted in process, signed with `sign`, and sent as a claim with `trustedBus`. Servers at a
-   * URL know who calls from the token.
+   * Identity of the caller over a transport: trusted in process, signed with `sign`, and sent as a claim with
+   * `trustedBus`. Servers at a URL derive the identity from the token.
    */
   identity?: Identity | undefined;
-  /** Creates the token of every call that has an `identity` and no `token`, such as the result of `createJWTSigner`. */
+  /** Creates the token of calls with an `identity` and without a `token`, such as the result of `createJWTSigner`. */
   sign?: SignIdentity | undefined;
-  /** Sends the identity as a claim, for servers that set `trustedBus` too. @default only in process and over an `EventTarget` */
+  /** Sends the identity as a claim to servers with `trustedBus`. @default only in process and over an `EventTarget` */
   trustedBus?: boolean | undefined;
   /** `pendingCalls` is the maximum number of calls and subscriptions that have not ended. */
   limits?: Pick<Limits, "pendingCalls"> | undefined;
-  /** How a WebSocket is connected and reconnected. */
+  /** Options of the WebSocket connection and its reconnects. */
   webSocket?: Omit<WebSocketTransportOptions, "token" | "signal"> | undefined;
 }
 
 /**
- * The operations of a registry elsewhere: `await client.task.create(input)` returns the data and throws a `CallError` on every
- * failure, and a subscription is an async iterable of its data. A namespace called `close` is hidden by the function.
+ * The operations of a remote registry. `await client.task.create(input)` returns the data and throws a `CallError` on
+ * every failure. A subscription is an async iterable of its data. The function `close` hides a namespace of that name.
  */
 export type RemoteClient<Known extends KnownOperations = KnownOperations> = RemoteOperations<Known> &
   AsyncDisposable & {
-    /** Fails pending calls with `UNAVAILABLE`, ends subscriptions, and closes the connection. Calling it twice is fine. */
+    /** Fails pending calls with `UNAVAILABLE`, ends subscriptions, and closes the connection. May be called twice. */
     close(): Promise<void>;
   };
 
-/** What the compiler knows of a registry, by its type, or of a map of operations by id. */
+/** The operation types of a registry, given its type, or of a map of operations by id. */
 export type KnownIn<Remote> = string extends keyof Remote
   ? KnownOperations
   : Remote extends { readonly "~known"?: infer Known extends KnownOperations }
@@ -66,15 +66,16 @@ export type KnownIn<Remote> = string extends keyof Remote
       ? Remote
       : never;
 
-/** How many names of one client, and of one namespace of it, are remembered: names may come from outside. */
+/** Maximum number of cached names per client and per namespace, because names may come from untrusted input. */
 const maxRememberedNames = 1_000;
 
 /**
- * Returns a typed client of a registry elsewhere, without a registry or schemas in the program: over a WebSocket
- * (`ws:`, `wss:`) or any transport. Connects with the first call, and again with the next call when that fails.
+ * Returns a typed client of a remote registry, over a WebSocket (`ws:`, `wss:`) or any transport. The program does not
+ * load a registry or schemas. Connects with the first call. If that fails, the next call connects again.
  *
- * The type of a registry is enough, and is erased: `connect<typeof registry>(url)` with `import type { registry }`. The input
- * of a call is read after the current synchronous code has ended; do not change it until the call has settled.
+ * Only the type of the registry is needed, and it is erased: `connect<typeof registry>(url)` with
+ * `import type { registry }`. The input of a call is read after the current synchronous code has ended. Do not change it
+ * until the call has settled.
  * @param to a URL, or a transport, which is closed with the client
  * @example
  * ```ts source="examples/client/main.ts#client"
@@ -104,11 +105,11 @@ export function connect<Remote = KnownOperations>(
   }) as never;
 }
 
-/** Decides by the scheme of a URL how operations are called. */
+/** Selects the protocol by the scheme of a URL. */
 function opener(to: string | URL | Transport, options: ConnectOptions): (signal: AbortSignal) => Promise<Connection> {
   if (typeof to !== "string" && !(to instanceof URL)) {
     const transport = assertTransport(to);
-    // The call protocol is loaded with the first call, so that a page loads little before.
+    // The call protocol is loaded with the first call, to keep the initial download of a page small.
     return async () => new (await import("./over-transport.ts")).TransportConnection(transport, options);
   }
   const url = parseURL(to);
@@ -119,7 +120,7 @@ function opener(to: string | URL | Transport, options: ConnectOptions): (signal:
     case "http:":
     case "https:":
       throw new TypeError("HTTP servers are not supported yet. Use a ws: URL or a transport.");
-    default: // without the URL, which may contain secrets
+    default: // the message omits the URL, which may contain secrets
       throw new TypeError("Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport.");
   }
 }
@@ -147,7 +148,7 @@ function createNamespace(connection: Connection, namespace: string, options: Con
   });
 }
 
-/** Whether an operation has a name is not known here, so names that tools read from every object are never found. */
+/** The names of operations are not known here, so names that tools read from every object are never found. */
 function find<T>(name: string, create: () => T): T | undefined {
   return probedNames.has(name) ? undefined : create();
 }

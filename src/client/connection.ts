@@ -13,19 +13,19 @@ import {
   withDeadline,
 } from "../operation/index.ts";
 
-/** Calls operations elsewhere. One implementation for each protocol. Neither method throws. */
+/** Calls remote operations. Each protocol has one implementation. The methods do not throw synchronously. */
 export interface Connection {
   /** Calls a query or mutation. */
   call(id: string, input: unknown, options: RemoteSubscribeOptions): Promise<ResponseEnvelope>;
-  /** Subscribes. The request is sent with the first `next()`. */
+  /** Creates a subscription. The request is sent with the first `next()`. */
   subscribe(id: string, input: unknown, options: RemoteSubscribeOptions): SubscriptionIterator<ResponseEnvelope>;
-  /** Ends everything. */
+  /** Ends all calls and subscriptions, and closes the connection. */
   close(): Promise<void>;
 }
 
 /**
- * A connection that is opened with the first call. When that fails, the calls that waited for it fail, and the next call opens
- * it again. Waiting for the connection counts as part of a call's time.
+ * A connection that is opened with the first call. When that fails, the calls that waited for it fail, and the next
+ * call opens it again. The time spent waiting for the connection counts towards the timeout of a call.
  */
 export class LazyConnection implements Connection {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
@@ -34,7 +34,7 @@ export class LazyConnection implements Connection {
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined = undefined;
 
-  /** @param connect opens the connection; its signal fires when the client is closed meanwhile */
+  /** @param connect opens the connection; its signal is aborted when the client is closed meanwhile */
   constructor(connect: (signal: AbortSignal) => Promise<Connection>) {
     this.#connect = connect;
   }
@@ -66,7 +66,7 @@ export class LazyConnection implements Connection {
     await opened?.close();
   }
 
-  /** Resolves with the open connection, within the time of the call that needs it. */
+  /** Resolves with the open connection, or rejects when the call that needs it times out. */
   async #open(id: string, options: RemoteSubscribeOptions): Promise<Connection> {
     if (this.#closed !== undefined) throw clientClosed();
     if (this.#opened !== undefined) return this.#opened;
@@ -93,8 +93,8 @@ export class LazyConnection implements Connection {
 }
 
 /**
- * Settles as the promise that `start` returns, unless the time of a call is up or its signal fires before. Fails with what a
- * call over an open connection fails with; `start` is not called when the options are invalid.
+ * Settles with the promise that `start` returns, unless the call times out or its signal is aborted first. Rejects with
+ * the same errors as a call over an open connection. Does not call `start` when the options are invalid.
  */
 export async function waitWithin<T>(
   id: string,
@@ -113,13 +113,13 @@ export async function waitWithin<T>(
 
 const done = { done: true, value: undefined } as const;
 
-/** A subscription that has to wait for something before its request can be sent with the first `next()`. */
+/** A subscription that is opened asynchronously with the first `next()`. */
 export class LazySubscription implements SubscriptionIterator<ResponseEnvelope> {
   readonly #open: () => Promise<SubscriptionIterator<ResponseEnvelope>>;
   #opening: Promise<SubscriptionIterator<ResponseEnvelope>> | undefined = undefined;
   #values: SubscriptionIterator<ResponseEnvelope> | undefined = undefined;
   #hasEnded = false;
-  /** Ends the calls of `next()` that wait. */
+  /** Ends pending calls of `next()`. */
   readonly #leaving = new AbortController();
 
   constructor(open: () => Promise<SubscriptionIterator<ResponseEnvelope>>) {
@@ -163,7 +163,7 @@ export class LazySubscription implements SubscriptionIterator<ResponseEnvelope> 
   }
 }
 
-/** `UNAVAILABLE`: a bundler may have put a part of the client into a file of its own, and loading that file failed. */
+/** `UNAVAILABLE`: a bundler may have split a part of the client into a separate file, and loading that file failed. */
 function notLoaded(cause: unknown): CallError {
   const message = `The connection could not be opened: ${toReason(cause)}.`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });

@@ -3,7 +3,7 @@ import type { ConnectOptions } from "./connect.ts";
 import type { Connection } from "./connection.ts";
 import { TransportConnection } from "./over-transport.ts";
 
-/** Connects to the WebSocket server at a URL. The token is sent with the connection. Rejects when `signal` fires meanwhile. */
+/** Connects to the WebSocket server at a URL and sends the token. Rejects when `signal` is aborted meanwhile. */
 export async function openWebSocket(
   url: string,
   { token, webSocket, ...options }: ConnectOptions,

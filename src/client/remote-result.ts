@@ -2,8 +2,8 @@ import { isCallError, type SubscriptionIterator } from "../operation/index.ts";
 
 /**
  * The result of an operation whose type is not known at run time. It is a subscription when it is iterated, and a call
- * otherwise. It starts as a call when the current synchronous code has ended without iterating it, so that a result that
- * the program does not wait for is sent too. When the operation is a subscription all the same, awaiting it resolves with the
+ * otherwise. If the current synchronous code ends without iterating it, the call starts, so that a call that the
+ * program does not await is also sent. If the operation is a subscription, awaiting the result resolves with the
  * iterator.
  */
 export class RemoteResult<T> implements Promise<T>, AsyncIterableIterator<T, undefined>, AsyncDisposable {
@@ -31,7 +31,7 @@ export class RemoteResult<T> implements Promise<T>, AsyncIterableIterator<T, und
 
   #iterate(): SubscriptionIterator<T> {
     this.#values ??= this.#subscribe();
-    // The iterator reports the failure. A call that started before must not report it again, as an unhandled rejection.
+    // The iterator reports the failure. An earlier call must not report it again as an unhandled rejection.
     this.#promise?.catch(() => {});
     return this.#values;
   }

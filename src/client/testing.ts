@@ -3,16 +3,16 @@ import { createRegistry, defineOperation, mcpEnvelope } from "../index.ts";
 
 const base = { namespace: "task", version: "1.0.0", description: "", accessControl: { requiredScopes: [] } } as const;
 
-/** What the handlers of {@link createTaskRegistry} have seen. */
+/** Records of the handlers of {@link createTaskRegistry}. */
 export interface Seen {
   started: number;
   aborted: number;
   metadata: unknown[];
-  /** Of calls of `task.create` and subscriptions to `task.changes`. */
+  /** Deadlines of calls of `task.create` and subscriptions to `task.changes`. */
   deadlines: Array<number | undefined>;
 }
 
-/** A registry with operations of each type, and what their handlers have seen. */
+/** Creates a registry with operations of each type, and the records of their handlers. */
 export function createTaskRegistry() {
   const seen: Seen = { started: 0, aborted: 0, metadata: [], deadlines: [] };
   const create = defineOperation({
