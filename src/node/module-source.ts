@@ -32,8 +32,8 @@ const retryMs = 1_000;
 /** Options of {@link moduleSource}. */
 export interface ModuleSourceOptions extends ScanOptions {
   /**
-   * Loads modules again when they change, and when files change that they import by a relative path. A module that can
-   * no longer be loaded is reported, and its last version stays registered. @default false
+   * Reloads modules when they change, or when files change that they import by a relative path. A module that can no
+   * longer be loaded is reported, and its last version stays registered. @default false
    */
   watch?: boolean;
 }
@@ -65,7 +65,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   #modules: ReadonlyMap<string, unknown> = new Map();
   #onReport: ScanOptions["onReport"];
   #report: SourceReport | undefined;
-  /** Why the directory cannot be read now. */
+  /** The reason why the directory currently cannot be read. */
   #failure: SourceReport | undefined;
   #reading: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
@@ -82,7 +82,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     this.#onReport ??= onReport;
     try {
-      // A module can take any time to load: it may wait for a connection.
+      // Loading a module can take any time, because its code may wait for a connection.
       await waitFor(this.#read(), signal === undefined ? {} : { signal }, () => signal?.reason);
       signal?.throwIfAborted();
     } catch (error) {
@@ -91,7 +91,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
         this.#watchers.keepOnly(new Set());
       };
       stopWatching();
-      this.#reading.then(stopWatching, stopWatching); // reading may go on, and add watchers
+      this.#reading.then(stopWatching, stopWatching); // the read may continue, and add watchers
       throw error;
     }
     return [...this.#operations.values()];
@@ -130,7 +130,7 @@ class ModuleSource implements OperationSource, AsyncDisposable {
     this.#timer = startTimer(read, delay, { keepsAlive: false });
   }
 
-  /** Reports that the directory cannot be read, once until it can be read again or the reason is another. */
+  /** Reports that the directory cannot be read. Reports the same reason only once until a read succeeds. */
   #reportFailure(error: unknown): void {
     const report = new ReportBuilder();
     report.warn(".", `${toReason(mapError(error))}. Its operations stay, and it is read again.`);
@@ -282,7 +282,7 @@ class DirectoryWatchers {
     for (const path of [...this.#watchers.keys()]) if (!paths.has(path)) this.#remove(path);
   }
 
-  /** Stops watching for good. */
+  /** Stops watching permanently. */
   close(): void {
     this.#isClosed = true;
     this.keepOnly(new Set());
