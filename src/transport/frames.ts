@@ -33,14 +33,14 @@ const requestId = string({ minLength: 1, maxLength: maxIdLength });
 const peerId = string({ minLength: 1, maxLength: maxIdLength });
 const count = { isInteger: true, min: 0 };
 /**
- * Counts the workers that an idempotent request was sent to again because the one before was lost. Missing for the
- * first.
+ * Number of times that an idempotent request was sent to another worker because the previous one was lost. Absent for
+ * the first worker.
  */
 const attempt = optional(number({ ...count, description: "How often the request was sent again" }));
 
 /**
- * Every field of every frame that travels, by type. The types below, the check of {@link findInvalidField} and the
- * public `CallEventSchema` follow from this table: a new field needs one line here.
+ * Every field of every frame that is sent, by type. The types below, the check of {@link findInvalidField} and the
+ * public `CallEventSchema` are derived from this table, so a new field needs one line here.
  */
 export const frameFields = {
   "call.requested": {
@@ -77,8 +77,9 @@ export const frameFields = {
      */
     credit: optional(number({ ...count, description: "For subscriptions: how many values may be sent at first" })),
     /**
-     * For subscriptions: how many bytes of values, roughly, may be sent and not yet taken. One value may go beyond it.
-     * Values count as taken in the order in which they were sent, as `call.credited` counts them. Missing for no limit.
+     * For subscriptions: approximate maximum number of bytes of values that were sent and not yet consumed. One value
+     * may exceed it. Values are consumed in the order in which they were sent, as counted by `call.credited`. Absent
+     * for no limit.
      */
     creditBytes: optional(
       number({ ...count, min: 1, description: "For subscriptions: how many bytes may be sent and not yet taken" }),
@@ -96,7 +97,7 @@ export const frameFields = {
     output: object<ResponseEnvelope>(envelopeFields, { isValid: isSendableEnvelope }),
     /** For subscriptions: counts the values from 0. */
     seq: optional(number({ ...count, description: "For subscriptions: counts from 0" })),
-    /** For subscriptions: the consumer is to send `call.credited` as soon as it has taken this value. */
+    /** For subscriptions: the consumer must send `call.credited` as soon as it has consumed this value. */
     creditDue: optional(boolean({ description: "For subscriptions: send call.credited with this value" })),
   },
   "call.progressed": {
@@ -139,9 +140,9 @@ export const frameFields = {
     type: oneOf(["peer.announced"]),
     /** Id of the peer. */
     peerId,
-    /** Operations that the peer serves. They replace its earlier announcement. A spec is checked when it is registered. */
+    /** Operations of the peer. They replace its earlier announcement. A spec is checked when it is registered. */
     specs: array(object<OperationSpec>({})) as Field<readonly OperationSpec[], false>,
-    /** Ids of operations that it serves too, whose specs are larger than a message may be; at most 20. */
+    /** Ids of further operations of the peer, whose specs exceed the maximum size of a message. At most 20. */
     omitted: optional(array(string()) as Field<readonly string[]>),
   },
   "peer.left": {
@@ -156,11 +157,11 @@ type Fields = typeof frameFields;
 /** Requests one run of an operation. `call.responded`, `call.completed` or `call.error` ends it. */
 export interface CallRequested extends ObjectOf<Fields["call.requested"]> {
   /**
-   * When that time is up by `performance.now()` of the process that has received this, if its transport knows: between
-   * reading a request and running it, a process may be paused. Not sent.
+   * Time at which `timeout` expires, by `performance.now()` of the receiving process, if its transport can determine
+   * it. A process may be paused between reading a request and running it. Not sent.
    */
   expiresAt?: number | undefined;
-  /** Whether a call above this one came from another process. Counts in process only: whatever travels is remote. */
+  /** Whether a call above this one arrived from another process. Used in process only: a frame on a wire is remote. */
   isRemote?: boolean | undefined;
 }
 
@@ -202,7 +203,7 @@ export type PeerEvent = PeerAnnounced | PeerLeft;
 /** Every frame about a call: objects that are distinguished by `type`. */
 export type Frame = CallRequested | FollowUp | ReplyFrame;
 
-/** What is checked of each type. */
+/** The fields to check, by frame type. */
 const checks = new Map(
   Object.entries(frameFields).map(([type, shape]) => {
     const fields = Object.entries<Field>(shape).filter(([name, { kind }]) => name !== "type" && kind !== "unknown");
@@ -219,9 +220,9 @@ const checks = new Map(
 );
 
 /**
- * The name of a field that is missing or invalid, if there is one. Frames of an unknown type have none. Both ends
- * check: a reader ends the link over a frame that it cannot accept, so an invalid value must fail where it is sent, and
- * alone.
+ * Returns the name of a missing or invalid field, or `undefined`. Frames of an unknown type are not checked. Both peers
+ * check frames: a receiver closes the link after an invalid frame, so the sender must reject an invalid value first,
+ * which fails only one call.
  */
 export function findInvalidField(frame: object): string | undefined {
   const fields = checks.get((frame as { type: string }).type);
@@ -229,8 +230,8 @@ export function findInvalidField(frame: object): string | undefined {
   for (const { name, isValid } of fields.required) {
     if (!isValid((frame as Record<string, unknown>)[name])) return name;
   }
-  // By the names that the frame has: it lacks most of the optional fields, and reading each of those takes twice as
-  // long.
+  // Iterate over the fields of the frame, because most optional fields are absent, and reading each of them takes twice
+  // as long.
   for (const name in frame) {
     const isValid = fields.optional.get(name);
     const value = (frame as Record<string, unknown>)[name];
@@ -239,7 +240,7 @@ export function findInvalidField(frame: object): string | undefined {
   return undefined;
 }
 
-/** Whether an envelope can be sent. A `toJSON` method would change the envelope or its meta. */
+/** Returns whether an envelope can be sent. A `toJSON` method would change the envelope or its meta. */
 function isSendableEnvelope(value: unknown): boolean {
   if (!isResponseEnvelope(value)) return false;
   const { toJSON, meta } = value as { toJSON?: unknown; meta: { toJSON?: unknown } };

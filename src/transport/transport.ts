@@ -35,15 +35,15 @@ export type Reply = (frame: ReplyFrame) => void | Promise<void>;
  */
 export type OnRequest = (frame: CallRequested, reply: Reply, caller?: Identity) => SendFollowUp;
 
-/** Stops receiving requests, of these operations or of all. Resolves when none can arrive; replies are still sent. */
+/** Stops receiving requests, for these operations or for all. Resolves when none can arrive. Replies are still sent. */
 export type StopServing = (operationIds?: readonly string[]) => Promise<void>;
 
 /** Ends a subscription to events. May be called more than once. */
 export type Unsubscribe = () => void;
 
-/** Properties of a transport that change how calls are made over it. Each is `false` where it is absent. */
+/** Properties of a transport that change how calls are made over it. An absent property is `false`. */
 export interface TransportCapabilities {
-  /** Frames stay in this process: none is lost, and none comes from a network. */
+  /** Frames stay in this process. They cannot be lost, and do not come from a network. */
   readonly staysInProcess?: boolean;
   /**
    * Frames are passed by reference within one process, like arguments of a function: they are neither copied nor
@@ -66,24 +66,24 @@ export interface TransportCapabilities {
   readonly carriesIdentity?: boolean;
 }
 
-/** How servers share requests where every peer receives every frame, such as at an event target. */
+/** Coordinates servers on a transport where every peer receives every frame, such as an event target. */
 export interface Broadcast {
-  /** Claims a request for this peer. True for the first peer that does so: no other may run it. */
+  /** Claims a request for this peer. Returns true for the first peer that claims it. No other peer may run it. */
   claim(requestId: string): boolean;
   /**
-   * Whether a server is known to have claimed a request. A subscription that is not claimed after the default timeout
+   * Returns whether a server has claimed a request. A subscription that is not claimed after the default timeout
    * fails with `TIMEOUT`, because a request for an operation that is not served anywhere stays without a reply.
    */
   isClaimed(requestId: string): boolean;
   /** Sends a reply to every peer. */
   publish(frame: ReplyFrame): void;
   /**
-   * Sequence number of the next value of a subscription that any peer has requested. `undefined` for other requests.
+   * Returns the sequence number of the next value of a subscription of any peer, or `undefined` for other requests.
    */
   nextSeq(requestId: string): number | undefined;
 }
 
-/** Carries call frames between peers. Keeps the order of one call; a lost link fails pending calls. */
+/** Carries call frames between peers. Frames of one call stay in order. A lost link fails pending calls. */
 export interface Transport {
   /** Label for logs and errors, such as `websocket`. */
   readonly name: string;
@@ -104,12 +104,12 @@ export interface Transport {
     onReply: (frame: ReplyFrame) => void,
   ): SendFollowUp | Promise<SendFollowUp>;
 
-  /** Receives requests for these operations: each request reaches one of all the peers that serve it, once. */
+  /** Receives requests for these operations. Each request reaches exactly one of the peers that serve the operation. */
   serve(operationIds: readonly string[], onRequest: OnRequest): Promise<StopServing>;
 
   /**
-   * Receives requests for every operation that no server names, for handlers that do not list their operations. Absent
-   * where requests reach servers by the names that they serve.
+   * Receives requests for every operation that no server lists, for handlers that do not list their operations. Absent
+   * on transports that route requests by operation id.
    */
   serveUnlisted?(onRequest: OnRequest): Promise<StopServing>;
 
@@ -126,9 +126,9 @@ export interface Transport {
   whenPeersKnown?(): Promise<void>;
 
   /**
-   * Whether an operation that no known peer serves may be served all the same, because the known peers are known to be
-   * incomplete: a link is being restored, or a peer that served it has just left and may be restarting. Such an
-   * operation is `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never
+   * Returns whether an operation that no known peer serves may still be served, because the list of peers is
+   * incomplete: a link is being restored, or a peer that served the operation has just left and may be restarting.
+   * Calls of such an operation fail with `UNAVAILABLE`, not `OPERATION_NOT_FOUND`. @default never
    */
   isIncomplete?(operationId: string): boolean;
 
@@ -140,19 +140,19 @@ export interface Transport {
 }
 
 /**
- * A call that is an entry in its caller's list of open calls. It leaves that list when it ends, and ignores later
- * replies, so a transport with `sharesObjects` needs no object of its own to track it. @internal
+ * A call that is an entry in its caller's list of open calls. It is removed from that list when it ends, and ignores
+ * later replies, so a transport with `sharesObjects` does not need another object to track it. @internal
  */
 export abstract class OpenCall extends Linked {
-  /** The transport of the server that runs it; set by the caller's transport. */
+  /** The transport of the server that runs the call. The caller's transport sets it. */
   declare server: Transport | undefined;
-  /** Sends later frames to that server, once the request was sent. */
+  /** Sends later frames to that server. Set once the request was sent. */
   declare toServer: SendFollowUp | undefined;
   abstract readonly requestId: string;
   abstract receive(reply: ReplyFrame): void;
 }
 
-/** Whether a reply is the last of its call. */
+/** Returns whether a reply is the last of its call. */
 export function isLastReply(frame: ReplyFrame): boolean {
   switch (frame.type) {
     case "call.responded":
@@ -165,14 +165,14 @@ export function isLastReply(frame: ReplyFrame): boolean {
   }
 }
 
-/** The frame that reports an error. Details are passed as they are: the wire refuses what it cannot carry. */
+/** Creates the frame that reports an error. Details are not checked here: the wire rejects unsupported values. */
 export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   const { code, message, details, retryable, mayHaveRun } = error;
   const frame: CallFailed = {
     type: "call.error",
     requestId,
     code,
-    // Anything may pose as an error, and reporting it must not fail.
+    // The error may be any object, and reporting it must not fail.
     message: typeof message === "string" ? message : "",
     retryable: retryable === true,
     mayHaveRun: mayHaveRun !== false,
@@ -181,7 +181,7 @@ export function toFailedFrame(requestId: string, error: CallError): CallFailed {
   return frame;
 }
 
-/** `EXECUTION_ERROR`: a call of the same caller with the same id is pending, and replies could belong to either. */
+/** `EXECUTION_ERROR`: the caller has a pending call with the same id, so replies could belong to either call. */
 export function requestPending(requestId: string): CallError {
   const message = "A call with the same requestId is pending.";
   return new CallError("EXECUTION_ERROR", message, { requestId }, { mayHaveRun: false });
