@@ -217,23 +217,29 @@ test("the default timeout is sent where an abort could get lost, and stops the h
     target.addEventListener("call.requested", (event) => sent.push((event as CustomEvent).detail.timeout));
     const map = new PendingRequestMap(target, options);
     const registry = new OperationRegistry();
+    let hasStarted = false;
     const stopped = new Promise((resolve) => {
-      registry.register(
-        operation("hang", (_input, { signal }) => new Promise(() => signal.addEventListener("abort", resolve))),
-      );
+      const hang = operation("hang", (_input, { signal }) => {
+        hasStarted = true;
+        return new Promise(() => signal.addEventListener("abort", resolve));
+      });
+      registry.register(hang);
     });
     await map.handle(buildCallHandler({ registry, callMap: map })).ready;
     const outcome = map.call("test.hang", {}).catch(({ code }) => code);
     if (options === undefined) await map.close();
-    await stopped;
+    const result = { sent, outcome: await outcome, hasStarted };
+    if (hasStarted) await stopped;
     await map.close();
-    return { sent, outcome: await outcome };
+    return result;
   };
 
-  expect(await run(new EventTarget())).toEqual({ sent: [undefined], outcome: "UNAVAILABLE" });
-  expect(await run(new Bridge())).toEqual({ sent: [30_000], outcome: "UNAVAILABLE" });
+  const expected = { sent: [undefined], outcome: "UNAVAILABLE", hasStarted: true };
+  expect(await run(new EventTarget())).toEqual(expected);
+  expect(await run(new Bridge())).toEqual({ ...expected, sent: [30_000] });
   // Long enough for the handler to start on a busy machine: a call that is out of time is not run.
-  expect(await run(new EventTarget(), { defaultTimeout: 1_000 })).toEqual({ sent: [1_000], outcome: "TIMEOUT" });
+  const inTime = await run(new EventTarget(), { defaultTimeout: 4_000 });
+  expect(inTime).toEqual({ ...expected, sent: [4_000], outcome: "TIMEOUT" });
 });
 
 test("a subscription that is answered by who listens to the events gets all its values", async () => {
