@@ -42,6 +42,16 @@ test.each(places)("a registry follows %s with one line", async (_name, place) =>
   expect([registry.list(), source.client?.state.status]).toEqual([[], "closed"]);
 });
 
+test.each(places)("%s is not started by a source that was closed", async (_name, place) => {
+  const source = mcpSource({ name: "shop", ...place() });
+  await source.close();
+
+  for (const _attempt of [1, 2]) {
+    await expect(source.load()).rejects.toMatchObject({ code: "UNAVAILABLE", message: "mcp:shop is closed." });
+  }
+  expect(source.client).toBeUndefined();
+});
+
 /** A program that lists these tools, and can do nothing else. */
 function listing(tools: object[]): MCPClientConfig {
   const source = `

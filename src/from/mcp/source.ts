@@ -1,7 +1,7 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
-import type { IOperationDefinition } from "../../operation/index.ts";
+import { CallError, type IOperationDefinition } from "../../operation/index.ts";
 import type { OperationSource, SourceChange, SourceLoadOptions, Unsubscribe } from "../source.ts";
 import { createMCPClient, type MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
@@ -42,6 +42,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
   #loading: Promise<MCPClientWrapper> | undefined;
   /** Aborts loading. */
   #closing = new AbortController();
+  #isClosed = false;
 
   constructor(config: MCPSourceConfig) {
     this.name = `mcp:${config.name}`;
@@ -56,6 +57,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
   /** Connects to the server and returns its operations. Can be called again after a rejection. */
   async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
     if (this.#client !== undefined) return this.#client.load({ onReport });
+    if (this.#isClosed) throw new CallError("UNAVAILABLE", `${this.name} is closed.`, undefined, { mayHaveRun: false });
     const stop = onAbort(signal, () => this.#closing.abort());
     try {
       this.#loading ??= this.#connect(onReport);
@@ -73,6 +75,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
 
   /** Resolves when the process or connection of the server has ended. May be called more than once. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#closing.abort();
     await this.#loading?.catch(() => {});
     await this.#client?.close();
