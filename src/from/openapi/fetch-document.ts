@@ -61,7 +61,7 @@ async function fetched(fetchIt: () => unknown, { origin, pathname }: URL): Promi
     return (await fetchIt()) as ResponseEnvelope;
   } catch (error) {
     const { code, message, details, retryable, mayHaveRun } = mapError(error);
-    const whole = `The OpenAPI document at ${origin}${pathname} cannot be fetched: ${message}`;
+    const whole = `The OpenAPI document at ${origin}${pathname} cannot be fetched. ${message}`;
     throw new CallError(code, whole, details, { cause: error, retryable, mayHaveRun });
   }
 }

@@ -76,7 +76,7 @@ test("an error status, a redirect to another origin and a response that is not a
 
   await expect(FromOpenAPIUrl(`${origin}/missing?key=s3cr3t`, quiet)).rejects.toMatchObject({
     code: "EXECUTION_ERROR",
-    message: `The OpenAPI document at ${origin}/missing cannot be fetched: HTTP 404: Not Found`,
+    message: `The OpenAPI document at ${origin}/missing cannot be fetched. HTTP 404: Not Found`,
     details: { status: 404 },
   });
   await expect(FromOpenAPIUrl(`${origin}/away`, quiet)).rejects.toMatchObject({ name: "CallError" });

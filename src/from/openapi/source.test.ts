@@ -194,6 +194,16 @@ test("a report that has not changed is logged once, however often the document i
   }
 });
 
+test.each([undefined, null, "shop"])("%j is not a configuration", (config) => {
+  expect(() => openAPISource("./openapi.yaml", config as never)).toThrow(
+    expect.objectContaining({
+      code: "VALIDATION_ERROR",
+      message:
+        'The configuration is missing. Pass openAPISource() a namespace: openAPISource(document, { namespace: "shop" }).',
+    }),
+  );
+});
+
 test.each([undefined, 7, null])("%j is not a document", (document) => {
   expect(() => openAPISource(document as never, { namespace: "svc" })).toThrow(
     expect.objectContaining({

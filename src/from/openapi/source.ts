@@ -2,6 +2,7 @@ import { onAbort } from "../../internal/abort-listeners.ts";
 import { hashJSON } from "../../internal/canonical-json.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
+import { isObject } from "../../internal/objects.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
 import { type PinnableOperation, Pins } from "../pins.ts";
@@ -89,6 +90,10 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   #isClosed = false;
 
   constructor(document: Parameters<typeof openAPISource>[0], options: OpenAPISourceConfig) {
+    if (!isObject(options)) {
+      const advice = 'Pass openAPISource() a namespace: openAPISource(document, { namespace: "shop" }).';
+      throw badConfig(`The configuration is missing. ${advice}`);
+    }
     const { fs, refresh, pinned, ...config } = options;
     assertNumbers(config);
     const place = toPlace(document);
