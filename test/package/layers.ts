@@ -80,9 +80,38 @@ export const layers: Record<string, Layer> = {
     ours: ["internal", "operation", "transport/transport.ts", "transport/codec"],
     packages: ["jose"],
   },
+  "serve/authenticator.ts": { ours: ["operation", "from/source.ts"], packages: [] },
+  serve: {
+    ours: [
+      "internal",
+      "operation",
+      "schema",
+      "registry",
+      "call",
+      "from/source.ts",
+      "from/report.ts",
+      "serve/authenticator.ts",
+    ],
+    packages: [],
+  },
+  "serve/http": {
+    ours: [
+      "internal",
+      "operation",
+      "schema",
+      "registry",
+      "call",
+      "from/source.ts",
+      "from/report.ts",
+      "serve/authenticator.ts",
+      "serve",
+    ],
+    packages: ["typebox"],
+  },
+  auth: { ours: ["internal", "operation", "jwt", "from/source.ts", "serve/authenticator.ts"], packages: [] },
   node: {
-    ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/report.ts", "from/*"],
-    packages: ["jiti"],
+    ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/report.ts", "from/*", "serve"],
+    packages: ["jiti", "@hono/node-server"],
   },
   hub: {
     ours: [
@@ -119,7 +148,7 @@ export const layers: Record<string, Layer> = {
 export const typePackages = ["typebox", "@standard-schema/spec"];
 
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
-export const nodeLayers = ["node", "transport/nats", "transport/redis"];
+export const nodeLayers = ["auth", "node", "transport/nats", "transport/redis"];
 
 /** Layers that load Node's own modules with `import()`, in the functions that need them, and run without them too. */
 export const lazyNodeLayers = ["from/mcp"];
@@ -131,7 +160,7 @@ export const lazyPackages = ["@modelcontextprotocol/client", "@nats-io/transport
 export const moduleLoaders = ["node", "from/modules"];
 
 /** Folders of unrelated small files, which are imported one by one. Every other folder is entered through its `index.ts`. */
-export const openFolders = ["internal"];
+export const openFolders = ["internal", "serve"];
 
 /** Layers whose import of a contract is for its types only. */
 export const typeOnly: Record<string, string[]> = { registry: ["from/source.ts"], middleware: ["registry"] };

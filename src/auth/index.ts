@@ -1,0 +1,7 @@
+export type {
+  Authenticator,
+  AuthenticatorDescription,
+  Credentials,
+  IdentifyCaller,
+  SecurityScheme,
+} from "../serve/authenticator.ts";
