@@ -18,7 +18,8 @@ export {
   subscribeIncoming,
 } from "./functions.ts";
 export { Guard } from "./guard.ts";
-export { forwardingOf, markAsForwarding } from "./operation-entry.ts";
+export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
+export { createSelector, type Selector } from "./selection.ts";
 export type {
   ChangeEvent,
   CustomAuth,
