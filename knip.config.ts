@@ -7,6 +7,7 @@ const config: KnipConfig = {
     ...subpaths.map(({ entry }) => `src/${entry}.ts`),
     "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
     "examples/*/main.ts",
+    "examples/agent-toolbox/readme.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
     "vitest.portable.config.ts",

@@ -9,7 +9,6 @@ const packingServer = fileURLToPath(new URL("packing-server.mjs", import.meta.ur
 
 // #endregion setup
 
-// #region program
 // #region operation
 import { createRegistry, defineOperation, Type } from "@alkdev/operations";
 import { mcpSource } from "@alkdev/operations/from-mcp";
@@ -51,7 +50,6 @@ await registry.follow(mcpSource({ name: "packing", command: "node", args: [packi
 const { data } = await registry.execute("trip.prepare", { name: "Grace", city: "Oslo" });
 console.log(data);
 // #endregion call
-// #endregion program
 
 // #region list
 for (const { namespace, name, type, title, description } of registry.list()) {

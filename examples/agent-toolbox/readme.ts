@@ -1,0 +1,47 @@
+/** The first program of the README: the tutorial's services, without descriptions for a model. */
+import { fileURLToPath } from "node:url";
+import { startWeatherAPI } from "./weather-api.ts";
+
+const weather = await startWeatherAPI();
+const weatherDocument = weather.documentUrl;
+const packingServer = fileURLToPath(new URL("packing-server.mjs", import.meta.url));
+
+// #region program
+import { createRegistry, defineNamespace, Type } from "@alkdev/operations";
+import { mcpSource } from "@alkdev/operations/from-mcp";
+import { openAPISource } from "@alkdev/operations/from-openapi";
+
+const define = defineNamespace("trip");
+// #endregion program
+// biome-ignore format: The first program has to fit on one screen.
+// #region program
+const greet = define({
+  name: "greet", type: "query",
+  inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
+  handler: ({ name }) => `Hello, ${name}!`,
+});
+// #endregion program
+// biome-ignore format: The first program has to fit on one screen.
+// #region program
+const prepare = define({
+  name: "prepare", type: "query",
+  inputSchema: Type.Object({ name: Type.String(), city: Type.String() }),
+  outputSchema: Type.Object({ greeting: Type.String(), celsius: Type.Number(), pack: Type.Array(Type.String()) }),
+  handler: async ({ name, city }, { call }) => {
+    const greeting = await call(greet, { name }); // a function
+    const { celsius } = await call<{ celsius: number }>("weather.forecast", { city }); // an HTTP endpoint
+    const { items } = await call<{ items: string[] }>("packing.suggest", { celsius }); // an MCP tool
+    return { greeting, celsius, pack: items };
+  },
+});
+// #endregion program
+
+// #region program
+const registry = createRegistry({ operations: [greet, prepare] });
+await registry.follow(openAPISource(weatherDocument, { namespace: "weather" }));
+await registry.follow(mcpSource({ name: "packing", command: "node", args: [packingServer] }));
+console.log(await registry.client().trip.prepare({ name: "Grace", city: "Oslo" }));
+// #endregion program
+
+await registry.close();
+await weather.close();
