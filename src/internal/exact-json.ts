@@ -1,3 +1,5 @@
+import { isNestedDeeper } from "./body.ts";
+
 /**
  * Numbers of foreign JSON that a double cannot represent: integers beyond 2^53 and numbers that overflow. `JSON.parse` rounds
  * them silently, so their digits are stored here by the object that contains the number.
@@ -42,6 +44,27 @@ export function parseExactly(text: string): unknown {
   const quoted = quoteInexact(text);
   if (toFind > 0) compare(value, JSON.parse(quoted));
   return value;
+}
+
+/** Thrown by {@link parseForeign} for JSON that is nested too deeply. */
+export class TooDeep extends Error {}
+
+/** {@link parseExactly} that first checks the depth. A leading byte order mark is skipped. */
+export function parseForeign(text: string, maxDepth: number): unknown {
+  const json = withoutMark(text);
+  if (isNestedDeeper(json, maxDepth)) throw new TooDeep();
+  return parseExactly(json);
+}
+
+/** Records the digits of data that is a single number, beside its envelope. */
+export function noteNumber(envelope: { data: unknown }, text: string): void {
+  if (typeof envelope.data !== "number") return;
+  const digits = withoutMark(text).trim();
+  if (isInexactText(digits)) noteInexact(envelope, "data", digits);
+}
+
+function withoutMark(text: string): string {
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 /** Records integers beyond 2^53 in a value whose JSON is no longer available. Returns whether there are any. */

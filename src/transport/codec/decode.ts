@@ -1,3 +1,4 @@
+import { isNestedDeeper } from "../../internal/body.ts";
 import { type Frame, findInvalidField, type PeerEvent } from "../frames.ts";
 import { fromTagged } from "./tagged-read.ts";
 import { badFrame, type FrameLimits, frameLevels, isLongerThan, payloadTooLarge, taggedMark } from "./wire-format.ts";
@@ -34,8 +35,7 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const depth = jsonDepth + frameLevels;
   // One level of a map is three levels in the message.
   const maxNesting = isTagged ? depth * 3 : depth;
-  // Each level needs two characters, so most messages are too short to be nested too deeply.
-  if (text.length > 2 * maxNesting && isTooDeep(text, maxNesting)) throw badFrame("it is nested too deep");
+  if (isNestedDeeper(text, maxNesting)) throw badFrame("it is nested too deep");
   let frame: unknown;
   try {
     frame = JSON.parse(isTagged ? text.slice(taggedMark.length) : text);
@@ -50,39 +50,4 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const invalid = findInvalidField(frame);
   if (invalid !== undefined) throw badFrame(`${invalid} of ${type} is invalid`);
   return frame as unknown as WireFrame;
-}
-
-/**
- * Returns whether JSON nests deeper than `limit`. Counts brackets before parsing, because parsing deep nesting uses too
- * much memory. For a string that is not JSON, the result is unspecified.
- */
-function isTooDeep(text: string, limit: number): boolean {
-  let depth = 0;
-  for (let index = 0; index < text.length; index++) {
-    switch (text.charCodeAt(index)) {
-      case 0x22: // "
-        index = endOfString(text, index + 1);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > limit) return true;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-    }
-  }
-  return false;
-}
-
-function endOfString(text: string, from: number): number {
-  let end = text.indexOf('"', from);
-  while (end !== -1) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
-    end = text.indexOf('"', end + 1);
-  }
-  return text.length;
 }

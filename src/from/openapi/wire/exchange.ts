@@ -1,3 +1,4 @@
+import { cancelBody } from "../../../internal/body.ts";
 import type { ConcurrencyLimiter } from "../../../middleware/index.ts";
 import { CallError, type OperationContext, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPServiceConfig } from "../config.ts";
@@ -5,7 +6,6 @@ import type { EndpointPlan } from "../endpoint.ts";
 import { type ServiceState, stateOf } from "../service-state.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
 import { fromNetworkError } from "./network-error.ts";
-import { abandon } from "./read-body.ts";
 import { compileRequest, type RequestBuilder, type WireRequest } from "./request.ts";
 import { compileResponse, type ResponseReader } from "./response.ts";
 import { CallScope } from "./scope.ts";
@@ -122,7 +122,7 @@ export class Exchange {
       const isRedirect = redirects.has(response.status) || response.type === "opaqueredirect";
       const next = isRedirect ? this.#follow(response, request, url, followed) : undefined;
       if (next?.url === undefined) throw await this.reader.fail(response, request, next?.problem);
-      abandon(response.body);
+      cancelBody(response.body);
       url = next.url;
       response = await this.#send(url, request, scope);
     }

@@ -1,8 +1,8 @@
+import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
 import { type CallError, mapError, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";
-import { noteNumber, parseJSON, TooDeep } from "./read-body.ts";
 import type { HTTPFacts } from "./response.ts";
 
 type StreamKind = NonNullable<EndpointPlan["stream"]>;
@@ -142,7 +142,7 @@ function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind
       if (mode === "structures" && !isStructure(text)) return text;
     }
     try {
-      return parseJSON(text, jsonDepth);
+      return parseForeign(text, jsonDepth);
     } catch (error) {
       if (error instanceof TooDeep)
         throw badResponse(plan.operationId, `contains an event that is nested more than ${jsonDepth} levels deep`);

@@ -1,8 +1,8 @@
 import { toBase64 } from "../../../internal/base64.ts";
+import { readBody } from "../../../internal/body.ts";
 import { CallError } from "../../../operation/index.ts";
 import type { HTTPAuth, Secret } from "../config.ts";
 import { encodeForm } from "./encode.ts";
-import { readBody } from "./read-body.ts";
 
 interface Token {
   value: string;

@@ -1,10 +1,11 @@
+import { BodyTooLarge, readBody } from "../../../internal/body.ts";
+import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
 import { redact, redactDeep } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import { charsetOf, isJSON, isText } from "./media-type.ts";
-import { BodyTooLarge, noteNumber, parseJSON, readBody, TooDeep } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
 
 /** Reads the responses of one endpoint. */
@@ -67,7 +68,7 @@ export function compileResponse(
 
   function parse(text: string, orElse: () => unknown): unknown {
     try {
-      return parseJSON(text, limits.jsonDepth);
+      return parseForeign(text, limits.jsonDepth);
     } catch (error) {
       if (!(error instanceof TooDeep)) return orElse();
       throw badResponse(operationId, `is nested more than ${limits.jsonDepth} levels deep`);
@@ -103,7 +104,7 @@ export function compileResponse(
 
   function parseOrKeep(text: string): unknown {
     try {
-      return parseJSON(text, limits.jsonDepth);
+      return parseForeign(text, limits.jsonDepth);
     } catch {
       return text;
     }

@@ -1,4 +1,5 @@
 import { backOffDelay } from "../../../internal/back-off.ts";
+import { cancelBody } from "../../../internal/body.ts";
 import { type Buffered, takeBuffered } from "../../../internal/buffered.ts";
 import { startTimer } from "../../../internal/timers.ts";
 import { InvalidUTF8, UTF8Reader } from "../../../internal/utf8-reader.ts";
@@ -13,7 +14,6 @@ import { isHeaderValue } from "./headers.ts";
 import { ItemQueue } from "./item.ts";
 import { isJSON, isText, streamKind } from "./media-type.ts";
 import { fromNetworkError } from "./network-error.ts";
-import { abandon } from "./read-body.ts";
 import type { WireRequest } from "./request.ts";
 import { toMeta } from "./response.ts";
 import { CallScope } from "./scope.ts";
@@ -169,7 +169,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
       this.#prepare(request),
     );
     scope.stopTimer();
-    if (this.#hasConsumerLeft) return abandon(opened.response.body);
+    if (this.#hasConsumerLeft) return cancelBody(opened.response.body);
     const { response, request } = opened;
     const facts = toMeta(response, request.secrets);
     this.#wasOpen = true;
@@ -177,7 +177,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     if (response.status === 204 || response.body === null) return this.#end();
     if (kind === undefined) {
       if (!isJSON(facts.contentType)) {
-        abandon(response.body);
+        cancelBody(response.body);
         throw badResponse(this.#plan.operationId, `is "${facts.contentType.slice(0, 100)}" and not a stream`);
       }
       this.#whole = await this.#exchange.reader.read(response, request);

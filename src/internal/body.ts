@@ -1,18 +1,15 @@
-import { isInexactText, noteInexact, parseExactly } from "../../../internal/exact-json.ts";
-import type { ResponseEnvelope } from "../../../operation/index.ts";
-
 /** Thrown by {@link readBody} if a body exceeds the limit. */
 export class BodyTooLarge extends Error {}
 
 /**
- * Reads a whole body and counts its decoded bytes as they arrive, so that a small compressed response cannot exhaust
- * the memory. Above the limit, it closes the connection immediately.
+ * Reads the whole body of a request or response and counts its decoded bytes as they arrive, so that a small compressed
+ * body cannot exhaust the memory. Above the limit, it stops reading immediately.
  */
-export async function readBody(response: Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  const { body } = response;
+export async function readBody(message: Request | Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { body } = message;
   if (body === null) return new Uint8Array(0);
-  if (Number(response.headers.get("content-length")) > limit) {
-    abandon(body);
+  if (Number(message.headers.get("content-length")) > limit) {
+    cancelBody(body);
     throw new BodyTooLarge();
   }
   const reader = body.getReader();
@@ -30,7 +27,7 @@ export async function readBody(response: Response, limit: number): Promise<Uint8
 }
 
 /** Cancels a body that is not read, to release its connection. */
-export function abandon(body: ReadableStream | null): void {
+export function cancelBody(body: ReadableStream | null): void {
   // A failed body is already cancelled.
   body?.cancel().catch(ignore);
 }
@@ -47,32 +44,10 @@ function concatenate(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer
   return whole;
 }
 
-/** Thrown by {@link parseJSON} for JSON that is nested too deeply. */
-export class TooDeep extends Error {}
-
-/**
- * Parses foreign JSON after checking its depth. Numbers that lost digits are recorded beside the objects that contain
- * them. A leading byte order mark is skipped.
- */
-export function parseJSON(text: string, maxDepth: number): unknown {
-  const json = withoutMark(text);
+/** Returns whether JSON is nested more than `maxDepth` levels deep. Call before parsing: deep values overflow the stack later. */
+export function isNestedDeeper(json: string, maxDepth: number): boolean {
   // Every level needs two characters, so a short string cannot be nested too deeply.
-  if (json.length > maxDepth * 2 && nestsDeeper(json, maxDepth)) throw new TooDeep();
-  return parseExactly(json);
-}
-
-/** Records the digits of data that is a single number, beside its envelope. */
-export function noteNumber(envelope: ResponseEnvelope, text: string): void {
-  if (typeof envelope.data !== "number") return;
-  const digits = withoutMark(text).trim();
-  if (isInexactText(digits)) noteInexact(envelope, "data", digits);
-}
-
-function withoutMark(text: string): string {
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-}
-
-function nestsDeeper(json: string, maxDepth: number): boolean {
+  if (json.length <= maxDepth * 2) return false;
   let depth = 0;
   for (let index = 0; index < json.length; index++) {
     switch (json.charCodeAt(index)) {
