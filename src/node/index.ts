@@ -1,2 +1,3 @@
+export type { CloseOptions, FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
 export { type NodeFileSystem, nodeFileSystem } from "./file-system.ts";
 export { type ModuleSourceOptions, moduleSource } from "./module-source.ts";

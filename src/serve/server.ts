@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Limits } from "../operation/index.ts";
 import type { OperationSelection } from "../registry/index.ts";
 import type { Authenticator, IdentifyCaller } from "./authenticator.ts";
@@ -10,6 +12,11 @@ export interface FetchInfo {
   remoteAddress?: string | undefined;
   /** Whether the operator allowed public access without authentication, with `allowPublic` of `listen`. @default false */
   allowPublic?: boolean | undefined;
+  /**
+   * A class of responses that the host writes faster than those of the global class, if the body is a string or bytes
+   * and the headers are an object. Create responses with it where that matters. @default the global `Response`
+   */
+  Response?: typeof Response | undefined;
 }
 
 /** Options of `close()` of a server. */
@@ -27,6 +34,16 @@ export interface FetchServer extends AsyncDisposable {
   /** Whether it answers requests without authentication, so that `listen` accepts only addresses of this machine. */
   readonly isUnauthenticated: boolean;
   /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and refuses new requests with 503. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+/** A server of connections such as WebSockets, which start with an `upgrade` event of Node's HTTP servers. */
+export interface UpgradeHandler extends AsyncDisposable {
+  /** Handles an `upgrade` event: accepts or refuses the connection. A bound function, so that it can be passed on. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer, info?: FetchInfo) => void;
+  /** Whether it accepts connections without authentication, so that `listen` accepts only addresses of this machine. */
+  readonly isUnauthenticated: boolean;
+  /** Lets running calls finish, ends subscriptions with `UNAVAILABLE`, and closes the connections. */
   close(options?: CloseOptions): Promise<void>;
 }
 
