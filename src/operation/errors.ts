@@ -85,6 +85,13 @@ export function credentialExpired(id: string, started: boolean): CallError {
   return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: started });
 }
 
+/** `ACCESS_DENIED`: the credential of a caller was removed while a subscription was open. */
+export function credentialRevoked(id: string): CallError {
+  const reason = "the credential of the caller is no longer accepted";
+  const message = `Access to ${quote(id)} denied: ${reason}. Authenticate again.`;
+  return new CallError("ACCESS_DENIED", message, { operationId: id, reason }, { mayHaveRun: true });
+}
+
 /** `VALIDATION_ERROR`. `label` names the checked value, such as `input of "task.create"`; `total` counts omitted problems too. */
 export function validationError(label: string, errors: readonly ValueProblem[], total = errors.length): CallError {
   return new CallError(

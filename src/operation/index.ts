@@ -78,6 +78,7 @@ export {
   aborted,
   accessDenied,
   credentialExpired,
+  credentialRevoked,
   handlerMissing,
   limitExceeded,
   nestedFailure,

@@ -1,0 +1,414 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
+import type { Credentials, IdentifyCaller } from "./authenticator.ts";
+import { type Admission, Gate, type GateOptions, type GateSettings } from "./gate.ts";
+import { credentialEnded } from "./refusals.ts";
+import type { FetchInfo } from "./server.ts";
+
+const ada = { id: "ada", scopes: ["task"] };
+
+/** Accepts the token `good`, and refuses all other tokens. */
+const tokens: IdentifyCaller = ({ token }) => {
+  if (token === undefined) return undefined;
+  if (token !== "good") throw new Error(`Unknown token ${token}`);
+  return ada;
+};
+
+const request = (headers: Record<string, string> = {}, { method = "GET", url = "http://localhost:3000/" } = {}) => ({
+  method,
+  url,
+  headers: new Headers(headers),
+});
+
+function check(
+  options: GateOptions,
+  headers: Record<string, string>,
+  given: { method?: string; url?: string; info?: FetchInfo; settings?: GateSettings } = {},
+): Admission | Promise<Admission> {
+  return new Gate(options, given.settings).check(request(headers, given), given.info);
+}
+
+/** Returns the parts of an admission that tests compare. */
+function brief(admission: Admission | Promise<Admission>): unknown {
+  if (admission instanceof Promise) return admission.then(brief);
+  if (admission.kind === "caller") return admission.identity?.id ?? "anonymous";
+  return admission.kind === "refusal" ? admission.status : admission.kind;
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("an option authenticate that is missing or invalid is refused", () => {
+  for (const authenticate of [undefined, null, "None", {}, true]) {
+    expect(() => new Gate({ authenticate } as unknown as GateOptions)).toThrow(
+      new TypeError(
+        'The option authenticate is missing or invalid. Pass an authenticator of @alkdev/operations/auth, a function, or "none".',
+      ),
+    );
+  }
+});
+
+describe("hosts without authentication", () => {
+  const local = [
+    "localhost",
+    "localhost:3000",
+    "LOCALHOST",
+    "app.localhost:1",
+    "127.0.0.1",
+    "127.8.0.1:80",
+    "[::1]:80",
+  ];
+  test.each(local)("a request to %s is answered", (host) => {
+    expect(brief(check({ authenticate: "none" }, { host }))).toBe("anonymous");
+  });
+
+  const foreign = ["evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "", "localhost, evil.example", "a b"];
+  test.each([...foreign, "evil@localhost", "localhost/x", "0.0.0.0", "10.0.0.1"])("%j is refused", (host) => {
+    expect(brief(check({ authenticate: "none" }, { host }))).toBe(403);
+  });
+
+  test("the URL counts when there is no Host header", () => {
+    const refused = check({ authenticate: "none" }, {}, { url: "http://evil.example/" });
+    expect(brief(refused)).toBe(403);
+    expect(brief(check({ authenticate: "none" }, {}))).toBe("anonymous");
+    expect(brief(check({ authenticate: "none" }, {}, { url: "/relative" }))).toBe(403);
+  });
+
+  test("a host that was accepted before does not admit another one", () => {
+    const gate = new Gate({ authenticate: "none" });
+    const results = ["localhost", "evil.example", "localhost"].map((host) => brief(gate.check(request({ host }))));
+    expect(results).toEqual(["anonymous", 403, "anonymous"]);
+  });
+
+  test("allowPublic of the server or of the listener answers requests to any host", () => {
+    const headers = { host: "api.example.com" };
+    expect(brief(check({ authenticate: "none", allowPublic: true }, headers))).toBe("anonymous");
+    expect(brief(check({ authenticate: "none" }, headers, { info: { allowPublic: true } }))).toBe("anonymous");
+    expect(
+      [true, false].map((allowPublic) => new Gate({ authenticate: "none", allowPublic }).isUnauthenticated),
+    ).toEqual([false, true]);
+  });
+
+  test("X-Forwarded-Host never makes a host local, and with trustProxy it must be local too", () => {
+    const headers = { host: "evil.example", "x-forwarded-host": "localhost" };
+    expect(brief(check({ authenticate: "none", trustProxy: true }, headers))).toBe(403);
+    const forwarded = { host: "localhost", "x-forwarded-host": "evil.example" };
+    expect(brief(check({ authenticate: "none", trustProxy: true }, forwarded))).toBe(403);
+    expect(brief(check({ authenticate: "none" }, forwarded))).toBe("anonymous");
+  });
+
+  test("with authentication any host is answered", () => {
+    expect(brief(check({ authenticate: tokens }, { host: "api.example.com" }))).toBe("anonymous");
+  });
+});
+
+describe("web pages", () => {
+  const app = "https://app.example.com";
+  const host = "api.example.com";
+  const cases: Array<[Record<string, string>, "anonymous" | 403]> = [
+    [{}, "anonymous"],
+    [{ "sec-fetch-site": "none" }, "anonymous"],
+    [{ "sec-fetch-site": "same-origin" }, "anonymous"],
+    [{ "sec-fetch-site": "same-origin", origin: "http://localhost:5173" }, "anonymous"], // a proxy changed the host
+    [{ origin: "https://api.example.com" }, "anonymous"],
+    [{ origin: "http://api.example.com" }, "anonymous"], // TLS may end at a proxy
+    [{ "sec-fetch-site": "cross-site" }, 403],
+    [{ "sec-fetch-site": "same-site" }, 403],
+    [{ "sec-fetch-site": "unheard-of" }, 403],
+    [{ "sec-fetch-site": "cross-site", origin: "https://api.example.com" }, 403],
+    [{ origin: app }, 403],
+    [{ origin: app, "sec-fetch-site": "none" }, 403],
+    [{ origin: "null" }, 403],
+    [{ origin: "" }, 403],
+    [{ origin: "https://api.example.com:8443" }, 403],
+    [{ origin: "https://api.example.com.evil.example" }, 403],
+    [{ origin: "https://api.example.com, https://evil.example" }, 403],
+    [{ origin: "chrome-extension://abcdef" }, 403],
+  ];
+  test.each(cases)("%j is %s", (headers, expected) => {
+    expect(brief(check({ authenticate: tokens }, { host, ...headers }))).toBe(expected);
+  });
+
+  test("a valid token does not admit a page of another origin", () => {
+    expect(brief(check({ authenticate: tokens }, { host, origin: app, authorization: "Bearer good" }))).toBe(403);
+  });
+
+  test("cors admits the listed origins only, and responses carry its headers", () => {
+    const options: GateOptions = { authenticate: tokens, cors: { origins: [app] } };
+    const settings = { exposedHeaders: ["request-id", "retry-after"] };
+    const headers = { "access-control-allow-origin": app, "access-control-expose-headers": "request-id, retry-after" };
+    const site = { host, "sec-fetch-site": "cross-site" };
+    expect(check(options, { ...site, origin: app }, { settings })).toMatchObject({ kind: "caller", headers });
+    const refused = check(options, { ...site, origin: app, authorization: "Bearer bad" }, { settings });
+    expect(refused).toMatchObject({ status: 401, headers });
+    expect(brief(check(options, { ...site, origin: "https://evil.example" }))).toBe(403);
+    expect(brief(check(options, site))).toBe(403);
+    expect(new Gate(options).vary).toBe("authorization, origin");
+    expect(new Gate({ authenticate: "none" }).vary).toBe("");
+  });
+
+  test("a preflight of an allowed origin is answered without credentials, any other is refused", () => {
+    const options: GateOptions = { authenticate: tokens, cors: { origins: [app], maxAge: 60 } };
+    const preflight = {
+      host,
+      "sec-fetch-site": "cross-site",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization,content-type",
+    };
+    expect(check(options, { ...preflight, origin: app }, { method: "OPTIONS" })).toEqual({
+      kind: "preflight",
+      headers: {
+        "access-control-allow-origin": app,
+        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+        "access-control-allow-headers": "authorization,content-type",
+        "access-control-max-age": "60",
+        vary: "origin, access-control-request-headers",
+      },
+    });
+    expect(brief(check(options, { ...preflight, origin: "https://evil.example" }, { method: "OPTIONS" }))).toBe(403);
+    expect(brief(check({ authenticate: tokens }, { ...preflight, origin: app }, { method: "OPTIONS" }))).toBe(403);
+    expect(brief(check(options, { host, origin: app }, { method: "OPTIONS" }))).toBe("anonymous");
+  });
+
+  test.each(["*", "null", "https://app.example.com/", "app.example.com", "HTTPS://app.example.com", "ftp://a.test"])(
+    "cors.origins with %j is refused",
+    (origin) => {
+      expect(() => new Gate({ authenticate: tokens, cors: { origins: [origin] } })).toThrow(/which is not an origin/);
+    },
+  );
+});
+
+describe("credentials", () => {
+  const cases: Array<[string | undefined, string | number]> = [
+    [undefined, "anonymous"],
+    ["Bearer good", "ada"],
+    ["bearer   good", "ada"],
+    ["Bearer bad", 401],
+    ["Bearer", 401],
+    ["Bearer ", 401],
+    ["Bearer good bad", 401],
+    ["Bearer good, Bearer good", 401],
+    ["Basic YWRhOmFkYQ==, Bearer good", 401],
+    ["Basic YWRhOmFkYQ==", 401],
+    ["good", 401],
+    ["", 401],
+  ];
+  test.each(cases)("Authorization: %s is %s", (authorization, expected) => {
+    expect(brief(check({ authenticate: tokens }, authorization === undefined ? {} : { authorization }))).toBe(expected);
+  });
+
+  test("a refusal contains code, message and challenge, and neither the token nor the internal reason", () => {
+    expect(check({ authenticate: tokens }, { authorization: "Bearer secret-token" })).toEqual({
+      kind: "refusal",
+      status: 401,
+      error: new CallError("ACCESS_DENIED", "The credentials were refused.", undefined, { mayHaveRun: false }),
+      headers: { "www-authenticate": 'Bearer error="invalid_token"' },
+    });
+  });
+
+  test("the message of a CallError reaches the caller", () => {
+    const authenticate = () => {
+      throw new CallError("ACCESS_DENIED", "The token has expired; create a new one.", { internal: true });
+    };
+    expect(check({ authenticate }, {})).toMatchObject({
+      status: 401,
+      error: new CallError("ACCESS_DENIED", "The token has expired; create a new one.", undefined, {
+        mayHaveRun: false,
+      }),
+    });
+  });
+
+  test("credentials that cannot be checked at the moment are not invalid", async () => {
+    const authenticate = async () => {
+      throw new CallError("UNAVAILABLE", "The keys could not be fetched.", undefined, { retryable: true });
+    };
+    expect(await check({ authenticate }, {})).toEqual({
+      kind: "refusal",
+      status: 503,
+      error: new CallError("UNAVAILABLE", "The keys could not be fetched.", undefined, {
+        retryable: true,
+        mayHaveRun: false,
+      }),
+      headers: {},
+    });
+  });
+
+  test("a header of the authenticator counts as a credential", () => {
+    const authenticate = {
+      authenticate: () => undefined,
+      describe: () => ({
+        securitySchemes: { key: { type: "apiKey" as const, in: "header" as const, name: "X-API-Key" } },
+        headers: ["x-api-key"],
+      }),
+    };
+    expect(brief(check({ authenticate }, {}))).toBe("anonymous");
+    expect(check({ authenticate }, { "x-api-key": "1" })).toMatchObject({
+      status: 401,
+      headers: { "www-authenticate": 'ApiKey header="X-API-Key"' },
+    });
+  });
+
+  test("a server without authentication ignores credentials", () => {
+    expect(brief(check({ authenticate: "none" }, { authorization: "Bearer good" }))).toBe("anonymous");
+  });
+
+  test("an authenticator that is synchronous is called without a promise, an asynchronous one with one", async () => {
+    const headers = { authorization: "Bearer good" };
+    expect(check({ authenticate: tokens }, headers)).not.toBeInstanceOf(Promise);
+    expect(await brief(check({ authenticate: async (given) => tokens(given) }, headers))).toBe("ada");
+    expect(await brief(check({ authenticate: async (given) => tokens(given) }, { authorization: "Bearer x" }))).toBe(
+      401,
+    );
+  });
+
+  test("the identity is a frozen copy with its expiry", () => {
+    const expiresAt = Date.now() + 60_000;
+    const identity = { id: "ada", scopes: ["task"], expiresAt };
+    const admission = check({ authenticate: () => identity }, {});
+    identity.scopes.push("admin");
+    expect(admission).toMatchObject({ kind: "caller", identity: ada, expiresAt });
+  });
+
+  const unexpected: Record<string, () => unknown> = {
+    null: () => null,
+    "an empty object": () => ({}),
+    "scopes as a string": () => ({ id: "ada", scopes: "admin" }),
+    true: () => true,
+    "an expired identity": () => ({ ...ada, expiresAt: Date.now() - 1 }),
+    "a malformed expiry": () => ({ ...ada, expiresAt: "tomorrow" }),
+    "a rejection with undefined": () => Promise.reject(undefined),
+    "a thenable that throws": () => ({
+      get then() {
+        throw new Error("no");
+      },
+    }),
+    "a thrown null": () => {
+      throw null;
+    },
+    "a thrown symbol": () => {
+      throw Symbol("no");
+    },
+  };
+  test.each(Object.entries(unexpected))("%s is refused with 401", async (_name, produce) => {
+    const authenticate = produce as () => AuthenticatedIdentity;
+    expect(await brief(check({ authenticate }, {}))).toBe(401);
+  });
+
+  test("an authenticator that does not finish is refused with 503 after ten seconds", async () => {
+    vi.useFakeTimers();
+    const pending = check({ authenticate: () => new Promise(() => {}) }, {});
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await brief(pending)).toBe(503);
+  });
+
+  test("the address is that of the connection, or with trustProxy the one that the proxy added", () => {
+    const seen: Array<string | undefined> = [];
+    const authenticate = ({ remoteAddress }: Credentials) => {
+      seen.push(remoteAddress);
+      return undefined;
+    };
+    const headers = { "x-forwarded-for": "1.1.1.1, 2.2.2.2" };
+    const info = { remoteAddress: "10.0.0.1" };
+    check({ authenticate }, headers, { info });
+    check({ authenticate, trustProxy: true }, headers, { info });
+    check({ authenticate, trustProxy: true }, {}, { info });
+    expect(seen).toEqual(["10.0.0.1", "2.2.2.2", "10.0.0.1"]);
+  });
+
+  test("the public origin is that of the Host header, or with trustProxy that of the proxy", () => {
+    const forwarded = request({ host: "a.test:80", "x-forwarded-proto": "https", "x-forwarded-host": "b.test" });
+    expect(new Gate({ authenticate: tokens }).publicOrigin(forwarded)).toBe("http://a.test");
+    expect(new Gate({ authenticate: tokens, trustProxy: true }).publicOrigin(forwarded)).toBe("https://b.test");
+  });
+
+  test("a server adds parameters to the challenge", () => {
+    const settings = { challengeParameters: () => 'resource_metadata="https://a.test/x"' };
+    const gate = new Gate({ authenticate: tokens }, settings);
+    expect(gate.challenge(request(), undefined)).toBe('Bearer resource_metadata="https://a.test/x"');
+    expect(gate.challenge(request(), undefined, "invalid_token")).toBe(
+      'Bearer error="invalid_token", resource_metadata="https://a.test/x"',
+    );
+  });
+});
+
+describe("open streams", () => {
+  /** An authenticator whose identities by token can be changed. */
+  function changeable(identities: Record<string, AuthenticatedIdentity>, isAsync = false) {
+    const listeners = new Set<() => void>();
+    const identify = ({ token = "" }: Credentials) => {
+      if (identities[token] === undefined) throw new Error("unknown");
+      return identities[token];
+    };
+    return {
+      identities,
+      listeners,
+      change: () => {
+        for (const listener of listeners) listener();
+      },
+      authenticate: isAsync ? async (given: Credentials) => identify(given) : identify,
+      onChange: (listener: () => void) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+  }
+
+  async function open(gate: Gate, token: string, ended: string[]): Promise<() => void> {
+    const caller = await gate.check(request({ authorization: `Bearer ${token}` }));
+    if (caller.kind !== "caller") throw new Error("The caller was refused.");
+    return gate.watch(caller, (reason) => ended.push(`${token} ${reason}`));
+  }
+
+  test.each([false, true])(
+    "removed and changed credentials end their streams only (asynchronous: %s)",
+    async (isAsync) => {
+      const authenticate = changeable({ one: ada, two: ada, three: { id: "bob", scopes: ["task"] } }, isAsync);
+      const gate = new Gate({ authenticate });
+      const ended: string[] = [];
+      for (const token of ["one", "two", "three"]) await open(gate, token, ended);
+      delete authenticate.identities["one"];
+      authenticate.identities["three"] = { id: "bob", scopes: [] };
+      authenticate.change();
+      await vi.waitFor(() => expect(ended).toEqual(["one revoked", "three revoked"]));
+      authenticate.change();
+      gate.close();
+      expect([ended.length, authenticate.listeners.size]).toEqual([2, 0]);
+    },
+  );
+
+  test("credentials that are removed before the stream is open end it", async () => {
+    const authenticate = changeable({ one: ada });
+    const gate = new Gate({ authenticate });
+    const caller = await gate.check(request({ authorization: "Bearer one" }));
+    delete authenticate.identities["one"];
+    authenticate.change();
+    const reason = await new Promise((resolve) => {
+      if (caller.kind === "caller") gate.watch(caller, resolve);
+    });
+    expect(reason).toBe("revoked");
+    expect(credentialEnded("task.changes", "revoked").message).toBe(
+      'Access to "task.changes" denied: the credential of the caller is no longer accepted. Authenticate again.',
+    );
+  });
+
+  test("expired credentials end their stream, unless it has ended before", async () => {
+    vi.useFakeTimers();
+    const expiresAt = Date.now() + 60_000;
+    const gate = new Gate({ authenticate: changeable({ one: { ...ada, expiresAt }, two: { ...ada, expiresAt } }) });
+    const ended: string[] = [];
+    await open(gate, "one", ended);
+    const stop = await open(gate, "two", ended);
+    stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([ended, vi.getTimerCount()]).toEqual([["one expired"], 0]);
+  });
+
+  test("a gate that was closed has no timers", async () => {
+    vi.useFakeTimers();
+    const gate = new Gate({ authenticate: changeable({ one: { ...ada, expiresAt: Date.now() + 60_000 } }) });
+    await open(gate, "one", []);
+    gate.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
