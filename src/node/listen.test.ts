@@ -1,0 +1,204 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { deferred, until } from "../internal/testing.ts";
+import type { FetchServer, UpgradeHandler } from "../serve/server.ts";
+import { type Listener, type ListenOptions, listen } from "./listen.ts";
+import { createDescribingServer, sendRaw } from "./testing.ts";
+
+const closing: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function start(
+  servers: Record<string, FetchServer | UpgradeHandler>,
+  options: ListenOptions = {},
+): Promise<Listener> {
+  const listener = await listen(servers, options);
+  closing.push(() => listener.close());
+  return listener;
+}
+
+async function read(response: Response): Promise<{ status: number; body: unknown }> {
+  return { status: response.status, body: await response.json() };
+}
+
+test("listens on a free port of this machine unless a port is passed", async () => {
+  const listener = await start({ "/": createDescribingServer("root") });
+
+  const response = await fetch(`${listener.url}/a?b=c`, { method: "POST", body: "hello" });
+
+  expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
+  expect(await read(response)).toEqual({
+    status: 200,
+    body: {
+      name: "root",
+      method: "POST",
+      url: "/a?b=c",
+      body: "hello",
+      remoteAddress: "127.0.0.1",
+      allowPublic: false,
+    },
+  });
+});
+
+test.each([
+  ["/", "root", undefined],
+  ["/mcps", "root", undefined],
+  ["/mcp", "mcp", "/mcp"],
+  ["/mcp?x=1", "mcp", "/mcp"],
+  ["/mcp/", "mcp", "/mcp"],
+  ["/mcp/tools", "mcp", "/mcp"],
+  ["/mcp/v2/tools", "v2", "/mcp/v2"],
+  ["/x/../mcp", "mcp", "/mcp"],
+])("the server with the longest path handles %s", async (path, name, basePath) => {
+  const listener = await start({
+    "/mcp": createDescribingServer("mcp"),
+    "/": createDescribingServer("root"),
+    "/mcp/v2/": createDescribingServer("v2"),
+  });
+
+  const { received } = sendRaw(listener.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+
+  expect(await received).toContain(`{"name":"${name}",`);
+  expect(await received).toContain(basePath === undefined ? '"body":"","remoteAddress"' : `"basePath":"${basePath}"`);
+});
+
+test("a path without a server is 404", async () => {
+  const listener = await start({ "/api": createDescribingServer("api") });
+
+  expect(await read(await fetch(listener.url))).toEqual({
+    status: 404,
+    body: { title: "Not Found", status: 404, detail: "No server is mounted at this path." },
+  });
+});
+
+test("offers requests to /.well-known/ to every server before they are routed", async () => {
+  const listener = await start({
+    "/": createDescribingServer("root"),
+    "/mcp": createDescribingServer("mcp", {
+      wellKnown: (request, info) =>
+        request.url.endsWith("/oauth") ? Response.json({ basePath: info?.basePath }) : undefined,
+    }),
+  });
+
+  expect(await (await fetch(`${listener.url}/.well-known/oauth`)).json()).toEqual({ basePath: "/mcp" });
+  expect(await (await fetch(`${listener.url}/.well-known/other`)).json()).toMatchObject({ name: "root" });
+});
+
+test.each([
+  ["api", '"api" must be the path of a URL, such as "/api"'],
+  ["/a/../b", '"/a/../b" must be the path of a URL, such as "/api"'],
+  ["/a?b", '"/a?b" must be the path of a URL, such as "/api"'],
+  ["/healthz", '"/healthz" is reserved'],
+  ["/b/", '"/b" is used twice'],
+])("refuses to mount a server at %s", async (path, problem) => {
+  const started = listen({ "/b": createDescribingServer("b"), [path]: createDescribingServer("invalid") });
+
+  await expect(started).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    details: { errors: [{ path: `/${path}`, message: problem }] },
+  });
+});
+
+test("refuses to listen without a server", async () => {
+  await expect(listen({})).rejects.toThrow("Invalid servers of listen(): must not be empty");
+});
+
+test("a port that is in use is an error that names it", async () => {
+  const first = await start({ "/": createDescribingServer("first") });
+
+  const second = listen({ "/": createDescribingServer("second") }, { port: first.port });
+
+  await expect(second).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: `Port ${first.port} of 127.0.0.1 is in use. Stop the program that uses it, or pass another port; 0 selects a free one.`,
+    details: { host: "127.0.0.1", port: first.port, code: "EADDRINUSE" },
+    mayHaveRun: false,
+  });
+});
+
+test("an address of another machine is an error that names it", async () => {
+  const listener = listen({ "/": createDescribingServer("root") }, { host: "192.0.2.1" });
+
+  await expect(listener).rejects.toThrow(
+    '"192.0.2.1" is not an address of this machine. Pass an address of this machine as host.',
+  );
+});
+
+test("refuses to serve without authentication on other addresses, unless the operator allows it", async () => {
+  const servers = {
+    "/": createDescribingServer("root"),
+    "/open": createDescribingServer("open", { isUnauthenticated: true }),
+  };
+
+  await expect(listen(servers, { host: "0.0.0.0" })).rejects.toThrow(
+    'The server at "/open" has no authentication, so it may only listen on an address of this machine, not on "0.0.0.0". ' +
+      "Pass authenticate to the server, or use the host 127.0.0.1, or pass allowPublic: true to let everyone call its operations.",
+  );
+
+  const listener = await start(servers, { host: "0.0.0.0", allowPublic: true });
+  const response = await fetch(`http://127.0.0.1:${listener.port}/open`);
+  expect(await response.json()).toMatchObject({ name: "open", allowPublic: true });
+});
+
+test("reports health, and readiness as the function decides", async () => {
+  let isReady: boolean | "throws" = false;
+  const health = () => {
+    if (isReady === "throws") throw new Error("database is gone");
+    return isReady;
+  };
+  const listener = await start({ "/": createDescribingServer("root") }, { health });
+  const ready = async () => {
+    const response = await fetch(`${listener.url}/readyz`);
+    return `${response.status} ${await response.text()}`;
+  };
+
+  expect((await fetch(`${listener.url}/healthz`)).status).toBe(200);
+  expect(await ready()).toBe("503 not ready\n");
+  isReady = "throws";
+  expect(await ready()).toBe("503 not ready\n");
+  isReady = true;
+  expect(await ready()).toBe("200 ok\n");
+  expect((await fetch(`${listener.url}/readyz`, { method: "POST" })).status).toBe(405);
+});
+
+test("with health: false the paths belong to the servers", async () => {
+  const listener = await start({ "/": createDescribingServer("root") }, { health: false });
+
+  expect(await (await fetch(`${listener.url}/healthz`)).json()).toMatchObject({ name: "root", url: "/healthz" });
+});
+
+test("close() lets a running call finish, and is not ready meanwhile", async () => {
+  const { promise: finished, resolve: finish } = deferred();
+  const { promise: started, resolve: start_ } = deferred();
+  const server = createDescribingServer("slow", {
+    fetch: async () => {
+      start_();
+      await finished;
+      return new Response("done");
+    },
+    close: () => finished,
+  });
+  const listener = await start({ "/": server });
+  const keepAlive = connect(listener.port, "127.0.0.1");
+  let received = "";
+  keepAlive.setEncoding("latin1").on("data", (chunk: string) => {
+    received += chunk;
+  });
+  keepAlive.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await started;
+  const response = fetch(`${listener.url}/slow`);
+  await until(async () => received.includes("ok\n"));
+
+  const closed = listener.close();
+  keepAlive.write("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  finish();
+  await closed;
+
+  expect(await (await response).text()).toBe("done");
+  await once(keepAlive, "close");
+  expect(received).toContain("done");
+  await expect(fetch(listener.url)).rejects.toThrow("fetch failed");
+});

@@ -1,0 +1,326 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, isIPv6, type Socket } from "node:net";
+import { constants } from "node:os";
+import type { Duplex } from "node:stream";
+import { logger } from "../internal/log.ts";
+import { quote } from "../internal/text.ts";
+import { isLoopbackHost, withoutTrailingSlashes } from "../internal/urls.ts";
+import { settlesWithin } from "../internal/wait.ts";
+import { CallError, resolveCount, resolveDuration, validationError } from "../operation/index.ts";
+import type { FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
+import { FastResponse, fixedHeaders, toProblem, toRequestListener } from "./request-listener.ts";
+
+const log = logger("node");
+
+/** Minimum time in ms for clients to read their responses after all calls have ended. */
+const minFlushMs = 1_000;
+
+/** Options of {@link listen}. */
+export interface ListenOptions {
+  /** Address or name of the interface, such as `0.0.0.0` for all of them. @default "127.0.0.1" */
+  host?: string | undefined;
+  /** Port; 0 selects a free one. @default 0 */
+  port?: number | undefined;
+  /** Whether servers with `authenticate: "none"` may be reached from other machines. @default false */
+  allowPublic?: boolean | undefined;
+  /**
+   * Closes the listener on SIGINT and SIGTERM. The process then ends unless something else keeps it running. A second
+   * signal ends it immediately. @default false
+   */
+  closeOnSignals?: boolean | undefined;
+  /** Time in ms that `close()` lets running calls finish; 0 ends them immediately. @default 10,000 */
+  closeTimeout?: number | undefined;
+  /**
+   * Serves `GET /healthz`, which responds with 200, and `GET /readyz`, which responds with 503 while the listener is
+   * closing. With a function, `/readyz` responds with 503 unless it returns `true`. @default true
+   */
+  health?: boolean | (() => boolean | Promise<boolean>) | undefined;
+  /** Maximum number of open connections. Further ones are closed immediately. @default 10,000 */
+  maxConnections?: number | undefined;
+  /** Maximum time in ms for a client to send the headers of a request. @default 20,000 */
+  headersTimeout?: number | undefined;
+  /** Maximum time in ms for a client to send a request with its body. @default 60,000 */
+  requestTimeout?: number | undefined;
+  /** Time in ms after which a connection without requests is closed. @default 65,000, more than that of most proxies */
+  keepAliveTimeout?: number | undefined;
+}
+
+/** A port on which servers receive requests. */
+export interface Listener extends AsyncDisposable {
+  /** The address without a path, such as `http://127.0.0.1:3000`. */
+  readonly url: string;
+  /** The port. */
+  readonly port: number;
+  /** Resolves when the listener is closed, also by a signal. Close then what the servers use. */
+  readonly closed: Promise<void>;
+  /**
+   * Stops accepting connections, closes the servers, which lets running calls finish, and closes all connections. Rejects
+   * if a server could not be closed.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves several servers on one port of Node. Each server handles the paths below its key; the longest key wins.
+ * @example
+ * const listener = await listen({ "/": serveHTTP(registry, { authenticate }) }, { port: 3000 });
+ */
+export async function listen(
+  servers: Readonly<Record<string, FetchServer | UpgradeHandler>>,
+  options: ListenOptions = {},
+): Promise<Listener> {
+  const mounts = toMounts(servers);
+  const { host = "127.0.0.1", allowPublic = false } = options;
+  const port = resolveCount("port", options.port, 0, { min: 0, max: 65_535 });
+  if (!allowPublic && !isLoopbackHost(host)) refuseUnauthenticated(mounts, host);
+  const listener = new NodeListener(mounts, host, allowPublic, options);
+  await listener.listen(port);
+  return listener;
+}
+
+/** A server and the path at which it is mounted; the path of the root is empty. */
+interface Mount {
+  readonly path: string;
+  readonly server: Partial<FetchServer> & Partial<UpgradeHandler> & Pick<FetchServer, "isUnauthenticated" | "close">;
+}
+
+/** Checks the paths and sorts the mounts so that the longest path is the first. */
+function toMounts(servers: Readonly<Record<string, FetchServer | UpgradeHandler>>): Mount[] {
+  const mounts: Mount[] = [];
+  for (const [key, server] of Object.entries(servers)) {
+    const path = withoutTrailingSlashes(key);
+    const problem = findPathProblem(key, path, mounts);
+    if (problem !== undefined) throw validationError("servers of listen()", [{ path: `/${key}`, message: problem }]);
+    mounts.push({ path, server });
+  }
+  if (mounts.length === 0) throw validationError("servers of listen()", [{ path: "", message: "must not be empty" }]);
+  return mounts.sort((a, b) => b.path.length - a.path.length);
+}
+
+function findPathProblem(key: string, path: string, mounts: readonly Mount[]): string | undefined {
+  if (!key.startsWith("/") || new URL(`http://localhost${key}`).pathname !== key) {
+    return `${quote(key)} must be the path of a URL, such as "/api"`;
+  }
+  if (["/healthz", "/readyz", "/.well-known"].includes(path)) return `${quote(path)} is reserved`;
+  return mounts.some((mount) => mount.path === path) ? `${quote(path)} is used twice` : undefined;
+}
+
+function refuseUnauthenticated(mounts: readonly Mount[], host: string): void {
+  const open = mounts.find(({ server }) => server.isUnauthenticated);
+  if (open === undefined) return;
+  const message =
+    `The server at ${quote(open.path || "/")} has no authentication, so it may only listen on an address of this machine, ` +
+    `not on ${quote(host)}. Pass authenticate to the server, or use the host 127.0.0.1, or pass allowPublic: true to ` +
+    "let everyone call its operations.";
+  throw new CallError("VALIDATION_ERROR", message, { host, path: open.path || "/" }, { mayHaveRun: false });
+}
+
+/** The name in URLs of an address on which a server listens. */
+function toHostName(host: string): string {
+  if (host === "0.0.0.0" || host === "") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return isIPv6(host) ? `[${host}]` : host;
+}
+
+class NodeListener implements Listener {
+  readonly #mounts: readonly Mount[];
+  readonly #host: string;
+  readonly #allowPublic: boolean;
+  readonly #health: Exclude<ListenOptions["health"], undefined>;
+  readonly #closeTimeout: number;
+  readonly #closeOnSignals: boolean;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Responses that are not written completely. */
+  readonly #responses = new Set<ServerResponse>();
+  readonly closed: Promise<void>;
+  #port = 0;
+  #resolveClosed!: () => void;
+  #onWritten: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(mounts: readonly Mount[], host: string, allowPublic: boolean, options: ListenOptions) {
+    this.#mounts = mounts;
+    this.#host = host;
+    this.#allowPublic = allowPublic;
+    this.#health = options.health ?? true;
+    this.#closeTimeout = resolveDuration("closeTimeout", options.closeTimeout, 10_000, { zero: true });
+    this.#closeOnSignals = options.closeOnSignals ?? false;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    const headersTimeout = resolveDuration("headersTimeout", options.headersTimeout, 20_000);
+    const requestTimeout = resolveDuration("requestTimeout", options.requestTimeout, 60_000);
+    this.#server = createServer(
+      {
+        headersTimeout: Math.min(headersTimeout, requestTimeout), // Node refuses a longer one.
+        requestTimeout,
+        connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 5_000),
+        keepAliveTimeout: resolveDuration("keepAliveTimeout", options.keepAliveTimeout, 65_000),
+      },
+      toRequestListener((request, { socket }, outgoing) => {
+        this.#responses.add(outgoing);
+        outgoing.on("close", () => {
+          this.#responses.delete(outgoing);
+          if (this.#responses.size === 0) this.#onWritten?.();
+        });
+        return this.#fetch(request, socket.remoteAddress);
+      }),
+    );
+    this.#server.maxConnections = resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 });
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    if (mounts.some(({ server }) => server.upgrade !== undefined)) {
+      this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    }
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `http://${toHostName(this.#host)}:${this.#port}`;
+  }
+
+  async listen(port: number): Promise<void> {
+    try {
+      this.#server.listen(port, this.#host);
+      await once(this.#server, "listening");
+    } catch (error) {
+      throw cannotListen(error, this.#host, port);
+    }
+    this.#port = (this.#server.address() as AddressInfo).port;
+    if (this.#closeOnSignals) void this.closed.then(closeOnSignals(this));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close().finally(this.#resolveClosed);
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const end = performance.now() + this.#closeTimeout;
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    for (const outgoing of this.#responses) if (!outgoing.headersSent) outgoing.setHeader("connection", "close");
+    const servers = [...new Set(this.#mounts.map(({ server }) => server))];
+    const results = await Promise.allSettled(
+      servers.map(async (server) => server.close({ timeout: this.#closeTimeout })),
+    );
+    await this.#whenWritten(Math.max(end - performance.now(), minFlushMs));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  }
+
+  /** Waits until all responses are written, at most for `timeout` ms. */
+  async #whenWritten(timeout: number): Promise<void> {
+    if (this.#responses.size === 0) return;
+    const written = new Promise<void>((resolve) => {
+      this.#onWritten = resolve;
+    });
+    await settlesWithin(timeout, written);
+  }
+
+  #fetch(request: Request, remoteAddress: string | undefined): Response | Promise<Response> {
+    const path = findPath(request.url);
+    if (this.#health !== false && (path === "/healthz" || path === "/readyz")) return this.#checkHealth(request, path);
+    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, remoteAddress);
+    return this.#fetchMounted(request, path, remoteAddress);
+  }
+
+  #fetchMounted(request: Request, path: string, remoteAddress: string | undefined): Response | Promise<Response> {
+    const mount = findMount(this.#mounts, path);
+    if (mount === undefined) return toProblem(404, "No server is mounted at this path.");
+    if (mount.server.fetch !== undefined) return mount.server.fetch(request, this.#describe(mount, remoteAddress));
+    return toProblem(426, "This path accepts WebSocket connections only.", {
+      connection: "Upgrade",
+      upgrade: "websocket",
+    });
+  }
+
+  async #fetchWellKnown(request: Request, path: string, remoteAddress: string | undefined): Promise<Response> {
+    for (const mount of this.#mounts) {
+      const response = await mount.server.wellKnown?.(request, this.#describe(mount, remoteAddress));
+      if (response !== undefined) return response;
+    }
+    return this.#fetchMounted(request, path, remoteAddress);
+  }
+
+  async #checkHealth({ method }: Request, path: "/healthz" | "/readyz"): Promise<Response> {
+    if (method !== "GET" && method !== "HEAD") return toProblem(405, "Use GET.", { allow: "GET, HEAD" });
+    const isOK = path === "/healthz" || (await this.#isReady());
+    const headers = { "content-type": "text/plain; charset=utf-8", ...fixedHeaders };
+    return new FastResponse(isOK ? "ok\n" : "not ready\n", { status: isOK ? 200 : 503, headers });
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      if (typeof this.#health === "function" && (await this.#health()) !== true) return false;
+    } catch (error) {
+      log.warn("node: the health check failed: {error}", { error });
+      return false;
+    }
+    return this.#closing === undefined;
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const mount = findMount(this.#mounts, findPath(`http://localhost${request.url}`));
+    if (mount?.server.upgrade !== undefined) {
+      mount.server.upgrade(request, socket, head, this.#describe(mount, request.socket.remoteAddress));
+      return;
+    }
+    socket.on("error", () => {}); // The client may disconnect before the reply.
+    socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () => socket.destroy());
+  }
+
+  #describe({ path }: Mount, remoteAddress: string | undefined): FetchInfo {
+    const basePath = path === "" ? undefined : path;
+    return { basePath, remoteAddress, allowPublic: this.#allowPublic, Response: FastResponse };
+  }
+}
+
+function findMount(mounts: readonly Mount[], path: string): Mount | undefined {
+  return mounts.find((mount) => path.startsWith(mount.path) && (path[mount.path.length] ?? "/") === "/");
+}
+
+/** The path of an absolute URL that was normalised before. */
+function findPath(url: string): string {
+  const start = url.indexOf("/", "https://".length);
+  const end = url.slice(start).search(/[?#]/);
+  return end === -1 ? url.slice(start) : url.slice(start, start + end);
+}
+
+function cannotListen(error: unknown, host: string, port: number): CallError {
+  const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `Port ${port} of ${host} is in use. Stop the program that uses it, or pass another port; 0 selects a free one.`,
+    EACCES: `This user may not listen on port ${port} of ${host}. Pass a port above 1023; 0 selects a free one.`,
+    EADDRNOTAVAIL: `${quote(host)} is not an address of this machine. Pass an address of this machine as host.`,
+  };
+  const message = reasons[code] ?? `Cannot listen on port ${port} of ${host}: ${code}.`;
+  return new CallError("UNAVAILABLE", message, { host, port, code }, { cause: error, mayHaveRun: false });
+}
+
+/** Closes a listener on the first signal and ends the process on the second. Returns a function that undoes it. */
+function closeOnSignals(listener: Listener): () => void {
+  let isClosing = false;
+  const onSignal = (signal: "SIGINT" | "SIGTERM") => {
+    if (isClosing) process.exit(128 + constants.signals[signal]);
+    isClosing = true;
+    listener.close().catch((error) => {
+      log.error("node: a server could not be closed: {error}", { error });
+      process.exitCode = 1;
+    });
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+}

@@ -1,0 +1,77 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
+import { logger } from "../internal/log.ts";
+
+const log = logger("node");
+
+/** Maximum length of a request's URL, in characters. A longer one is refused with 414. */
+const maxURLLength = 8_192;
+
+/** Handles a request of Node's HTTP servers. */
+export type NodeFetch = (
+  request: Request,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+) => Response | Promise<Response>;
+
+/** A listener of `request` events of Node's HTTP servers. */
+export type NodeRequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+
+/**
+ * Hono's `Response`, which is written to a socket without the streams of the global class. Its module only makes it
+ * available as a replacement of the global class, so that the global classes are replaced and restored in one
+ * synchronous step. With a version that replaces nothing, this is the global class.
+ */
+export const FastResponse = findFastResponse();
+
+function findFastResponse(): typeof Response {
+  const { Request: request, Response: response } = globalThis;
+  getRequestListener(() => new Response());
+  const { Response: fast } = globalThis;
+  Object.defineProperty(globalThis, "Request", { value: request });
+  Object.defineProperty(globalThis, "Response", { value: response });
+  return fast;
+}
+
+/** Creates a listener from a function. Malformed requests never reach the function, and its errors are status 500. */
+export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
+  return getRequestListener(
+    (request, bindings) => {
+      const { incoming, outgoing } = bindings as HttpBindings;
+      return refuseMalformed(incoming) ?? fetch(request, incoming, outgoing);
+    },
+    { overrideGlobalObjects: false, errorHandler: toErrorResponse },
+  );
+}
+
+/** Refuses what a proxy in front of this server may have understood differently (RFC 9112, section 3.2). */
+function refuseMalformed({ url = "", rawHeaders, headers }: IncomingMessage): Response | undefined {
+  if (url.length > maxURLLength) return toProblem(414, `The URL has more than ${maxURLLength} characters.`);
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
+  }
+  if (hosts > 1) return toProblem(400, "The request has more than one Host header.");
+  if (!url.startsWith("/") && new URL(url).host !== headers.host?.toLowerCase()) {
+    return toProblem(400, "The request has a URL and a Host header of different hosts.");
+  }
+  return undefined;
+}
+
+function toErrorResponse(error: unknown): Response {
+  if (error instanceof RequestError) return toProblem(400, "The URL or the Host header of the request is malformed.");
+  log.error("node: a server failed to handle a request: {error}", { error });
+  return toProblem(500, "The server failed to handle the request.");
+}
+
+/** A response with problem details (RFC 9457). */
+export function toProblem(status: number, detail: string, headers: Record<string, string> = {}): Response {
+  const title = STATUS_CODES[status] ?? "Error";
+  return new FastResponse(JSON.stringify({ title, status, detail }), {
+    status,
+    headers: { "content-type": "application/problem+json", ...fixedHeaders, ...headers },
+  });
+}
+
+/** Headers of every response that the listener itself creates. */
+export const fixedHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
