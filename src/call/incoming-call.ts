@@ -71,9 +71,18 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     else this.guard.end({ kind: "aborted", reason: frame.reason });
   }
 
+  /** Ends the call, because its caller has disconnected. The caller receives `ABORTED`, and the handler's signal fires. */
+  abort(reason: unknown): void {
+    if (this.isOpen) this.openGuard().end({ kind: "aborted", reason });
+  }
+
   onResult(output: ResponseEnvelope): void {
     if (!this.leave()) return this.#logLateResult();
     this.guard?.release();
+    this.sendResult(output);
+  }
+
+  protected sendResult(output: ResponseEnvelope): void {
     const { reply, frame, host } = this;
     try {
       const sent = reply(

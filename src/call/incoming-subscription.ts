@@ -39,6 +39,7 @@ export class IncomingSubscription extends IncomingRequest {
       this.#endWhenExpired(operationId, expiryOf(identity));
       const options: SubscribeOptions = { identity, metadata: this.metadata, credit: this.#credit };
       if (this.#byteCredit !== undefined) options.creditBytes = this.frame.creditBytes;
+      if (typeof this.frame.lastEventId === "string") options.lastEventId = this.frame.lastEventId;
       if (deadline !== undefined) options.deadline = deadline;
       this.#values = subscribeIncoming(this.host.core, operationId, input, options, this);
     } catch (error) {

@@ -48,6 +48,8 @@ export interface SubscribeOptions extends CallOptions {
   credit?: number | undefined;
   /** Approximate bytes that the serving peer may send ahead; `Infinity` for no limit. Ignored in process. @default 1 MiB */
   creditBytes?: number | undefined;
+  /** Id of the last event that the consumer received from an earlier subscription, for handlers that can resume. */
+  lastEventId?: string | undefined;
 }
 
 /** Options of a nested call. Identity and trust come from the context and cannot be set. */
@@ -118,6 +120,11 @@ export interface OperationContext<out Errors = AnyErrors> {
   readonly remote?: boolean;
   /** The metadata that the caller passed. Do not change it. */
   readonly metadata: Readonly<Record<string, unknown>>;
+  /**
+   * For subscriptions: the id of the last event that the caller received before it lost its connection. A handler that can
+   * resume continues after it; there is no replay buffer. It is provided by the caller.
+   */
+  readonly lastEventId?: string | undefined;
   /** Other operations of the registry, trusted while this handler runs. Created when first read. */
   readonly env: RegisteredEnv;
   /** Calls an operation of the registry and returns its data, trusted while this handler runs. Created when first read. */

@@ -116,7 +116,7 @@ export {
   markToolHandler,
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
-export { formatOperationId, namespacePattern, parseOperationId } from "./operation-id.ts";
+export { formatOperationId, formatOperationPath, namespacePattern, parseOperationId } from "./operation-id.ts";
 export {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,

@@ -30,6 +30,10 @@ export interface Limits {
   bufferedBytes?: number;
   /** Maximum size of a decoded HTTP response, in bytes. @default 64 MiB */
   responseBytes?: number;
+  /** Maximum size of the body of a request to a server, in bytes. @default 4 MiB */
+  requestBytes?: number;
+  /** Maximum length of the URL of a request to a server, in characters. @default 16,384 */
+  urlLength?: number;
   /** Maximum size of one event of a stream, in bytes. @default 1 MiB */
   eventBytes?: number;
   /** Maximum depth of JSON from outside this process. @default 200 */
@@ -59,6 +63,8 @@ export const defaultLimits: Readonly<Required<Limits>> = Object.freeze({
   maxAnonymousMessage: 1024 * 1024,
   bufferedBytes: 64 * 1024 * 1024,
   responseBytes: 64 * 1024 * 1024,
+  requestBytes: 4 * 1024 * 1024,
+  urlLength: 16 * 1024,
   eventBytes: 1024 * 1024,
   jsonDepth: 200,
   documentBytes: 20 * 1024 * 1024,

@@ -16,3 +16,13 @@ export function parseOperationId(id: string): { namespace: string; name: string 
   if (dot < 1 || dot === id.length - 1) return undefined;
   return { namespace: id.slice(0, dot), name: id.slice(dot + 1) };
 }
+
+/**
+ * Returns the path of an operation in URLs, `/namespace/name`. A name keeps its slashes; other characters are
+ * percent-encoded. Returns `undefined` for a name with a segment `.` or `..`, which URLs cannot contain.
+ */
+export function formatOperationPath(namespace: string, name: string): string | undefined {
+  const segments = [namespace, ...name.split("/")];
+  if (segments.some((segment) => segment === "." || segment === "..")) return undefined;
+  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+}

@@ -42,6 +42,8 @@ export interface ForwardedCall {
   credit: number | undefined;
   /** For a subscription: the number of bytes that the peer may send ahead. */
   creditBytes: number | undefined;
+  /** For a subscription: the id of the last event that the caller received. */
+  lastEventId: string | undefined;
   /** Whether this call, or one that it is nested in, arrived from outside this process. */
   isRemote: boolean;
   deadline: number | undefined;
@@ -61,7 +63,7 @@ export function describeForwarded(context: OperationContext): ForwardedCall {
     const signal = context.abortable === false ? undefined : context.signal;
     const own = { deadline, identity, metadata, signal, isRemote, onProgress, parentRequestId };
     const unknown = { rootRequestId: undefined, depth: undefined, credit: undefined, creditBytes: undefined };
-    return { ...own, ...unknown, token: undefined };
+    return { ...own, ...unknown, lastEventId: context.lastEventId, token: undefined };
   }
   // One literal, because creating this object is a large part of the cost of forwarding.
   return {
@@ -70,6 +72,7 @@ export function describeForwarded(context: OperationContext): ForwardedCall {
     depth: state.depth + 1,
     credit: state.options?.credit,
     creditBytes: state.options?.creditBytes,
+    lastEventId: state.options?.lastEventId,
     isRemote: state.isRemote,
     deadline,
     identity,

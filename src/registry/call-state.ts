@@ -299,6 +299,10 @@ export class CallContext implements OperationContext {
     return this.#state.isRemote;
   }
 
+  get lastEventId(): string | undefined {
+    return this.#state.options?.lastEventId;
+  }
+
   get env(): RegisteredEnv {
     return this.#state.openEnv() as RegisteredEnv;
   }

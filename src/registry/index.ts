@@ -17,7 +17,7 @@ export {
   subscribe,
   subscribeIncoming,
 } from "./functions.ts";
-export { Guard } from "./guard.ts";
+export { type CallOutcome, Guard } from "./guard.ts";
 export { forwardingOf, markAsForwarding, type OperationEntry } from "./operation-entry.ts";
 export { createSelector, type Selector } from "./selection.ts";
 export type {

@@ -84,6 +84,8 @@ export const frameFields = {
     creditBytes: optional(
       number({ ...count, min: 1, description: "For subscriptions: how many bytes may be sent and not yet taken" }),
     ),
+    /** For subscriptions: id of the last event that the caller received from an earlier subscription. */
+    lastEventId: optional(string({ maxLength: maxIdLength })),
     /** Time of the caller's own monotonic clock when the request was sent, in ms. It is a claim. */
     sentAt: optional(number({ description: "Milliseconds of the caller's monotonic clock" })),
     /** Number of times that the request was sent again. Absent for the first time. */

@@ -109,6 +109,7 @@ export abstract class OutgoingRequest extends OpenCall implements CallRequested 
   declare isRemote?: boolean;
   declare credit?: number;
   declare creditBytes?: number;
+  declare lastEventId?: string;
   declare readonly host: RequestHost;
   declare isOpen: boolean;
   declare isSent: boolean;

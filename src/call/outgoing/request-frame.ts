@@ -35,6 +35,7 @@ export interface ForwardedOptions extends CallRequestOptions {
   depth?: number | undefined;
   credit?: number | undefined;
   creditBytes?: number | undefined;
+  lastEventId?: string | undefined;
   isRemote?: boolean | undefined;
 }
 
@@ -52,6 +53,8 @@ export interface SubscribeRequestOptions extends CallRequestOptions {
    * single value may exceed it, so that large values are sent one at a time. @default 1 MiB
    */
   creditBytes?: number | undefined;
+  /** Id of the last event that was received from an earlier subscription, for handlers that can resume. */
+  lastEventId?: string | undefined;
 }
 
 /** Limits how far the producer of a subscription may be ahead of its consumer. */
@@ -70,13 +73,14 @@ export type SignIdentity = (identity: Identity, request: Readonly<CallRequested>
 
 /** Writes the options of a call into its request. `identity` is the identity that the request carries. */
 export function describeCall(frame: CallRequested, options: ForwardedOptions, identity: Identity | undefined): void {
-  const { parentRequestId, rootRequestId, depth, token, metadata } = options;
+  const { parentRequestId, rootRequestId, depth, token, metadata, lastEventId } = options;
   if (parentRequestId !== undefined) frame.parentRequestId = parentRequestId;
   if (rootRequestId !== undefined) frame.rootRequestId = rootRequestId;
   if (depth !== undefined) frame.depth = depth;
   if (token !== undefined) frame.token = token;
   if (identity !== undefined) frame.identity = identity;
   if (metadata !== undefined) frame.metadata = metadata;
+  if (lastEventId !== undefined) frame.lastEventId = lastEventId;
 }
 
 /**

@@ -1,3 +1,7 @@
+import type { OperationRegistry } from "../../registry/index.ts";
+import type { FetchServer } from "../server.ts";
+import { HTTPHost, type ServeHTTPOptions } from "./http-host.ts";
+
 export type {
   Authenticator,
   AuthenticatorDescription,
@@ -6,3 +10,13 @@ export type {
   SecurityScheme,
 } from "../authenticator.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
+export type { ServeHTTPOptions } from "./http-host.ts";
+
+/**
+ * Serves the operations of a registry over HTTP. Mutations are called with `POST /namespace/name` and a JSON body, queries
+ * also with `GET` and query parameters, and subscriptions respond with server-sent events. Routes follow the changes of the
+ * registry. The result handles requests; `listen` of `@alkdev/operations/node` opens a port for it.
+ */
+export function serveHTTP(registry: OperationRegistry, options: ServeHTTPOptions): FetchServer {
+  return new HTTPHost(registry, options);
+}

@@ -1,0 +1,151 @@
+import { isObject, type JSONObject } from "../../internal/objects.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import {
+  type CallError,
+  type Identity,
+  isCallError,
+  mapError,
+  type ResponseEnvelope,
+  validationError,
+  wrongOperationType,
+} from "../../operation/index.ts";
+import type { ServedOutcome, ServedRequest } from "../calls.ts";
+import type { Caller } from "../gate.ts";
+import { toolFailure } from "../outcome.ts";
+import type { FetchInfo } from "../server.ts";
+import type { HTTPHost } from "./http-host.ts";
+import { envelopeType, HTTPError, readJSON, readMetadata, readWait } from "./request.ts";
+import { toResult } from "./response.ts";
+import type { Route } from "./routes.ts";
+
+/** A request for an operation, and its response. */
+export class HTTPCall implements ServedRequest, ServedOutcome {
+  readonly operationId: string;
+  readonly requestId: string;
+  readonly identity: Identity | undefined;
+  input: unknown;
+  timeout: number | undefined;
+  metadata: JSONObject | undefined;
+  lastEventId: string | undefined;
+  /** Whether the client wants envelopes instead of data. */
+  wantsEnvelope: boolean;
+  readonly host: HTTPHost;
+  readonly request: Request;
+  readonly info: FetchInfo | undefined;
+  readonly caller: Caller;
+  readonly route: Route;
+  #resolve: ((response: Response) => void) | undefined;
+
+  constructor(host: HTTPHost, request: Request, info: FetchInfo | undefined, caller: Caller, route: Route) {
+    this.operationId = route.operation.id;
+    this.requestId = nextRequestId();
+    this.identity = caller.identity;
+    this.input = undefined;
+    this.timeout = undefined;
+    this.metadata = undefined;
+    this.lastEventId = undefined;
+    this.wantsEnvelope = false;
+    this.host = host;
+    this.request = request;
+    this.info = info;
+    this.caller = caller;
+    this.route = route;
+    this.#resolve = undefined;
+  }
+
+  /** Reads the request and runs the operation. Never rejects. */
+  start(values: readonly string[], query: string): Response | Promise<Response> {
+    try {
+      const { headers } = this.request;
+      const accept = headers.get("accept");
+      if (accept?.includes(envelopeType)) this.#acceptEnvelope(accept);
+      this.timeout = readWait(headers);
+      this.metadata = readMetadata(headers);
+      const { body } = this.route.input!;
+      const parameters = this.route.reader(this.host.limits.jsonDepth).read(values, query);
+      if (body === "none") {
+        this.input = parameters;
+        return this.#run();
+      }
+      return this.#readBody(parameters, body);
+    } catch (error) {
+      return this.toFailure(error);
+    }
+  }
+
+  onResult(envelope: ResponseEnvelope): void {
+    this.#resolve!(this.#toResponse(envelope));
+  }
+
+  onError(error: CallError): void {
+    this.#resolve!(this.toFailure(error));
+  }
+
+  /** Creates the response to an error that was thrown before, during or after the call. */
+  toFailure(thrown: unknown): Response {
+    return this.host.toProblem(thrown, this);
+  }
+
+  /** Typed clients state whether they call or subscribe, so that the wrong one has no effect. */
+  #acceptEnvelope(accept: string): void {
+    this.wantsEnvelope = true;
+    const { isSubscription, spec } = this.route.operation;
+    if (accept.includes("text/event-stream") !== isSubscription) {
+      throw wrongOperationType(this.operationId, spec.type, isSubscription ? "execute" : "subscribe");
+    }
+  }
+
+  async #readBody(
+    parameters: JSONObject,
+    content: "whole" | "rest" | { readonly property: string },
+  ): Promise<Response> {
+    try {
+      const body = await readJSON(this.request, this.host.limits);
+      if (content === "whole") this.input = body;
+      else if (content === "rest") this.input = mergeBody(this.operationId, parameters, body);
+      else this.input = body === undefined ? parameters : { ...parameters, [content.property]: body };
+    } catch (error) {
+      return this.toFailure(error);
+    }
+    return this.#run();
+  }
+
+  #run(): Promise<Response> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.host.calls.execute(this, this.request, this);
+    });
+  }
+
+  #toResponse(envelope: ResponseEnvelope): Response {
+    const { wantsEnvelope, requestId, route } = this;
+    try {
+      if (!wantsEnvelope && envelope.meta.source === "mcp") {
+        const failure = toolFailure(envelope, this.operationId);
+        if (failure !== undefined) return this.toFailure(failure);
+      }
+      const { status, headers, body } = toResult(envelope, wantsEnvelope, route.headerId, requestId);
+      return this.host.toResponse(this, status, headers, body);
+    } catch (error) {
+      return this.toFailure(error);
+    }
+  }
+}
+
+/** Adds the parameters of the path to the properties of a body. */
+function mergeBody(operationId: string, parameters: JSONObject, body: unknown): JSONObject {
+  if (body === undefined) return parameters;
+  const label = `body of "${operationId}"`;
+  if (!isObject(body)) throw validationError(label, [{ path: "", message: "must be an object" }]);
+  for (const name of Object.keys(parameters)) {
+    if (!Object.hasOwn(body, name)) continue;
+    throw validationError(label, [{ path: `/${name}`, message: "must not be in the body, because it is in the path" }]);
+  }
+  return { ...body, ...parameters };
+}
+
+/** Returns the `CallError` of a thrown value. */
+export function toCallError(thrown: unknown): CallError {
+  if (thrown instanceof HTTPError) return thrown.error;
+  return isCallError(thrown) ? thrown : mapError(thrown);
+}

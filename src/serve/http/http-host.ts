@@ -1,0 +1,199 @@
+import { ReportBuilder } from "../../from/report.ts";
+import type { SourceReport } from "../../from/source.ts";
+import { logger } from "../../internal/log.ts";
+import { getOwn } from "../../internal/objects.ts";
+import { nextRequestId } from "../../internal/request-id.ts";
+import { CallError, type Limits, operationNotFound, resolveLimits, unavailable } from "../../operation/index.ts";
+import { coreOf, type OperationRegistry } from "../../registry/index.ts";
+import { ServerCalls } from "../calls.ts";
+import { type Admission, type Caller, Gate } from "../gate.ts";
+import { statusOf, toPublicError } from "../outcome.ts";
+import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
+import { VisibleOperations } from "../visible.ts";
+import { HTTPCall, toCallError } from "./http-call.ts";
+import { findPathStart, HTTPError, urlTooLong } from "./request.ts";
+import { callHeaders, exposedHeaders, formatProblem, safetyHeaders } from "./response.ts";
+import { Endpoint, type Route, type RouteOptions, RouteTable } from "./routes.ts";
+
+const log = logger("serve", "http");
+
+/** Options of `serveHTTP`. */
+export interface ServeHTTPOptions extends ServeOptions, RouteOptions {
+  /**
+   * Receives a report about operations and routes that are not served: when the server is created, and after changes of
+   * the registry. @default warnings in the log, and on the console until LogTape is configured
+   */
+  onReport?: ((report: SourceReport) => void) | undefined;
+}
+
+/** A response to a request that may not have reached an operation. */
+interface Failing {
+  readonly request: Request;
+  readonly info: FetchInfo | undefined;
+  readonly caller: Caller | undefined;
+  readonly requestId: string;
+  readonly route?: Route | undefined;
+}
+
+const noValues: readonly string[] = Object.freeze([]);
+
+/** Serves the operations of a registry over HTTP. */
+export class HTTPHost implements FetchServer {
+  readonly calls: ServerCalls;
+  readonly limits: Readonly<Required<Limits>>;
+  readonly isUnauthenticated: boolean;
+  readonly #gate: Gate;
+  readonly #visible: VisibleOperations;
+  readonly #options: ServeHTTPOptions;
+  #routes: { version: number; table: RouteTable } | undefined = undefined;
+  #report: SourceReport | undefined = undefined;
+
+  constructor(registry: OperationRegistry, options: ServeHTTPOptions) {
+    this.#options = options;
+    this.limits = resolveLimits(options.limits);
+    this.#gate = new Gate(options, { exposedHeaders });
+    this.isUnauthenticated = this.#gate.isUnauthenticated;
+    this.calls = new ServerCalls(registry, options);
+    this.#visible = new VisibleOperations(coreOf(registry), options);
+    this.routes();
+  }
+
+  readonly fetch = (request: Request, info?: FetchInfo): Response | Promise<Response> => {
+    try {
+      if (this.calls.isClosed) return this.toProblem(serverClosed(), failing(request, info));
+      const { urlLength } = this.limits;
+      if (request.url.length > urlLength) return this.toProblem(urlTooLong(urlLength), failing(request, info));
+      const admission = this.#gate.check(request, info);
+      if (!(admission instanceof Promise)) return this.#handle(admission, request, info);
+      return admission.then((later) => this.#handle(later, request, info));
+    } catch (error) {
+      return this.toProblem(error, failing(request, info));
+    }
+  };
+
+  async close(options?: CloseOptions): Promise<void> {
+    await this.calls.close(options);
+    this.#gate.close();
+    this.#visible.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Returns the routes of the operations that are registered now. */
+  routes(): RouteTable {
+    const { version } = this.#visible;
+    if (this.#routes?.version !== version) {
+      const report = new ReportBuilder();
+      this.#routes = { version, table: new RouteTable(this.#visible.all(), this.#options, report) };
+      const { onReport } = this.#options;
+      report.deliver({ source: "serveHTTP", onReport, log, previous: this.#report });
+      this.#report = report.report;
+    }
+    return this.#routes.table;
+  }
+
+  /** Creates the response to an error. */
+  toProblem(thrown: unknown, failure: Failing): Response {
+    const { request, info, caller, requestId, route } = failure;
+    const { operation } = route ?? {};
+    const error = toCallError(thrown);
+    const exposeErrors = this.#options.exposeErrors === true;
+    const call = { operationId: operation?.id ?? "", requestId, handler: operation?.handler, exposeErrors };
+    const isShutdown = error.code === "ABORTED" && this.calls.isClosed;
+    const status =
+      thrown instanceof HTTPError
+        ? thrown.status
+        : isShutdown
+          ? 503
+          : statusOf(error, operation?.spec, caller?.identity !== undefined);
+    const headers = callHeaders("application/problem+json", route?.headerId ?? "", requestId);
+    if (route === undefined) delete headers["operation-id"];
+    if (thrown instanceof HTTPError) Object.assign(headers, thrown.headers);
+    if (status === 401) headers["www-authenticate"] ??= this.#gate.challenge(request, info);
+    if (status === 429) headers["retry-after"] = retryAfter(error);
+    return this.toResponse(failure, status, headers, formatProblem(status, toPublicError(error, call), requestId));
+  }
+
+  /** Creates a response, with the headers that the page of another origin needs. */
+  toResponse(
+    { request, info, caller }: Pick<Failing, "request" | "info" | "caller">,
+    status: number,
+    headers: Record<string, string>,
+    body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
+  ): Response {
+    if (caller?.headers !== undefined) Object.assign(headers, caller.headers);
+    const Class = info?.Response ?? Response;
+    return new Class(request.method === "HEAD" ? null : body, { status, headers });
+  }
+
+  #handle(admission: Admission, request: Request, info: FetchInfo | undefined): Response | Promise<Response> {
+    if (admission.kind === "preflight") {
+      return this.toResponse(failing(request, info), 204, { ...admission.headers }, null);
+    }
+    if (admission.kind === "refusal") {
+      return this.toProblem(
+        new HTTPError(admission.status, admission.error, admission.headers),
+        failing(request, info),
+      );
+    }
+    const { url, method } = request;
+    const start = findPathStart(url);
+    const mark = url.indexOf("?", start);
+    const path = withoutBase(url.slice(start, mark === -1 ? undefined : mark), info?.basePath);
+    const found = path === undefined ? undefined : this.routes().match(path);
+    if (found === undefined) return this.#notFound(path ?? "", failing(request, info, admission));
+    const isPlain = found instanceof Endpoint;
+    const endpoint = isPlain ? found : found.endpoint;
+    const route = endpoint.get(method);
+    if (route === undefined) return this.#wrongMethod(endpoint, failing(request, info, admission));
+    const query = mark === -1 ? "" : url.slice(mark + 1);
+    return new HTTPCall(this, request, info, admission, route).start(isPlain ? noValues : found.values, query);
+  }
+
+  #notFound(path: string, failure: Failing): Response {
+    const id = toOperationId(path);
+    const nearest = this.#visible.for(failure.caller?.identity).nearest(id);
+    return this.toProblem(operationNotFound(id, nearest), failure);
+  }
+
+  #wrongMethod({ allow }: Endpoint, failure: Failing): Response {
+    const { method } = failure.request;
+    if (method === "OPTIONS") return this.toResponse(failure, 204, { allow, ...safetyHeaders }, null);
+    const message = `${method} is not allowed for this path. It allows ${allow}.`;
+    const error = new CallError("WRONG_OPERATION_TYPE", message, undefined, { mayHaveRun: false });
+    return this.toProblem(new HTTPError(405, error, { allow }), failure);
+  }
+}
+
+function failing(request: Request, info: FetchInfo | undefined, caller?: Caller): Failing {
+  return { request, info, caller, requestId: nextRequestId() };
+}
+
+/** Removes the path at which a server is mounted. Returns `undefined` for a path outside of it. */
+function withoutBase(path: string, basePath: string | undefined): string | undefined {
+  if (basePath === undefined || basePath === "" || basePath === "/") return path;
+  return path.startsWith(basePath) && path[basePath.length] === "/" ? path.slice(basePath.length) : undefined;
+}
+
+/** Returns the id of the operation whose default route a path would be. */
+function toOperationId(path: string): string {
+  let decoded = path;
+  try {
+    decoded = decodeURIComponent(path);
+  } catch {
+    // The path is shown as it is.
+  }
+  return decoded.slice(1).replace("/", ".");
+}
+
+/** Returns the time after which a client may try again, in seconds: `details.retryAfter` of the error is in ms. */
+function retryAfter({ details }: CallError): string {
+  const milliseconds = getOwn(details, "retryAfter");
+  return typeof milliseconds === "number" && milliseconds > 0 ? String(Math.ceil(milliseconds / 1_000)) : "1";
+}
+
+function serverClosed(): CallError {
+  return unavailable("The server is closing and does not accept further requests.", { mayHaveRun: false });
+}
