@@ -2,3 +2,4 @@ export type { CloseOptions, FetchInfo, FetchServer, UpgradeHandler } from "../se
 export { type NodeFileSystem, nodeFileSystem } from "./file-system.ts";
 export { type Listener, type ListenOptions, listen } from "./listen.ts";
 export { type ModuleSourceOptions, moduleSource } from "./module-source.ts";
+export { type NodeHandler, type NodeHandlerOptions, toNodeHandler } from "./node-handler.ts";

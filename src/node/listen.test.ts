@@ -202,3 +202,135 @@ test("close() lets a running call finish, and is not ready meanwhile", async () 
   expect(received).toContain("done");
   await expect(fetch(listener.url)).rejects.toThrow("fetch failed");
 });
+
+test("routes WebSocket handshakes to the server of their path, and refuses others", async () => {
+  const upgrades: unknown[] = [];
+  const sockets: UpgradeHandler = {
+    upgrade: ({ url }, socket, _head, info) => {
+      upgrades.push({ url, basePath: info?.basePath, remoteAddress: info?.remoteAddress });
+      socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+    },
+    isUnauthenticated: false,
+    close: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const listener = await start({ "/": createDescribingServer("root"), "/calls": sockets });
+  const handshake = (path: string) =>
+    sendRaw(
+      listener.port,
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    ).received;
+
+  expect(await handshake("/calls?x=1")).toBe("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+  expect(await handshake("/other")).toBe("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  expect(upgrades).toEqual([{ url: "/calls?x=1", basePath: "/calls", remoteAddress: "127.0.0.1" }]);
+  const response = await fetch(`${listener.url}/calls`);
+  expect({ ...(await read(response)), upgrade: response.headers.get("upgrade") }).toEqual({
+    status: 426,
+    body: { title: "Upgrade Required", status: 426, detail: "This path accepts WebSocket connections only." },
+    upgrade: "websocket",
+  });
+});
+
+test("ignores upgrades to other protocols, with their body and the next request of the connection", async () => {
+  const sockets = { upgrade: () => {}, isUnauthenticated: false, close: async () => {} };
+  const listener = await start({
+    "/": createDescribingServer("root"),
+    "/calls": { ...sockets, [Symbol.asyncDispose]: sockets.close },
+  });
+
+  const { received } = sendRaw(
+    listener.port,
+    "POST /a HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n" +
+      "Content-Length: 5\r\n\r\nhelloGET /b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+  );
+
+  expect((await received).match(/"method":"\w+","url":"[^"]+","body":"\w*"/g)).toEqual([
+    '"method":"POST","url":"/a","body":"hello"',
+    '"method":"GET","url":"/b","body":""',
+  ]);
+});
+
+test("a second Host header and a URL of another host are refused before the server", async () => {
+  const listener = await start({ "/": createDescribingServer("root") });
+  const send = async (head: string) => {
+    const reply = await sendRaw(listener.port, `${head}\r\nConnection: close\r\n\r\n`).received;
+    return reply.split("\r\n\r\n")[1];
+  };
+
+  expect(await send("GET / HTTP/1.1\r\nHost: localhost\r\nHOST: evil.test")).toBe(
+    '{"title":"Bad Request","status":400,"detail":"The request has more than one Host header."}',
+  );
+  expect(await send("GET http://evil.test/ HTTP/1.1\r\nHost: localhost")).toBe(
+    '{"title":"Bad Request","status":400,"detail":"The request has a URL and a Host header of different hosts."}',
+  );
+  expect(await send("GET http://localhost/a HTTP/1.1\r\nHost: localhost")).toContain('"url":"/a"');
+  expect(await send(`GET /${"a".repeat(8_192)} HTTP/1.1\r\nHost: localhost`)).toBe(
+    '{"title":"URI Too Long","status":414,"detail":"The URL has more than 8192 characters."}',
+  );
+  expect(await send("GET / HTTP/1.1\r\nHost: a b")).toBe(
+    '{"title":"Bad Request","status":400,"detail":"The URL or the Host header of the request is malformed."}',
+  );
+});
+
+test("a server that throws responds with 500, without the message", async () => {
+  const listener = await start({
+    "/": createDescribingServer("root", {
+      fetch: async () => {
+        throw new Error("secret");
+      },
+    }),
+  });
+
+  expect(await read(await fetch(listener.url))).toEqual({
+    status: 500,
+    body: { title: "Internal Server Error", status: 500, detail: "The server failed to handle the request." },
+  });
+});
+
+test("the global classes are those of Node", async () => {
+  await start({ "/": createDescribingServer("root") });
+
+  // Hono's classes extend them.
+  expect([Request, Response].map((type) => Object.getPrototypeOf(type))).toEqual([
+    Function.prototype,
+    Function.prototype,
+  ]);
+});
+
+test("close() closes every server once, with the time for calls, and reports a server that fails", async () => {
+  const [first, second] = [createDescribingServer("first"), createDescribingServer("second")];
+  const failing = createDescribingServer("failing", { close: () => Promise.reject(new Error("cannot close")) });
+  const listener = await listen({ "/a": first, "/b": first, "/c": second, "/d": failing }, { closeTimeout: 500 });
+
+  await expect(listener.close()).rejects.toThrow("cannot close");
+  await expect(listener.close()).rejects.toThrow("cannot close");
+  await listener.closed;
+
+  expect({ first: first.closes, second: second.closes }).toEqual({
+    first: [{ timeout: 500 }],
+    second: [{ timeout: 500 }],
+  });
+});
+
+test("close() does not wait for clients that send no request or do not read", async () => {
+  const listener = await start(
+    {
+      "/": createDescribingServer("endless", {
+        fetch: async () =>
+          new Response(new ReadableStream({ pull: (stream) => stream.enqueue(new Uint8Array(65_536)) })),
+      }),
+    },
+    { closeTimeout: 0 },
+  );
+  const silent = connect(listener.port, "127.0.0.1");
+  const deaf = connect(listener.port, "127.0.0.1");
+  deaf.on("error", () => {}).write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await Promise.all([once(silent, "connect"), once(deaf, "readable")]);
+
+  await listener.close();
+
+  deaf.resume();
+  silent.resume();
+  await Promise.all([silent, deaf].map((socket) => socket.destroyed || once(socket, "close")));
+});

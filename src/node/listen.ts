@@ -273,13 +273,26 @@ class NodeListener implements Listener {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (request.headers.upgrade?.toLowerCase() !== "websocket") return this.#ignoreUpgrade(request, socket, head);
     const mount = findMount(this.#mounts, findPath(`http://localhost${request.url}`));
     if (mount?.server.upgrade !== undefined) {
-      mount.server.upgrade(request, socket, head, this.#describe(mount, request.socket.remoteAddress));
-      return;
+      return mount.server.upgrade(request, socket, head, this.#describe(mount, request.socket.remoteAddress));
     }
     socket.on("error", () => {}); // The client may disconnect before the reply.
     socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () => socket.destroy());
+  }
+
+  /**
+   * Handles a request without its `Upgrade` header, which a server may ignore (RFC 9110, section 7.8). The client of Java
+   * asks for HTTP/2 with every first request. Node offers no decision before it detaches the parser of HTTP.
+   */
+  #ignoreUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const lines = [`${method} ${url} HTTP/${httpVersion}`];
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      if (rawHeaders[index]?.toLowerCase() !== "upgrade") lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
+    }
+    socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+    this.#server.emit("connection", socket);
   }
 
   #describe({ path }: Mount, remoteAddress: string | undefined): FetchInfo {
