@@ -7,13 +7,15 @@ export interface LookupSource<T> {
   names(): Iterable<string>;
   /** Returns whether a result is cached. Names of remote callers must not fill the memory. @default all */
   keeps?(name: string): boolean;
+  /** Returns whether a function may be read under a reserved name. @default never */
+  allowsReserved?(name: string): boolean;
   /** Called at the end of `await using`. */
   dispose?(): Promise<void>;
 }
 
 /**
- * Methods that JavaScript calls implicitly when it converts an object to a string or JSON, or awaits it. They never resolve
- * to an operation, so that a conversion does not call one.
+ * Methods that JavaScript calls implicitly when it converts an object to a string or JSON, or awaits it. Unless the source
+ * allows it, they never resolve to a function, so that a conversion does not call an operation.
  */
 const reservedNames: ReadonlySet<string> = new Set(["toString", "toLocaleString", "valueOf", "toJSON", "then"]);
 
@@ -59,8 +61,7 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
 
   get(_target: object, key: string | symbol, receiver: unknown): unknown {
     if (typeof key !== "string") return this.#ownSymbol(key);
-    const value = this.#find(key);
-    return reservedNames.has(key) && typeof value !== "object" ? this.#ownForm(key, receiver) : value;
+    return this.#isHidden(key) ? this.#ownForm(key, receiver) : this.#find(key);
   }
 
   #ownSymbol(key: symbol): unknown {
@@ -94,7 +95,9 @@ class LookupHandler<T> implements ProxyHandler<Record<string, T>> {
   }
 
   #isHidden(name: string): boolean {
-    return reservedNames.has(name) && typeof this.#find(name) !== "object";
+    return (
+      reservedNames.has(name) && typeof this.#find(name) !== "object" && this.#source.allowsReserved?.(name) !== true
+    );
   }
 
   getOwnPropertyDescriptor(target: object, key: string | symbol): PropertyDescriptor | undefined {

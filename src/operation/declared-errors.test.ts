@@ -1,8 +1,9 @@
+import { type } from "arktype";
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createRegistry } from "../registry/index.ts";
-import { isDeclaredError } from "./declared-errors.ts";
+import { type ErrorDeclarations, isDeclaredError } from "./declared-errors.ts";
 import { defineOperation } from "./define.ts";
 import { CallError } from "./error.ts";
 
@@ -77,6 +78,76 @@ describe("errors of a definition", () => {
       code: "GONE",
       schema: { type: "object", properties: { since: { type: "number" } }, required: ["since"] },
     });
+  });
+
+  test.each(["then", "toJSON", "toString", "toLocaleString", "valueOf", "constructor", "__proto__"])(
+    "may have the name of a method: %s",
+    async (code) => {
+      const fail = defineOperation({
+        namespace: "task",
+        name: "fail",
+        type: "query",
+        inputSchema: Type.Object({}),
+        outputSchema: Type.Unknown(),
+        errors: Object.fromEntries([[code, Type.Unknown()]]),
+        handler: (_input, { errors }) => {
+          throw errors[code]!({ reason: "because" });
+        },
+      });
+
+      const failure = createRegistry({ operations: [fail] }).execute("task.fail", {});
+
+      await expect(failure).rejects.toMatchObject({ code, details: { reason: "because" } });
+    },
+  );
+
+  test.each([
+    ["undefined", undefined],
+    ["null", null],
+    ["a string", "object"],
+    ["a declaration without its schema", { description: "There are too many tasks.", schema: undefined }],
+    ["a declaration with an invalid schema", { schema: "object" }],
+    ["a status without a schema", { description: "There are too many tasks.", httpStatus: 429 }],
+  ])("are refused with their code: %s", (_name, declaration) => {
+    const errors: ErrorDeclarations = { GONE: declaration as never };
+    const define = () => defineOperation({ ...create, errors, handler: () => ({ id: "" }) });
+
+    expect(define).toThrow(CallError);
+    expect(define).toThrow(
+      expect.objectContaining({
+        code: "VALIDATION_ERROR",
+        message:
+          'Invalid operation "task.create": /errors/GONE must be a schema or { schema, description, httpStatus }; use Type.Unknown() when the details can be anything.',
+      }),
+    );
+  });
+
+  test.each([
+    ["null", null],
+    ["a list", [{ code: "GONE", schema: Type.Unknown() }]],
+    ["a string", "GONE"],
+  ])("are an object by code: %s is refused", (_name, errors) => {
+    expect(() => defineOperation({ ...create, errors: errors as never })).toThrow(
+      expect.objectContaining({
+        code: "VALIDATION_ERROR",
+        message: 'Invalid operation "task.create": /errors must be an object with a schema for every code.',
+      }),
+    );
+  });
+
+  test("may have a schema of ArkType, which is a function", () => {
+    const schema = type({ since: "number" });
+    const { errorSchemas } = defineOperation({
+      ...create,
+      errorSchemas: [],
+      errors: { GONE: schema, LATE: { schema, httpStatus: 410 } },
+      handler: () => ({ id: "" }),
+    });
+
+    expect(errorSchemas).toEqual([
+      { code: "GONE", schema },
+      { code: "LATE", schema, httpStatus: 410 },
+    ]);
   });
 
   test("are recognised by their code only, also after JSON", async () => {

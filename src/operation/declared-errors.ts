@@ -1,7 +1,9 @@
+import { extendPointer } from "../internal/json-pointer.ts";
 import { createLookup } from "../internal/lookup.ts";
 import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError, type CallErrorOptions, isCallError } from "./error.ts";
+import { validationError } from "./errors.ts";
 import type { InferOutput } from "./infer.ts";
 import type { AcceptsEmpty } from "./known.ts";
 import type { ErrorDefinition } from "./spec.ts";
@@ -81,22 +83,48 @@ export function createDeclaredErrors(
         new CallError(code, message, details, options);
     },
     names: () => declared.map(({ code }) => code),
+    allowsReserved: (name) => declared.some(({ code }) => code === name),
   }) as DeclaredErrors<Record<string, object>>;
 }
 
-/** Returns the `errorSchemas` of a definition. Entries of `errors` replace listed ones with the same code. */
+/**
+ * Returns the `errorSchemas` of a definition. Entries of `errors` replace listed ones with the same code. Throws
+ * `VALIDATION_ERROR` for an invalid entry; `id` names the operation.
+ */
 export function toErrorSchemas(
-  listed: readonly ErrorDefinition[] | undefined,
-  errors: ErrorDeclarations | undefined,
-): ErrorDefinition[] | undefined {
-  if (errors === undefined) return listed === undefined ? undefined : [...listed];
-  const others = (listed ?? []).filter(({ code }) => !Object.hasOwn(errors, code));
+  id: string,
+  listed: readonly ErrorDefinition[] = [],
+  errors: ErrorDeclarations,
+): ErrorDefinition[] {
+  const problems = isObject(errors)
+    ? Object.entries(errors).flatMap(([code, declaration]) =>
+        isDeclaration(declaration) ? [] : { path: extendPointer("/errors", code), message: declarationMessage },
+      )
+    : [{ path: "/errors", message: "must be an object with a schema for every code" }];
+  if (problems.length > 0) throw validationError(`operation ${quote(id)}`, problems);
+  const others = listed.filter(({ code }) => !Object.hasOwn(errors, code));
   return [...others, ...Object.entries(errors).map(([code, declaration]) => toErrorDefinition(code, declaration))];
 }
 
+const declarationMessage =
+  "must be a schema or { schema, description, httpStatus }; use Type.Unknown() when the details can be anything";
+
+/** Returns whether a value is a schema, or an {@link ErrorDeclaration}, whose schema may be a function as in ArkType. */
+function isDeclaration(value: unknown): boolean {
+  if (isLibrarySchema(value)) return true;
+  if (!isObject(value)) return false;
+  if ("schema" in value) return isLibrarySchema(value["schema"]) || isObject(value["schema"]);
+  return !("httpStatus" in value);
+}
+
+/** Returns whether a value is a TypeBox type or a Standard Schema. */
+function isLibrarySchema(value: unknown): boolean {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  return "~standard" in value || "~kind" in value;
+}
+
 function toErrorDefinition(code: string, declaration: object): ErrorDefinition {
-  const isSchema = "~standard" in declaration || "~kind" in declaration;
-  if (isSchema || !isObject((declaration as Partial<ErrorDeclaration>).schema)) {
+  if (isLibrarySchema(declaration) || !("schema" in declaration)) {
     return { code, schema: declaration as ErrorDefinition["schema"] };
   }
   const { schema, description, httpStatus } = declaration as ErrorDeclaration;

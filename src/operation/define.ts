@@ -1,6 +1,7 @@
 import { type DeclaredErrors, type DetailsByCode, type ErrorDeclarations, toErrorSchemas } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
+import { formatOperationId } from "./operation-id.ts";
 import type { AccessControl, OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
 
 /** The handler that an operation of this type needs. */
@@ -124,7 +125,10 @@ export function defineOperation<
 ): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth> {
   const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] }, errors } = definition;
   const complete = { ...definition, version, description, accessControl };
-  if (errors !== undefined) complete.errorSchemas = toErrorSchemas(definition.errorSchemas, errors)!;
+  if (errors !== undefined) {
+    const id = formatOperationId(definition.namespace, definition.name);
+    complete.errorSchemas = toErrorSchemas(id, definition.errorSchemas, errors);
+  }
   return complete as never;
 }
 

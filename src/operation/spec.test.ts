@@ -124,6 +124,15 @@ test.each([
   expect(problems.map((problem) => problem.split(" ")[0])).toEqual([path]);
 });
 
+test("an error code that is declared twice is reported", () => {
+  const [full, gone] = ["FULL", "GONE"].map((code) => ({ code, schema: {} }));
+
+  expect(problemsOf(spec({ errorSchemas: [full, gone, full, full] }))).toEqual([
+    '/errorSchemas/2/code must be unique, but "FULL" is also the code of /errorSchemas/0',
+    '/errorSchemas/3/code must be unique, but "FULL" is also the code of /errorSchemas/0',
+  ]);
+});
+
 describe("schemas", () => {
   test("their presence is checked without reading them", () => {
     const lazy = spec();
@@ -178,7 +187,10 @@ test("assertValidSpec and OperationSpecSchema accept the same JSON", () => {
     ),
     errorSchemas: fc.oneof(
       field(),
-      fc.array(fc.record({ code: field(), schema: fc.constant({}), httpStatus: field(404, 600) })),
+      // JSON Schema cannot express that codes are unique.
+      fc.uniqueArray(fc.record({ code: field(), schema: fc.constant({}), httpStatus: field(404, 600) }), {
+        selector: ({ code }) => code,
+      }),
     ),
     idempotent: field(true),
     outputPolicy: field("cast"),

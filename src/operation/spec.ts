@@ -5,6 +5,7 @@ import {
   boolean,
   completeFrozen,
   findProblems,
+  hasGetter,
   number,
   type ObjectOf,
   object,
@@ -161,13 +162,12 @@ export function assertValidSpec(spec: unknown): asserts spec is OperationSpec {
 }
 
 /** Adds violations of rules that involve more than one field. */
-function addRuleProblems(
-  problems: ShapeProblem[],
-  { handler, accessControl }: Record<string, unknown>,
-): ShapeProblem[] {
+function addRuleProblems(problems: ShapeProblem[], spec: Record<string, unknown>): ShapeProblem[] {
+  const { handler, accessControl } = spec;
   if (handler !== undefined && typeof handler !== "function") {
     problems.push({ path: "/handler", message: "must be a function; omit it to register the handler later" });
   }
+  if (!hasGetter(spec, "errorSchemas")) addRepeatedCodes(problems, spec["errorSchemas"]);
   const { resourceType, resourceAction, resourceId } = (accessControl ?? {}) as Record<string, unknown>;
   if (resourceType === undefined && resourceAction === undefined && resourceId === undefined) return problems;
   for (const [name, value] of Object.entries({ resourceType, resourceAction })) {
@@ -175,6 +175,22 @@ function addRuleProblems(
     if (value === undefined) problems.push({ path, message: accessFields[name as keyof AccessControl].message! });
   }
   return problems;
+}
+
+function addRepeatedCodes(problems: ShapeProblem[], errors: unknown): void {
+  if (!Array.isArray(errors) || errors.length < 2) return;
+  const places = new Map<unknown, string>();
+  for (const [index, error] of errors.entries()) {
+    if (!isObject(error) || typeof error["code"] !== "string") continue; // It was already reported.
+    const [code, place] = [error["code"], `/errorSchemas/${index}`];
+    const first = places.get(code);
+    if (first === undefined) places.set(code, place);
+    else
+      problems.push({
+        path: `${place}/code`,
+        message: `must be unique, but ${quote(code)} is also the code of ${first}`,
+      });
+  }
 }
 
 /** Names the operation as precisely as an invalid spec allows. */
