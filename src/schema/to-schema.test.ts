@@ -6,6 +6,13 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { assertIsSchema, compileSchema, SchemaError, toSchema } from "./index.ts";
 
+const arkTypeHints: Record<string, string> = {
+  Date: ' JSON has no dates. Describe the string, and convert it where the handler needs a Date: type("string.date.iso.parse").',
+  bigint:
+    ' JSON has no bigints. Describe the digits as a string, and convert them where the handler needs a bigint: type("string.integer").pipe(BigInt).',
+  Map: ' JSON has neither maps nor sets. Use a record or an array: "Record<string, unknown>".',
+};
+
 describe("toSchema", () => {
   test("returns TypeBox types and JSON Schema unchanged, without reading them", () => {
     const typed = Type.String();
@@ -38,6 +45,16 @@ describe("toSchema", () => {
     expect([input.check({}), output.check({})]).toEqual([true, false]);
   });
 
+  test("accepts what ArkType checks in addition to its JSON Schema", () => {
+    const accepted = [
+      type("string.date.iso.parse"),
+      type("string").narrow((value) => value !== "no"),
+      type({ "note?": "string | undefined", page: "number = 1" }),
+    ];
+
+    for (const schema of accepted) expect(() => toSchema(schema, "input", "x")).not.toThrow();
+  });
+
   test("keeps the native engine for patterns of schemas in the program", () => {
     const { schema } = toSchema(z.object({ a: z.string().regex(/^(?=x)/) }), "input", "x");
 
@@ -57,6 +74,24 @@ describe("toSchema", () => {
       "",
       'inputSchema of "a.b": zod cannot write it as JSON Schema: Date cannot be represented in JSON Schema. JSON has no dates. Describe the string, and convert it where the handler needs a Date: z.iso.datetime().transform((value) => new Date(value)).',
     ],
+    ...(
+      [
+        ["Date", type({ at: "Date" })],
+        ["Date", type("Date < d'2030-01-01'")],
+        ["Date", type({ at: "string | Date" })],
+        ["Date", type({ at: type.unit(new Date(0)) })],
+        ["bigint", type({ count: "bigint[]" })],
+        ["bigint", type({ count: "1n" })],
+        ["Map", type({ entries: "Map" })],
+        ["symbol", type({ key: "symbol" })],
+        ["URL", type({ link: type.instanceOf(URL) })],
+      ] as const
+    ).map(([name, schema]): [string, unknown, string, string] => [
+      `ArkType's ${schema.expression}`,
+      schema,
+      "",
+      `inputSchema of "a.b": arktype cannot write it as JSON Schema: ${name} cannot be represented in JSON Schema.${arkTypeHints[name] ?? ""}`,
+    ]),
     [
       "a refinement",
       Type.Object({ a: Type.Refine(Type.String(), () => true) }),

@@ -65,13 +65,31 @@ function fromStandardSchema(standard: Standard, direction: Direction, where: str
   }
   let json: unknown;
   try {
-    json = standard.jsonSchema[direction]({ target: "draft-2020-12" });
+    json = standard.jsonSchema[direction]({
+      target: "draft-2020-12",
+      ...(standard.vendor === "arktype" && { libraryOptions: { fallback: arkTypeFallback } }),
+    });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const message = `${standard.vendor} cannot write it as JSON Schema: ${reason.replace(/\.?$/, ".")}`;
     throw new SchemaError("", `${message}${hintFor(reason, standard.vendor)}`, { where, cause });
   }
   return { schema: convertSchema(json), validate: (value) => standard.validate(value) };
+}
+
+/** Refuses the ArkType types that JSON cannot represent. By default ArkType writes a schema that accepts any value. */
+const arkTypeFallback = {
+  date: () => refuse("Date"),
+  domain: ({ domain }: { domain: string }) => refuse(domain),
+  proto: ({ proto }: { proto: { name: string } }) => refuse(proto.name),
+  unit: ({ unit, base }: { unit: unknown; base: object }) => {
+    // An optional property may also be `undefined`, which JSON drops.
+    return unit === undefined ? base : refuse(unit instanceof Date ? "Date" : typeof unit);
+  },
+};
+
+function refuse(type: string): never {
+  throw new TypeError(`${type} cannot be represented in JSON Schema`);
 }
 
 interface Hint {
