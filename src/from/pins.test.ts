@@ -28,8 +28,8 @@ test("a changed operation is offered as it was approved, and refuses until it is
     expect.objectContaining({ code: "UNAVAILABLE", mayHaveRun: false, details: { operationId: "ns.op" } }),
   );
   expect(pins.offer("op", version("2"))).toBe(offered);
-  expect(pins.held(new Map([["op", version("2")]]))).toEqual([{ key: "op", before: "1", after: "2" }]);
-  pins.approve("op", "2");
+  expect(pins.held(new Map([["op", version("2")]]))).toEqual([{ operationId: "op", before: "1", after: "2" }]);
+  pins.approve(["op"], new Map([["op", version("2")]]), "test");
   expect(pins.offer("op", version("2"))?.handler()).toBe("2");
 });
 
@@ -38,7 +38,20 @@ test("an operation that was never approved is not offered", () => {
   pins.approveFirst(new Map([["op", version("1")]]));
 
   expect(pins.offer("op", version("1"))).toBeUndefined();
-  expect(pins.held(new Map([["op", version("1")]]))).toEqual([{ key: "op", after: "1" }]);
+  expect(pins.held(new Map([["op", version("1")]]))).toEqual([{ operationId: "op", after: "1" }]);
+});
+
+test("an unknown id is an error, and nothing is approved", () => {
+  const pins = new Pins<Described>({});
+  const found = new Map([["op", version("1")]]);
+
+  expect(() => pins.approve(["op", "typo"], found, "test")).toThrow(
+    expect.objectContaining({
+      code: "VALIDATION_ERROR",
+      message: 'The source test has no operation "typo" to approve.',
+    }),
+  );
+  expect(pins.held(found)).toEqual([{ operationId: "op", after: "1" }]);
 });
 
 test("refusing reads no getter", () => {

@@ -1,4 +1,5 @@
 import { copyWith } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../operation/index.ts";
 
 /** The current version of an operation, with the hash of the parts that callers and reviewers rely on. */
@@ -9,8 +10,8 @@ export interface PinnableOperation<Operation> {
 
 /** An operation that is waiting for approval. */
 export interface HeldOperation {
-  /** The key under which it is pinned. */
-  key: string;
+  /** Its id in the source, before `rename` and `namespace` of `registry.follow()`. */
+  operationId: string;
   /** Approved hash. Absent for a new operation. */
   before?: string;
   /** Hash of the current version. */
@@ -21,14 +22,15 @@ export interface HeldOperation {
 export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "name" | "handler">> {
   /** Whether anything is pinned. */
   readonly isOn: boolean;
-  /** Approved hash by key. Absent before the first load of a source that approves its first load. */
+  /** Approved hash by operation id. Absent before the first load of a source that approves its first load. */
   #approved: Map<string, string> | undefined;
   /** The approved versions of operations. A changed description must not reach callers. */
   readonly #trusted = new Map<string, Operation>();
   readonly #refusing = new WeakMap<Operation, Operation>();
 
   /**
-   * @param pinned - `true` approves the operations of the first load. A record contains the approved hash of each key.
+   * @param pinned - `true` approves the operations of the first load. A record contains the approved hash of each
+   * operation by id.
    */
   constructor(pinned: boolean | Record<string, string> = false) {
     this.isOn = pinned !== false;
@@ -36,32 +38,40 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
   }
 
   /** Whether this version of the operation is approved, or nothing is pinned. */
-  isApproved(key: string, hash: string): boolean {
-    return !this.isOn || this.#approved?.get(key) === hash;
+  isApproved(id: string, hash: string): boolean {
+    return !this.isOn || this.#approved?.get(id) === hash;
   }
 
   /**
    * Returns the operation to offer, or `undefined` if it was never approved. A changed operation is offered in its
    * approved version, with a handler that fails.
    */
-  offer(key: string, { operation, hash }: PinnableOperation<Operation>): Operation | undefined {
+  offer(id: string, { operation, hash }: PinnableOperation<Operation>): Operation | undefined {
     if (!this.isOn) return operation;
-    if (this.isApproved(key, hash)) {
-      this.#trusted.set(key, operation);
+    if (this.isApproved(id, hash)) {
+      this.#trusted.set(id, operation);
       return operation;
     }
-    const trusted = this.#trusted.get(key);
+    const trusted = this.#trusted.get(id);
     return trusted && this.refuse(trusted);
   }
 
   /** Approves the operations of the first load, unless the configuration contains the approved hashes. */
   approveFirst(found: ReadonlyMap<string, { readonly hash: string }>): void {
-    if (this.isOn) this.#approved ??= new Map(Array.from(found, ([key, { hash }]) => [key, hash]));
+    if (this.isOn) this.#approved ??= new Map(Array.from(found, ([id, { hash }]) => [id, hash]));
   }
 
-  /** Approves the current version of an operation. */
-  approve(key: string, hash: string): void {
-    this.#approved?.set(key, hash);
+  /**
+   * Approves the current version of the operations with these ids, or of all without ids. Throws `VALIDATION_ERROR` and
+   * approves nothing if `found` does not contain an id. `source` names the source in that error.
+   */
+  approve(ids: readonly string[], found: ReadonlyMap<string, { readonly hash: string }>, source: string): void {
+    const missing = ids.find((id) => !found.has(id));
+    if (missing !== undefined) {
+      const message = `The source ${source} has no operation ${quote(missing)} to approve.`;
+      throw new CallError("VALIDATION_ERROR", message, { operationId: missing }, { mayHaveRun: false });
+    }
+    for (const id of ids.length > 0 ? ids : found.keys()) this.#approved?.set(id, found.get(id)!.hash);
   }
 
   /** Returns the operations that are waiting for approval, in the order of `found`. */
@@ -69,10 +79,10 @@ export class Pins<Operation extends Pick<IOperationDefinition, "namespace" | "na
     const approved = this.#approved;
     if (approved === undefined) return [];
     return Array.from(found)
-      .filter(([key, { hash }]) => approved.get(key) !== hash)
-      .map(([key, { hash }]) => {
-        const before = approved.get(key);
-        return before === undefined ? { key, after: hash } : { key, before, after: hash };
+      .filter(([id, { hash }]) => approved.get(id) !== hash)
+      .map(([operationId, { hash }]) => {
+        const before = approved.get(operationId);
+        return before === undefined ? { operationId, after: hash } : { operationId, before, after: hash };
       });
   }
 

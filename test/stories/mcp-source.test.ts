@@ -52,6 +52,37 @@ test.each(places)("%s is not started by a source that was closed", async (_name,
   expect(source.client).toBeUndefined();
 });
 
+test("a pinned server is approved by the ids of its operations", async () => {
+  await using registry = new OperationRegistry();
+  const source = mcpSource({ name: "shop", ...places[0]![1](), pinned: { "shop.price": "an earlier version" } });
+  const approve =
+    (...ids: string[]) =>
+    () =>
+      source.approve(...ids);
+  expect(approve("shop.price")).toThrow(
+    expect.objectContaining({
+      code: "UNAVAILABLE",
+      message: "mcp:shop is not connected. Follow it with registry.follow() before you approve its tools.",
+    }),
+  );
+  expect([source.held, await source.hashes()]).toEqual([[], {}]);
+
+  await registry.follow(source, { namespace: "store" });
+  const hashes = await source.hashes();
+
+  expect(Object.keys(hashes)).toContain("shop.price");
+  expect(source.held).toContainEqual({
+    operationId: "shop.price",
+    before: "an earlier version",
+    after: hashes["shop.price"],
+  });
+  expect(registry.list()).toEqual([]);
+  expect(approve("price")).toThrow('The source mcp:shop has no operation "price" to approve.');
+  source.approve("shop.price");
+  expect(registry.list().map(({ name }) => name)).toEqual(["price"]);
+  expect(await source.hashes()).toEqual(hashes);
+});
+
 /** A program that lists these tools, and can do nothing else. */
 function listing(tools: object[]): MCPClientConfig {
   const source = `

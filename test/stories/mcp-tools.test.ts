@@ -230,7 +230,7 @@ describe.each(kinds.filter(([name]) => name !== "HTTP, legacy"))("with a link ba
       code: "UNAVAILABLE",
       mayHaveRun: false,
     });
-    client.approve("sold_out", "shelf");
+    client.approve("shop.sold_out", "shop.shelf");
     expect((await registry.execute("shop.sold_out", {})).meta).toMatchObject({ isError: true });
     expect(registry.has("shop.shelf")).toBe(true);
   });

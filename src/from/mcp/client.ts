@@ -3,7 +3,7 @@ import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { inspectNames, setInspection } from "../../internal/lookup.ts";
 import { CallError, formatOperationId, type IOperationDefinition } from "../../operation/index.ts";
-import { Pins } from "../pins.ts";
+import { type HeldOperation, Pins } from "../pins.ts";
 import { ReportBuilder } from "../report.ts";
 import {
   compareOperations,
@@ -28,16 +28,6 @@ const maxNamespaceLength = 64;
 export function toNamespace(server: string): string {
   const allowed = Array.from(server.replace(/[.\p{Cc}\p{Cs}]/gu, "_"));
   return allowed.length === 0 ? "mcp" : allowed.slice(0, maxNamespaceLength).join("");
-}
-
-/** A tool of a pinned server that is waiting for approval. */
-export interface MCPHeldTool {
-  /** Name of the tool. */
-  tool: string;
-  /** Hash that was approved; absent for a new tool. */
-  before?: string;
-  /** Current hash of the tool. */
-  after: string;
 }
 
 /**
@@ -141,13 +131,13 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   }
 
   /** Tools of a pinned server that are waiting for approval. */
-  get held(): MCPHeldTool[] {
-    return this.#pins.held(this.#listed).map(({ key, ...hashes }) => ({ tool: key, ...hashes }));
+  get held(): HeldOperation[] {
+    return this.#pins.held(this.#listedById());
   }
 
-  /** Hash of each current tool by name. Save it and pass it as `pinned` in a later run. */
-  get hashes(): Record<string, string> {
-    return Object.fromEntries(Array.from(this.#listed, ([name, { hash }]) => [name, hash]));
+  /** Returns the current hash of each tool by operation id, for `pinned` in a later run. */
+  async hashes(): Promise<Record<string, string>> {
+    return Object.fromEntries(Array.from(this.#listedById(), ([id, { hash }]) => [id, hash]));
   }
 
   /** Returns the operations of the last read; {@link refresh} reads them again. `onReport` receives the last report. */
@@ -172,12 +162,12 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     return this.#refreshing;
   }
 
-  /** Approves the current version of the named tools of a pinned server. Without names, approves all tools. */
-  approve(...tools: string[]): void {
-    for (const tool of tools.length > 0 ? tools : this.#listed.keys()) {
-      const listed = this.#listed.get(tool);
-      if (listed !== undefined) this.#pins.approve(tool, listed.hash);
-    }
+  /**
+   * Approves the current version of tools of a pinned server, by operation id. Without ids, approves all. An unknown id is a
+   * `VALIDATION_ERROR`.
+   */
+  approve(...ids: string[]): void {
+    this.#pins.approve(ids, this.#listedById(), `mcp:${this.name}`);
     this.#offer();
   }
 
@@ -205,7 +195,7 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     const tools = await this.connection.listTools();
     this.#listed = await readTools(tools, this.#host, this.#listed, reading);
     this.#reading = reading;
-    this.#pins.approveFirst(this.#listed);
+    this.#pins.approveFirst(this.#listedById());
     const hasChanged = this.#offer();
     if (hasChanged || !this.#isLoaded) {
       this.#report.deliver({ source: this.name, onReport: this.#onReport, log, previous: this.#delivered });
@@ -247,10 +237,12 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   #offer(): boolean {
     const report = new ReportBuilder(this.#reading);
     const offered = new Map<string, MCPOperation>();
-    for (const [name, listed] of this.#listed) {
-      const operation = this.#pins.offer(name, listed);
-      if (operation !== listed.operation) report.skipped(`tool "${name}"`, "it differs from the approved version.");
-      if (operation !== undefined) offered.set(formatOperationId(this.namespace, name), operation);
+    for (const [id, listed] of this.#listedById()) {
+      const operation = this.#pins.offer(id, listed);
+      if (operation !== listed.operation) {
+        report.skipped(`tool "${listed.operation.name}"`, "it differs from the approved version.");
+      }
+      if (operation !== undefined) offered.set(id, operation);
     }
     for (const operation of this.#serverOperations) {
       const id = formatOperationId(this.namespace, operation.name);
@@ -264,6 +256,10 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
     const hasChanged = !isEmptyChange(change);
     if (hasChanged && this.#isLoaded) this.#changes.emit(change);
     return hasChanged;
+  }
+
+  #listedById(): Map<string, ListedTool> {
+    return new Map(Array.from(this.#listed, ([name, listed]) => [formatOperationId(this.namespace, name), listed]));
   }
 
   async #hasTool(name: string): Promise<boolean> {

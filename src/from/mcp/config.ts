@@ -162,7 +162,7 @@ export interface MCPClientConfig {
   tools?: MCPToolFilter;
   /**
    * Blocks tools that differ from their approved version. `true` approves the tools of the first load; a record
-   * contains the approved hash of each tool by name. Until they are approved, changed tools fail with `UNAVAILABLE` and
+   * contains the approved hash of each tool by operation id. Until they are approved, changed tools fail with `UNAVAILABLE` and
    * new tools are not imported. @default false
    */
   pinned?: boolean | Record<string, string>;

@@ -1,5 +1,6 @@
+export type { HeldOperation } from "../pins.ts";
 export type { Secret } from "../source.ts";
-export { closeMCPClient, createMCPClient, type MCPClientWrapper, type MCPHeldTool } from "./client.ts";
+export { closeMCPClient, createMCPClient, type MCPClientWrapper } from "./client.ts";
 export type {
   MCPAuth,
   MCPClientConfig,

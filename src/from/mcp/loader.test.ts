@@ -197,19 +197,18 @@ describe("registerAll", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  test("applies the changes of a pinned server after approve", async () => {
+  test("applies the changes of a pinned server when they are approved", async () => {
     const registry = new OperationRegistry();
     const { config, add } = server(["one"]);
     await loader.load({ a: { ...config, pinned: true } });
     await loader.registerAll(registry);
     await add("two");
-    await expect.poll(() => loader.getClient("a")?.held.map(({ tool }) => tool)).toEqual(["two"]);
+    await expect.poll(() => loader.getClient("a")?.held.map(({ operationId }) => operationId)).toEqual(["a.two"]);
     expect(registry.has("a.two")).toBe(false);
 
-    loader.approve("a", "two");
+    loader.getClient("a")?.approve("a.two");
 
     expect(registry.has("a.two")).toBe(true);
-    expect(() => loader.approve("unknown")).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
   });
 });
 

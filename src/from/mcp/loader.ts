@@ -77,13 +77,6 @@ export class MCPClientLoader implements AsyncDisposable {
     await Promise.all(this.getAllWrappers().map((wrapper) => registry.follow(wrapper)));
   }
 
-  /** Approves the current version of the named tools of a pinned server. Without names, approves all tools. */
-  approve(name: string, ...tools: string[]): void {
-    const wrapper = this.#wrappers.get(name);
-    if (wrapper === undefined) throw invalid(`There is no MCP server "${name}".`);
-    wrapper.approve(...tools);
-  }
-
   /** Closes all servers, including servers that are still connecting. Resolves when no process is left. */
   async closeAll(): Promise<void> {
     this.#closing.abort();

@@ -2,6 +2,7 @@ import { onAbort } from "../../internal/abort-listeners.ts";
 import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { CallError, type IOperationDefinition } from "../../operation/index.ts";
+import type { HeldOperation } from "../pins.ts";
 import type { OperationSource, SourceChange, SourceLoadOptions, Unsubscribe } from "../source.ts";
 import { createMCPClient, type MCPClientWrapper } from "./client.ts";
 import type { MCPClientConfig } from "./config.ts";
@@ -49,7 +50,7 @@ export class MCPSource implements OperationSource, AsyncDisposable {
     this.#config = config;
   }
 
-  /** The connected server, with its state and the tools that wait for approval. `undefined` before it was loaded. */
+  /** The connected server, with its state. `undefined` before it was loaded. */
   get client(): MCPClientWrapper | undefined {
     return this.#client;
   }
@@ -67,6 +68,28 @@ export class MCPSource implements OperationSource, AsyncDisposable {
       this.#closing = new AbortController();
       stop();
     }
+  }
+
+  /** Tools of a pinned server that are waiting for approval. */
+  get held(): HeldOperation[] {
+    return this.#client?.held ?? [];
+  }
+
+  /** Returns the current hash of each tool by operation id, for `pinned` in a later run. */
+  async hashes(): Promise<Record<string, string>> {
+    return this.#client?.hashes() ?? {};
+  }
+
+  /**
+   * Approves the current version of tools of a pinned server, by operation id. Without ids, approves all. An unknown id is a
+   * `VALIDATION_ERROR`.
+   */
+  approve(...ids: string[]): void {
+    if (this.#client === undefined) {
+      const message = `${this.name} is not connected. Follow it with registry.follow() before you approve its tools.`;
+      throw new CallError("UNAVAILABLE", message, undefined, { mayHaveRun: false });
+    }
+    this.#client.approve(...ids);
   }
 
   onChange(listener: (change: SourceChange) => void): Unsubscribe {

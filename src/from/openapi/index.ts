@@ -1,4 +1,5 @@
 export type { CircuitBreakerOptions, RetryOptions } from "../../middleware/index.ts";
+export type { HeldOperation } from "../pins.ts";
 export type {
   ExternalReferences,
   HTTPAuth,

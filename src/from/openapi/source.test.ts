@@ -122,7 +122,10 @@ test.each([
   expect(sent).toHaveLength(1);
   const heard: SourceChange[] = [];
   source.onChange((change) => heard.push(change));
+  const { "svc.op": after } = await source.hashes();
+  expect(source.held).toEqual([{ operationId: "svc.op", before: expect.stringMatching(/^[0-9a-f]{64}$/), after }]);
   source.approve("svc.op");
+  expect(source.held).toEqual([]);
   await heard[0]!.changed[0]!.handler({}, context);
   expect(sent).toHaveLength(2);
 });

@@ -5,7 +5,7 @@ import { logger } from "../../internal/log.ts";
 import { isObject } from "../../internal/objects.ts";
 import { startTimer, type Timer } from "../../internal/timers.ts";
 import { CallError, formatOperationId, type IOperationDefinition, resolveDuration } from "../../operation/index.ts";
-import { type PinnableOperation, Pins } from "../pins.ts";
+import { type HeldOperation, type PinnableOperation, Pins } from "../pins.ts";
 import {
   compareOperations,
   isEmptyChange,
@@ -140,15 +140,22 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
     return this.#reading;
   }
 
-  /** Approves the current version of operations, by id or all, and unblocks them. */
+  /** Pinned operations that are waiting for approval. */
+  get held(): HeldOperation[] {
+    return this.#pins.held(this.#known);
+  }
+
+  /**
+   * Approves the current version of pinned operations, which can then be called. Without ids, approves all. An unknown id is
+   * a `VALIDATION_ERROR`.
+   */
   approve(...ids: string[]): void {
-    const changed: ImportedOperation[] = [];
-    for (const id of ids.length > 0 ? ids : this.#known.keys()) {
-      const known = this.#known.get(id);
-      if (known === undefined || this.#pins.isApproved(id, known.hash)) continue;
-      this.#pins.approve(id, known.hash);
-      changed.push(this.#offer(id, known));
-    }
+    const waiting = this.held;
+    this.#pins.approve(ids, this.#known, this.name);
+    const changed = waiting
+      .map(({ operationId }) => ({ id: operationId, known: this.#known.get(operationId)! }))
+      .filter(({ id, known }) => this.#pins.isApproved(id, known.hash))
+      .map(({ id, known }) => this.#offer(id, known));
     if (changed.length > 0 && !this.#isClosed) this.#changes.emit({ added: [], changed, removed: [], hashes: {} });
   }
 
