@@ -84,10 +84,12 @@ describe("tokens for an identity", () => {
     const { scopes: _scopes, ...bare } = good;
 
     const oauth = await authenticate(await forge({ ...bare, scope: "task:read  task:write" }));
+    const list = await authenticate(await forge({ ...bare, scp: ["task:read", "task:write"] }));
+    const joined = await authenticate(await forge({ ...bare, scp: "task:read task:write" }));
     const none = await authenticate(await forge(bare));
 
-    expect([oauth, none]).toEqual([
-      proven({ id: "ada", scopes: ["task:read", "task:write"] }),
+    expect([oauth, list, joined, none]).toEqual([
+      ...Array(3).fill(proven({ id: "ada", scopes: ["task:read", "task:write"] })),
       proven({ id: "ada", scopes: [] }),
     ]);
   });
@@ -155,6 +157,7 @@ describe("tokens for an identity", () => {
     "scopes as an object": [() => forge({ ...good, scopes: { 0: "admin", length: 1 } }), badScopes],
     "scopes with a number": [() => forge({ ...good, scopes: ["admin", 1] }), badScopes],
     "scopes as null beside a scope": [() => forge({ ...good, scopes: null, scope: "admin" }), badScopes],
+    "scp as an object": [() => forge({ ...good, scopes: undefined, scp: { 0: "admin" } }), badScopes],
     "scope as a list": [() => forge({ ...good, scopes: undefined, scope: ["admin"] }), badScopes],
     "resources as a list": [() => forge({ ...good, resources: [["task:1"]] }), badResources],
     "resources as null": [() => forge({ ...good, resources: null }), badResources],

@@ -39,12 +39,29 @@ export function copyIdentity({ id, scopes, resources }: Identity): Identity {
   return copy;
 }
 
-/** Reads `scopes`, a list, or `scope` of OAuth (RFC 8693, section 4.2), a string with spaces between. */
-function readScopes({ scopes, scope }: JWTPayload): string[] {
-  if (scopes === undefined && scope === undefined) return [];
-  if (isStringList(scopes)) return [...scopes];
-  if (scopes === undefined && typeof scope === "string") return scope.split(" ").filter((part) => part !== "");
-  throw new Refusal("the scopes of the token are malformed; set scopes to a list of strings, or scope to a string");
+/**
+ * Reads `scopes`, a list; or `scope` of OAuth (RFC 8693, section 4.2), a string with spaces between; or `scp`, either of
+ * them, as some identity providers name it.
+ */
+function readScopes({ scopes, scope, scp }: JWTPayload): string[] {
+  if (scopes !== undefined) return copyScopes(scopes);
+  if (scope !== undefined) return splitScopes(scope);
+  if (scp === undefined) return [];
+  return typeof scp === "string" ? splitScopes(scp) : copyScopes(scp);
+}
+
+function copyScopes(scopes: unknown): string[] {
+  if (!isStringList(scopes)) throw malformedScopes();
+  return [...scopes];
+}
+
+function splitScopes(scope: unknown): string[] {
+  if (typeof scope !== "string") throw malformedScopes();
+  return scope.split(" ").filter((part) => part !== "");
+}
+
+function malformedScopes(): Refusal {
+  return new Refusal("the scopes of the token are malformed; set scopes to a list of strings, or scope to a string");
 }
 
 function areResources(value: unknown): value is Record<string, string[]> {

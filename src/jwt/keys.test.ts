@@ -177,7 +177,8 @@ describe("published keys", () => {
   test("that cannot be loaded reject every token, and the error is retryable", async () => {
     const { privateKey } = await generateKeyPair("RS256");
     const token = await forge(claims, { alg: "RS256" }, privateKey);
-    const answers = [{ status: 500, body: {} }, { body: { keys: "none" } }, { body: [] }];
+    const tooLarge = { body: { keys: [], note: "x".repeat(2 ** 20) } };
+    const answers = [{ status: 500, body: {} }, { body: { keys: "none" } }, { body: [] }, tooLarge];
 
     for (const answer of answers) {
       const authenticate = await createJWTAuthenticator({

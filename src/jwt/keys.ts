@@ -1,7 +1,11 @@
 import type * as Jose from "jose";
 import type { CryptoKey, JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
+import { cancelBody, readBody } from "../internal/body.ts";
 import { isConfidentialURL } from "../internal/urls.ts";
 import { loadPeer } from "../operation/index.ts";
+
+/** Maximum size of published keys, in bytes. */
+const maxKeySetBytes = 1024 * 1024;
 
 /** The package that signs and verifies tokens. */
 type JoseModule = typeof Jose;
@@ -240,13 +244,21 @@ export async function createVerify(
       throw new TypeError(
         `The algorithm ${secret} cannot be used with jwks, because it requires a secret. Pass algorithms of public keys.`,
       );
-    const keys = jose.createRemoteJWKSet(url);
+    const keys = jose.createRemoteJWKSet(url, { [jose.customFetch]: fetchKeySet });
     return (token) => jose.jwtVerify(token, keys, { ...options, algorithms: [...allowed] });
   }
   const list: ReadonlyArray<JWTKey | undefined> = Array.isArray(key) ? key : [key as JWTKey | undefined];
   if (list.length === 0) throw new TypeError("The list of keys is empty. Pass key or jwks.");
   const imported = await Promise.all(list.map((one) => importKeys(jose, one, "verify", algorithms)));
   return (token) => verifyWith(jose, imported.flat(), token, options);
+}
+
+/** Fetches published keys, with a limit on their size. Called with the time limit of jose, and does not follow redirects. */
+async function fetchKeySet(url: string, options: RequestInit): Promise<Response> {
+  const response = await fetch(url, options);
+  if (response.status === 200) return new Response(await readBody(response, maxKeySetBytes));
+  cancelBody(response.body);
+  return new Response(null, { status: 502 }); // jose refuses every status but 200.
 }
 
 /**

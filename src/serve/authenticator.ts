@@ -44,6 +44,12 @@ export interface AuthenticatorDescription {
   authorizationServers?: readonly string[];
 }
 
+/** Describes an authenticator without `describe()`. */
+export const bearerDescription: AuthenticatorDescription = {
+  securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+  headers: ["authorization"],
+};
+
 /**
  * Identifies the sender of a request. Returns `undefined` when the request contains none of the credentials that it
  * knows. Throws when the request contains them and they are invalid: the request is then refused with 401.

@@ -2,7 +2,13 @@ import { lastListItem, parseBearer, parseHost, parseOrigin } from "../internal/r
 import { isLoopbackHost } from "../internal/urls.ts";
 import { waitFor } from "../internal/wait.ts";
 import { type CallError, expiryOf, type Identity, toIdentity, unavailable } from "../operation/index.ts";
-import type { Authenticator, AuthenticatorDescription, Credentials, IdentifyCaller } from "./authenticator.ts";
+import {
+  type Authenticator,
+  type AuthenticatorDescription,
+  bearerDescription,
+  type Credentials,
+  type IdentifyCaller,
+} from "./authenticator.ts";
 import { type CredentialEnd, CredentialWatches } from "./credential-watches.ts";
 import { CrossOriginRules } from "./cross-origin.ts";
 import { foreignHost, foreignPage, malformedToken, toDenial, toPublicError } from "./refusals.ts";
@@ -68,11 +74,6 @@ export interface GateSettings {
   /** Returns further parameters of `WWW-Authenticate`, such as `resource_metadata="https://…"`. */
   challengeParameters?(request: GateRequest, info: FetchInfo | undefined): string;
 }
-
-const bearerDescription: AuthenticatorDescription = {
-  securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-  headers: ["authorization"],
-};
 
 /** A request whose sender is being identified. */
 interface Attempt {

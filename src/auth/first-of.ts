@@ -1,0 +1,50 @@
+import type { AuthenticatedIdentity } from "../operation/index.ts";
+import {
+  type Authenticator,
+  type AuthenticatorDescription,
+  bearerDescription,
+  type Credentials,
+  type IdentifyCaller,
+} from "../serve/authenticator.ts";
+
+/**
+ * Combines authenticators. The first one that recognises the credentials of a request identifies its sender. One that
+ * throws has recognised them, so that the following ones are not called.
+ */
+export function firstOf(...authenticators: ReadonlyArray<Authenticator | IdentifyCaller>): Authenticator {
+  if (authenticators.length === 0) throw new TypeError("firstOf needs at least one authenticator.");
+  const all = authenticators.map((one) => (typeof one === "function" ? { authenticate: one } : one) as Authenticator);
+  return {
+    authenticate: (credentials) => identify(all, 0, credentials),
+    describe: () => merge(all.map((one) => one.describe?.() ?? bearerDescription)),
+    onChange(listener) {
+      const stops = all.map((one) => one.onChange?.(listener));
+      return () => {
+        for (const stop of stops) stop?.();
+      };
+    },
+  };
+}
+
+/** Calls the authenticators in order, without a promise as long as none of them returns one. */
+function identify(all: readonly Authenticator[], start: number, credentials: Credentials): ReturnType<IdentifyCaller> {
+  for (let index = start; index < all.length; index++) {
+    const result = all[index]!.authenticate(credentials);
+    if (isPromise(result)) return result.then((identity) => identity ?? identify(all, index + 1, credentials));
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
+function isPromise(result: ReturnType<IdentifyCaller>): result is Promise<AuthenticatedIdentity | undefined> {
+  return typeof (result as { then?: unknown } | undefined)?.then === "function";
+}
+
+function merge(descriptions: readonly AuthenticatorDescription[]): AuthenticatorDescription {
+  const authorizationServers = descriptions.flatMap((one) => one.authorizationServers ?? []);
+  return {
+    securitySchemes: Object.assign({}, ...descriptions.map((one) => one.securitySchemes)),
+    headers: [...new Set(descriptions.flatMap(({ headers }) => headers))],
+    ...(authorizationServers.length > 0 && { authorizationServers: [...new Set(authorizationServers)] }),
+  };
+}

@@ -1,0 +1,74 @@
+import { fromLooseBase64 } from "../internal/base64.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
+import { getOwn } from "../internal/objects.ts";
+import { createJWTAuthenticator, type JWTAuthenticator, type JWTAuthenticatorOptions } from "../jwt/index.ts";
+import { unavailable } from "../operation/index.ts";
+import type { Authenticator } from "../serve/authenticator.ts";
+
+const log = logger("auth");
+
+/** Options of {@link jwt}. Pass either `jwks` or `key`. */
+export interface JWTOptions
+  extends Pick<JWTAuthenticatorOptions, "jwks" | "key" | "algorithms" | "audience" | "clockTolerance" | "maxLifetime"> {
+  /** Accepted issuers, exactly as in the claim `iss`. Tokens of other issuers are left to other authenticators. */
+  issuer: string | readonly string[];
+}
+
+/**
+ * Identifies callers by JSON Web Tokens of `Authorization: Bearer`, with the package `jose`. The id of a caller is its
+ * issuer, `#` and its subject; its scopes are those of the claims `scopes`, `scope` or `scp`. Streams and connections end
+ * when the token expires.
+ */
+export function jwt(options: JWTOptions): Authenticator {
+  const { issuer: given, ...others } = options;
+  const issuers = typeof given === "string" ? [given] : [...(given ?? [])];
+  // The id is issuer#subject. Two of them must not be equal unless both parts are.
+  if (issuers.length === 0 || issuers.some((issuer) => typeof issuer !== "string" || !/^[^#]+$/.test(issuer))) {
+    throw new TypeError(
+      "The issuer is missing or invalid. Pass the URL of your identity provider, without a fragment.",
+    );
+  }
+  if (options.audience === undefined || options.audience.length === 0) {
+    throw new TypeError("The audience is missing. Set it to the name of this service.");
+  }
+  const verifying = createJWTAuthenticator({ ...others, issuer: issuers, bind: "identity" });
+  verifying.catch((error) =>
+    warnVisibly(log, [{ message: "jwt: every token is refused: {error}", properties: { error } }]),
+  );
+  const authorizationServers = issuers.filter((issuer) => issuer.startsWith("https://"));
+  return {
+    authenticate({ token }) {
+      const issuer = token === undefined ? undefined : readIssuer(token);
+      return issuer !== undefined && issuers.includes(issuer) ? identify(verifying, token!, issuer) : undefined;
+    },
+    describe: () => ({
+      securitySchemes: { jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+      headers: ["authorization"],
+      ...(authorizationServers.length > 0 && { authorizationServers }),
+    }),
+  };
+}
+
+async function identify(verifying: Promise<JWTAuthenticator>, token: string, issuer: string) {
+  const verify = await verifying.catch((cause) => {
+    throw unavailable("The server cannot verify tokens, because its configuration is invalid.", {
+      cause,
+      mayHaveRun: false,
+    });
+  });
+  const identity = await verify(token);
+  return identity && { ...identity, id: `${issuer}#${identity.id}` };
+}
+
+/** Reads the issuer of a token before its signature is verified, to decide which authenticator verifies it. */
+function readIssuer(token: string): string | undefined {
+  const parts = token.split(".", 4);
+  const bytes = parts.length === 3 ? fromLooseBase64(parts[1]!) : undefined;
+  if (bytes === undefined) return undefined;
+  try {
+    const issuer = getOwn(JSON.parse(new TextDecoder().decode(bytes)), "iss");
+    return typeof issuer === "string" ? issuer : undefined;
+  } catch {
+    return undefined; // not JSON
+  }
+}
