@@ -1,7 +1,7 @@
 // #region operations
 import { equal } from "node:assert/strict";
 import { CallError, createRegistry, defineOperation, Type } from "@alkdev/operations";
-import { circuitBreaker, concurrency, retry } from "@alkdev/operations/middleware";
+import { circuitBreaker, concurrency, rateLimit, retry } from "@alkdev/operations/middleware";
 
 let failures = 0;
 let runs = 0;
@@ -43,3 +43,19 @@ for (let call = 1; call <= 3; call++) {
 }
 // #endregion breaker
 equal(runs, 6);
+
+// #region rate
+const limited = createRegistry({ operations: [rate] });
+limited.use(rateLimit({ limit: 2, interval: 60_000 }), { include: ["bank.*"] });
+failures = 0;
+
+const ada = { id: "ada", scopes: [] };
+const bob = { id: "bob", scopes: [] };
+for (const identity of [ada, ada, ada, bob]) {
+  const outcome = await limited
+    .client({ identity })
+    .bank.rate({ currency: "EUR" })
+    .catch((error) => error.code);
+  console.log(identity.id, outcome);
+}
+// #endregion rate
