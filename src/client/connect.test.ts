@@ -307,10 +307,14 @@ test("a client looks like an object without properties to tools, and awaiting it
 });
 
 test.each([
-  ["http://127.0.0.1/", "HTTP servers are not supported yet. Use a ws: URL or a transport."],
-  [new URL("https://127.0.0.1/"), "HTTP servers are not supported yet. Use a ws: URL or a transport."],
-  ["ftp://secret@host/", "Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport."],
-  ["/calls", "Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport."],
+  ["http://secret@host/", "The URL of an HTTP server has no credentials, query or fragment. Pass a token instead."],
+  ["http://host/?token=x", "The URL of an HTTP server has no credentials, query or fragment. Pass a token instead."],
+  [
+    new URL("https://host/#x"),
+    "The URL of an HTTP server has no credentials, query or fragment. Pass a token instead.",
+  ],
+  ["ftp://secret@host/", "Invalid URL. Pass an absolute URL that begins with http(s): or ws(s):, or a transport."],
+  ["/calls", "Invalid URL. Pass an absolute URL that begins with http(s): or ws(s):, or a transport."],
   [{} as never, "connect() takes a URL or a transport."],
   [
     Promise.resolve() as never,

@@ -21,8 +21,8 @@ import { RemoteResult } from "./remote-result.ts";
 /** Options of {@link connect}. */
 export interface ConnectOptions {
   /**
-   * Authenticates the caller: a string, or a function that returns one. For a URL, the token is sent, and the function
-   * called, with every connection. Over a transport, this happens with every call.
+   * Authenticates the caller: a string, or a function that returns one. To a WebSocket server, the token is sent, and
+   * the function called, with every connection. Over HTTP and over a transport, this happens with every call.
    */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /**
@@ -41,8 +41,11 @@ export interface ConnectOptions {
   sign?: SignIdentity | undefined;
   /** Sends the identity as a claim to servers with `trustedBus`. @default only in process and over an `EventTarget` */
   trustedBus?: boolean | undefined;
-  /** `pendingCalls` is the maximum number of calls and subscriptions that have not ended. */
-  limits?: Pick<Limits, "pendingCalls"> | undefined;
+  /**
+   * `pendingCalls` is the maximum number of calls and subscriptions that have not ended. The others limit the responses
+   * of HTTP servers; `webSocket.limits` limits the messages of WebSocket servers.
+   */
+  limits?: Pick<Limits, "pendingCalls" | "responseBytes" | "eventBytes" | "jsonDepth"> | undefined;
   /** Options of the WebSocket connection and its reconnects. */
   webSocket?: Omit<WebSocketTransportOptions, "token" | "signal"> | undefined;
 }
@@ -70,8 +73,9 @@ export type KnownIn<Remote> = string extends keyof Remote
 const maxRememberedNames = 1_000;
 
 /**
- * Returns a typed client of a remote registry, over a WebSocket (`ws:`, `wss:`) or any transport. The program does not
- * load a registry or schemas. Connects with the first call. If that fails, the next call connects again.
+ * Returns a typed client of a remote registry, over HTTP (`http:`, `https:`), a WebSocket (`ws:`, `wss:`) or any transport.
+ * The program does not load a registry or schemas. Connects with the first call. If that fails, the next call connects
+ * again.
  *
  * Only the type of the registry is needed, and it is erased: `connect<typeof registry>(url)` with
  * `import type { registry }`. The input of a call is read after the current synchronous code has ended. Do not change it
@@ -119,9 +123,12 @@ function opener(to: string | URL | Transport, options: ConnectOptions): (signal:
       return async (signal) => (await import("./over-websocket.ts")).openWebSocket(url.href, options, signal);
     case "http:":
     case "https:":
-      throw new TypeError("HTTP servers are not supported yet. Use a ws: URL or a transport.");
+      if (url.username + url.password + url.search + url.hash !== "") {
+        throw new TypeError("The URL of an HTTP server has no credentials, query or fragment. Pass a token instead.");
+      }
+      return async () => (await import("./over-http.ts")).openHTTP(url, options);
     default: // the message omits the URL, which may contain secrets
-      throw new TypeError("Invalid URL. Pass an absolute URL that begins with ws: or wss:, or a transport.");
+      throw new TypeError("Invalid URL. Pass an absolute URL that begins with http(s): or ws(s):, or a transport.");
   }
 }
 

@@ -2,8 +2,8 @@
 export interface NetworkFailure {
   /** Code of Node or of undici, such as `ECONNREFUSED`. */
   code: string;
-  /** `connect` and `tls`: nothing was sent. `lost`: the request may have arrived. */
-  kind: "connect" | "tls" | "lost";
+  /** `connect` and `tls`: nothing was sent. `lost` and `malformed`, for an unreadable response: it may have arrived. */
+  kind: "connect" | "tls" | "lost" | "malformed";
   /** Explanation without a full stop. `undefined` for an unknown code. */
   reason: string | undefined;
 }
@@ -29,6 +29,8 @@ const afterSending = new Map([
   ["UND_ERR_BODY_TIMEOUT", "the response stopped"],
 ]);
 
+const badCompression = /^(?:Z_|ERR__ERROR_|ERR_BROTLI|ERR_ZSTD)/;
+
 /** Finds the first system error in the causes of an error of `fetch`, also when several addresses were tried. */
 export function findNetworkFailure(error: unknown): NetworkFailure | undefined {
   let current = error;
@@ -44,5 +46,7 @@ function classify(code: string, syscall: unknown): NetworkFailure {
   const neverSent = beforeSending.get(code) ?? (syscall === "connect" ? "the connection failed" : undefined);
   if (neverSent !== undefined) return { code, kind: "connect", reason: neverSent };
   if (tls.test(code)) return { code, kind: "tls", reason: "a secure connection could not be established" };
+  if (badCompression.test(code)) return { code, kind: "malformed", reason: "cannot be decompressed" };
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return { code, kind: "malformed", reason: "has headers that are too large" };
   return { code, kind: "lost", reason: afterSending.get(code) };
 }

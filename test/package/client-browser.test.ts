@@ -14,8 +14,8 @@ import { launchChromium, openPage } from "./launch-chromium.ts";
 const consumer = inject("consumer");
 const chromium = inject("chromium");
 
-/** In bytes, minified and compressed: all of a client over a WebSocket, and what a page loads before its first call. */
-const maxBytes = { all: 25_000, initial: 6_000 };
+/** In bytes, minified and compressed: what a page loads before its first call, and all of a client over each protocol. */
+const maxBytes = { initial: 6_000, http: 18_000, webSocket: 25_000 };
 
 /** What a page does with the packed package. */
 const program = `import { connect, isCallError } from "@alkdev/operations/client";
@@ -47,14 +47,20 @@ globalThis.run = async (url) => {
 /** The smallest program with a client. */
 const minimal = 'import { connect } from "@alkdev/operations/client"; globalThis.connect = connect;';
 
-async function bundle(text: string, { codeSplitting }: { codeSplitting: boolean }): Promise<OutputChunk[]> {
+interface BundleOptions {
+  codeSplitting: boolean;
+  /** Modules that are left out. */
+  external?: RegExp;
+}
+
+async function bundle(text: string, { codeSplitting, external }: BundleOptions): Promise<OutputChunk[]> {
   writeFileSync(join(consumer, "client-browser.js"), text);
   const build = await rolldown({
     input: "./client-browser.js",
     cwd: consumer,
     platform: "browser",
     logLevel: "silent",
-    external: ["ws"],
+    external: external === undefined ? ["ws"] : ["ws", external],
   });
   const { output } = await build.generate({ format: "esm", minify: true, codeSplitting });
   await build.close();
@@ -63,25 +69,43 @@ async function bundle(text: string, { codeSplitting }: { codeSplitting: boolean 
 
 const compressedSize = ({ code }: OutputChunk) => gzipSync(code, { level: 9 }).length;
 
-test("a client over a WebSocket is small, and contains no other package and no registry", async () => {
-  const [chunk] = await bundle(minimal, { codeSplitting: false });
+test.each([
+  ["HTTP", "over-websocket", maxBytes.http],
+  ["a WebSocket", "over-http", maxBytes.webSocket],
+])("a client over %s is small, and contains no other package and no registry", async (_protocol, other, max) => {
+  const [chunk] = await bundle(minimal, { codeSplitting: false, external: new RegExp(`/${other}\\.js$`) });
 
   const modules = Object.keys(chunk!.modules).filter((id) => id.includes("node_modules"));
   expect(modules.filter((id) => !id.includes("@alkdev/operations/dist/"))).toEqual([]);
   expect(modules).not.toEqual([]);
   expect(chunk!.imports).toEqual([]);
-  expect(chunk!.dynamicImports.filter((it) => it !== chunk!.fileName)).toEqual(["ws"]); // loaded on Node only
   expect(chunk!.code).not.toContain("Make one with createRegistry()");
-  expect(compressedSize(chunk!)).toBeLessThanOrEqual(maxBytes.all);
+  expect(compressedSize(chunk!)).toBeLessThanOrEqual(max);
 });
 
-test("a page loads the call protocol and the WebSocket with the first call", async () => {
+test("a page loads the call protocol, HTTP and the WebSocket with the first call that needs them", async () => {
   const chunks = await bundle(minimal, { codeSplitting: true });
   const entry = chunks.find(({ isEntry }) => isEntry)!;
   const initial = [entry, ...chunks.filter(({ fileName }) => entry.imports.includes(fileName))];
 
-  expect(entry.dynamicImports).toHaveLength(2);
+  expect(entry.dynamicImports).toHaveLength(3);
   expect(initial.reduce((sum, chunk) => sum + compressedSize(chunk), 0)).toBeLessThanOrEqual(maxBytes.initial);
+});
+
+test("HTTP and the WebSocket do not load each other", async () => {
+  const chunks = await bundle(minimal, { codeSplitting: true });
+  /** The parts that a page loads together with one of them. */
+  const partsWith = (name: string) => {
+    const loaded = new Set(chunks.filter(({ fileName }) => fileName.startsWith(name)));
+    for (const { imports } of loaded)
+      for (const chunk of chunks) if (imports.includes(chunk.fileName)) loaded.add(chunk);
+    return [...loaded]
+      .map(({ fileName }) => fileName.replace(/-[\w-]{8}\.js$/, ""))
+      .filter((it) => it.startsWith("over-"));
+  };
+
+  expect(partsWith("over-http").sort()).toEqual(["over-http", "over-transport"]);
+  expect(partsWith("over-websocket").sort()).toEqual(["over-transport", "over-websocket"]);
 });
 
 describe.skipIf(chromium === null)("a client in Chromium", () => {

@@ -151,7 +151,7 @@ function unreachable(error: TypeError, { name, url }: ConnectionErrorContext): C
   const failure = findNetworkFailure(error);
   const place = url === undefined ? "" : ` at ${new URL(url).origin}`;
   const reason = failure === undefined ? "" : ` (${failure.code})`;
-  const options = { cause: error, retryable: true, mayHaveRun: failure === undefined || failure.kind === "lost" };
+  const options = { cause: error, retryable: true, mayHaveRun: failure?.kind !== "connect" && failure?.kind !== "tls" };
   const details = failure && { code: failure.code };
   return serverError(
     name,

@@ -2,8 +2,6 @@ import { findNetworkFailure } from "../../../internal/network-error.ts";
 import type { CallError } from "../../../operation/index.ts";
 import { badResponse, unavailable } from "../errors.ts";
 
-const badCompression = /^(?:Z_|ERR__ERROR_|ERR_BROTLI|ERR_ZSTD)/;
-
 /** Ports that `fetch` refuses before it connects (Fetch Standard, "bad port"). */
 const blockedPorts: ReadonlySet<string> = new Set(
   (
@@ -25,8 +23,7 @@ export function fromNetworkError(operationId: string, error: unknown, url?: stri
   }
   if (failure === undefined) return unavailable(operationId, undefined, { retryable: true });
   const { code, kind, reason } = failure;
-  if (badCompression.test(code)) return badResponse(operationId, "cannot be decompressed");
-  if (code === "UND_ERR_HEADERS_OVERFLOW") return badResponse(operationId, "has headers that are too large");
+  if (kind === "malformed") return badResponse(operationId, reason ?? code);
   // A certificate that was rejected once will be rejected again.
   const options = { ...(kind !== "tls" && { retryable: true }), ...(kind !== "lost" && { mayHaveRun: false }) };
   return unavailable(operationId, reason === undefined ? code : `${reason} (${code})`, options);
