@@ -27,6 +27,8 @@ export interface CallOrigin {
   readonly parentRequestId?: string | undefined;
   /** Receives the progress that the handler reports, also after the call has ended. */
   reportProgress(progress: Progress): void;
+  /** Called when the handler of a subscription was called. Its first value may take any time. */
+  onOpen?(): void;
   /** Ends the call early. Absent until `openGuard()` was called. */
   readonly guard?: Guard | undefined;
   /** Returns the guard, created on first use. Missing for subscriptions, which have their own guard. */

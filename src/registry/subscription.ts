@@ -146,6 +146,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
       this.#isRequested = false;
       if (this.#isClosed()) return this.#abandon(source);
       this.#requestNext();
+      if (this.#parent === undefined) this.#call.incoming?.onOpen?.();
     } catch (error) {
       this.#isRequested = false;
       this.#fail(notStarted(this.#operationId, error));

@@ -49,6 +49,8 @@ export interface ServedOutcome extends CallOutcome {
 
 /** Receives the values of a subscription, and its end: one of `onEnd` and `onError`, once, unless it was cancelled. */
 export interface ValueReceiver {
+  /** The handler was called. Its first value may take any time. */
+  onOpen?(): void;
   /** Receives a value; `seq` counts from 0. If it returns a promise, the next value waits for it. */
   onValue(envelope: ResponseEnvelope, seq: number): void | Promise<void>;
   onEnd(): void;
@@ -179,6 +181,10 @@ class ClientSubscription extends IncomingSubscription implements ServedSubscript
 
   cancel(): void {
     this.receive({ type: "call.aborted", requestId: this.requestId });
+  }
+
+  onOpen(): void {
+    this.#receiver.onOpen?.();
   }
 
   override reportProgress(): void {}

@@ -13,10 +13,14 @@ import type { ServedOutcome, ServedRequest } from "../calls.ts";
 import type { Caller } from "../gate.ts";
 import { toolFailure } from "../outcome.ts";
 import type { FetchInfo } from "../server.ts";
+import { EventStream, endId } from "./event-stream.ts";
 import type { HTTPHost } from "./http-host.ts";
 import { envelopeType, HTTPError, readJSON, readMetadata, readWait } from "./request.ts";
-import { toResult } from "./response.ts";
+import { safetyHeaders, toResult } from "./response.ts";
 import type { Route } from "./routes.ts";
+
+/** Maximum length of the id of an event that a client has received. A longer one is ignored. */
+const maxEventIdLength = 256;
 
 /** A request for an operation, and its response. */
 export class HTTPCall implements ServedRequest, ServedOutcome {
@@ -110,11 +114,19 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
     return this.#run();
   }
 
-  #run(): Promise<Response> {
+  #run(): Response | Promise<Response> {
+    if (this.route.operation.isSubscription) return this.#subscribe();
     return new Promise((resolve) => {
       this.#resolve = resolve;
       this.host.calls.execute(this, this.request, this);
     });
+  }
+
+  #subscribe(): Response | Promise<Response> {
+    const lastEventId = this.request.headers.get("last-event-id");
+    if (lastEventId === endId) return this.host.toResponse(this, 204, { ...safetyHeaders }, null);
+    if (lastEventId !== null && lastEventId.length <= maxEventIdLength) this.lastEventId = lastEventId;
+    return new Promise((resolve) => new EventStream(this, resolve).start());
   }
 
   #toResponse(envelope: ResponseEnvelope): Response {

@@ -8,8 +8,10 @@ import { coreOf, type OperationRegistry } from "../../registry/index.ts";
 import { ServerCalls } from "../calls.ts";
 import { type Admission, type Caller, Gate } from "../gate.ts";
 import { statusOf, toPublicError } from "../outcome.ts";
+import { credentialEnded } from "../refusals.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
+import { Heartbeats } from "./event-stream.ts";
 import { HTTPCall, toCallError } from "./http-call.ts";
 import { findPathStart, HTTPError, urlTooLong } from "./request.ts";
 import { callHeaders, exposedHeaders, formatProblem, safetyHeaders } from "./response.ts";
@@ -42,6 +44,7 @@ export class HTTPHost implements FetchServer {
   readonly calls: ServerCalls;
   readonly limits: Readonly<Required<Limits>>;
   readonly isUnauthenticated: boolean;
+  readonly heartbeats = new Heartbeats();
   readonly #gate: Gate;
   readonly #visible: VisibleOperations;
   readonly #options: ServeHTTPOptions;
@@ -96,24 +99,25 @@ export class HTTPHost implements FetchServer {
 
   /** Creates the response to an error. */
   toProblem(thrown: unknown, failure: Failing): Response {
-    const { request, info, caller, requestId, route } = failure;
-    const { operation } = route ?? {};
+    const { request, info, requestId, route } = failure;
     const error = toCallError(thrown);
-    const exposeErrors = this.#options.exposeErrors === true;
-    const call = { operationId: operation?.id ?? "", requestId, handler: operation?.handler, exposeErrors };
-    const isShutdown = error.code === "ABORTED" && this.calls.isClosed;
-    const status =
-      thrown instanceof HTTPError
-        ? thrown.status
-        : isShutdown
-          ? 503
-          : statusOf(error, operation?.spec, caller?.identity !== undefined);
+    const status = thrown instanceof HTTPError ? thrown.status : this.#statusOf(error, failure);
     const headers = callHeaders("application/problem+json", route?.headerId ?? "", requestId);
     if (route === undefined) delete headers["operation-id"];
     if (thrown instanceof HTTPError) Object.assign(headers, thrown.headers);
     if (status === 401) headers["www-authenticate"] ??= this.#gate.challenge(request, info);
     if (status === 429) headers["retry-after"] = retryAfter(error);
-    return this.toResponse(failure, status, headers, formatProblem(status, toPublicError(error, call), requestId));
+    return this.toResponse(failure, status, headers, this.#formatProblem(status, error, failure));
+  }
+
+  /** Formats the error of a stream, whose status was sent before. */
+  formatFailure(error: CallError, failure: Failing): string {
+    return this.#formatProblem(this.#statusOf(error, failure), error, failure);
+  }
+
+  /** Calls `end` when the credentials of a caller are no longer accepted, until the returned function is called. */
+  watchCaller({ caller, operationId }: HTTPCall, end: (error: CallError) => void): () => void {
+    return this.#gate.watch(caller, (reason) => end(credentialEnded(operationId, reason)));
   }
 
   /** Creates a response, with the headers that the page of another origin needs. */
@@ -126,6 +130,21 @@ export class HTTPHost implements FetchServer {
     if (caller?.headers !== undefined) Object.assign(headers, caller.headers);
     const Class = info?.Response ?? Response;
     return new Class(request.method === "HEAD" ? null : body, { status, headers });
+  }
+
+  #statusOf(error: CallError, { route, caller }: Failing): number {
+    if (error.code === "ABORTED" && this.calls.isClosed) return 503;
+    return statusOf(error, route?.operation.spec, caller?.identity !== undefined);
+  }
+
+  #formatProblem(status: number, error: CallError, { route, requestId }: Failing): string {
+    const { id = "", handler } = route?.operation ?? {};
+    const exposeErrors = this.#options.exposeErrors === true;
+    return formatProblem(
+      status,
+      toPublicError(error, { operationId: id, requestId, handler, exposeErrors }),
+      requestId,
+    );
   }
 
   #handle(admission: Admission, request: Request, info: FetchInfo | undefined): Response | Promise<Response> {

@@ -1,0 +1,221 @@
+import { toBase64 } from "../../internal/base64.ts";
+import { startTimer, type Timer } from "../../internal/timers.ts";
+import { CallError, mapError, type ResponseEnvelope } from "../../operation/index.ts";
+import type { ServedSubscription, ValueReceiver } from "../calls.ts";
+import { readBytes, toJSONText } from "../outcome.ts";
+import type { HTTPCall } from "./http-call.ts";
+import { callHeaders, formatEnvelope } from "./response.ts";
+
+/** Time in ms between two comments on an idle stream, which keep proxies from closing it. */
+const heartbeatMs = 15_000;
+
+/** Number of characters that may wait for a slow client. One value may exceed it. */
+const maxWaitingLength = 64 * 1024;
+
+const encoder = new TextEncoder();
+const heartbeat = ":\n\n";
+
+/** The id of the last event. A client that reconnects with it has received everything. */
+export const endId = "end";
+
+/** Runs a function when the events of this turn have been handled: values that arrive until then share one write. */
+const defer: (run: () => void) => void =
+  typeof setImmediate === "function" ? (run) => setImmediate(run) : (run) => setTimeout(run, 0);
+
+/** Sends comments on the open streams of one server. */
+export class Heartbeats {
+  readonly #streams = new Set<EventStream>();
+  #timer: Timer | undefined = undefined;
+
+  add(stream: EventStream): void {
+    this.#streams.add(stream);
+    if (this.#timer === undefined) this.#start();
+  }
+
+  delete(stream: EventStream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    this.#timer?.stop();
+    this.#timer = undefined;
+  }
+
+  #start(): void {
+    const beat = () => {
+      this.#start();
+      for (const stream of this.#streams) stream.beat();
+    };
+    this.#timer = startTimer(beat, heartbeatMs, { keepsAlive: false });
+  }
+}
+
+/**
+ * The values of one subscription as server-sent events. The client pulls: values are requested as long as few of them
+ * wait, so that a slow client slows the handler and the memory stays bounded.
+ */
+export class EventStream implements ValueReceiver {
+  readonly #call: HTTPCall;
+  readonly #respond: (response: Response) => void;
+  #hasResponded = false;
+  #subscription: ServedSubscription | undefined = undefined;
+  #stopWatching: (() => void) | undefined = undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined;
+  /** Events that were not sent. */
+  #text = "";
+  /** Number of values in it. */
+  #waiting = 0;
+  /** Whether the client is waiting for bytes. */
+  #isWanted = false;
+  #isFlushDue = false;
+  #isEnded = false;
+  /** Continues the subscription, which is paused because too many characters wait. */
+  #resume: (() => void) | undefined = undefined;
+
+  /** @param respond - receives the response: a stream when the operation has started, otherwise its error */
+  constructor(call: HTTPCall, respond: (response: Response) => void) {
+    this.#call = call;
+    this.#respond = respond;
+  }
+
+  /** Starts the subscription. */
+  start(): void {
+    const { host, request } = this.#call;
+    this.#subscription = host.calls.subscribe(this.#call, this);
+    if (this.#isEnded) return;
+    this.#stopWatching = host.watchCaller(this.#call, (error) => this.#subscription?.endWith(error));
+    host.heartbeats.add(this);
+    const { signal } = request;
+    if (signal.aborted) this.cancel();
+    else signal.addEventListener("abort", this.cancel, { once: true });
+  }
+
+  /** The handler was called. It may still fail before its first value, which is then the response. */
+  onOpen(): void {
+    defer(() => this.#open());
+  }
+
+  onValue(envelope: ResponseEnvelope, seq: number): void | Promise<void> {
+    let event: string;
+    try {
+      event = formatEvent(envelope, seq, this.#call.wantsEnvelope);
+    } catch (error) {
+      this.#subscription?.endWith(mapError(error));
+      return;
+    }
+    if (this.#isEnded) return; // Reading the value has ended the subscription.
+    this.#open();
+    this.#text += event;
+    this.#waiting += 1;
+    this.#flushSoon();
+    if (this.#text.length < maxWaitingLength) return;
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  onEnd(): void {
+    this.#open();
+    this.#end(`event: end\nid: ${endId}\n\n`);
+  }
+
+  onError(error: CallError): void {
+    const isOpen = this.#hasResponded;
+    if (isOpen) this.#end(`event: problem\ndata: ${this.#call.host.formatFailure(error, this.#call)}\n\n`);
+    else {
+      this.#hasResponded = true;
+      this.#end("");
+      this.#respond(this.#call.toFailure(error));
+    }
+  }
+
+  /** Sends a comment if the client waits and nothing else is sent. */
+  beat(): void {
+    if (!this.#isWanted || this.#text !== "") return;
+    this.#text = heartbeat;
+    this.#flush();
+  }
+
+  /** Ends the subscription, because the client has disconnected. */
+  readonly cancel = (): void => {
+    if (this.#isEnded) return;
+    this.#end("");
+    this.#subscription?.cancel();
+    if (this.#hasResponded) return;
+    this.#hasResponded = true;
+    const message = "The client disconnected before the subscription had started.";
+    this.#respond(this.#call.toFailure(new CallError("ABORTED", message)));
+  };
+
+  /** Sends the headers of the response. */
+  #open(): void {
+    if (this.#hasResponded) return;
+    this.#hasResponded = true;
+    const { host, route, requestId } = this.#call;
+    const headers = callHeaders("text/event-stream", route.headerId, requestId);
+    headers["x-accel-buffering"] = "no"; // Nginx would hold events back.
+    const source: UnderlyingDefaultSource<Uint8Array> = {
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: () => {
+        this.#isWanted = true;
+        this.#flush();
+      },
+      cancel: this.cancel,
+    };
+    const stream = new ReadableStream(source, { highWaterMark: 0 });
+    this.#respond(host.toResponse(this.#call, 200, headers, stream));
+  }
+
+  #flushSoon(): void {
+    if (!this.#isWanted || this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    defer(() => {
+      this.#isFlushDue = false;
+      this.#flush();
+    });
+  }
+
+  /** Sends the events that wait, if the client is ready for them. */
+  #flush(): void {
+    const controller = this.#controller;
+    if (!this.#isWanted || controller === undefined) return;
+    const [text, waiting] = [this.#text, this.#waiting];
+    this.#text = "";
+    this.#waiting = 0;
+    if (text !== "") {
+      this.#isWanted = false;
+      controller.enqueue(encoder.encode(text));
+    }
+    if (this.#isEnded) {
+      this.#controller = undefined;
+      controller.close();
+    } else if (waiting > 0) this.#subscription?.credit(waiting);
+    this.#resume?.();
+    this.#resume = undefined;
+  }
+
+  #end(lastEvent: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const { host, request } = this.#call;
+    host.heartbeats.delete(this);
+    request.signal.removeEventListener("abort", this.cancel);
+    this.#stopWatching?.();
+    this.#text += lastEvent;
+    this.#resume?.();
+    if (lastEvent === "") this.#text = "";
+    else this.#flush();
+  }
+}
+
+/** Formats one value. Throws `EXECUTION_ERROR` if it cannot be sent. JSON has no line breaks. */
+function formatEvent(envelope: ResponseEnvelope, seq: number, wantsEnvelope: boolean): string {
+  const { data, meta } = envelope;
+  const given = meta.source === "http" ? meta.event?.id : undefined;
+  const id = given === undefined || given === endId || /[\r\n\0]/.test(given) ? seq : given;
+  if (wantsEnvelope) return `id: ${id}\ndata: ${formatEnvelope(envelope)}\n\n`;
+  const bytes = readBytes(data);
+  // An event without data is not delivered to the listeners of an EventSource.
+  const text = bytes === undefined ? (toJSONText(data) ?? "null") : `"${toBase64(bytes)}"`;
+  return `id: ${id}\ndata: ${text}\n\n`;
+}
