@@ -38,6 +38,8 @@ export interface ListenOptions {
   health?: boolean | (() => boolean | Promise<boolean>) | undefined;
   /** Maximum number of open connections. Further ones are closed immediately. @default 10,000 */
   maxConnections?: number | undefined;
+  /** Maximum size of the URL and the headers of a request together, in bytes. More is refused with 431. @default 32 KiB */
+  maxHeaderBytes?: number | undefined;
   /** Maximum time in ms for a client to send the headers of a request. @default 20,000 */
   headersTimeout?: number | undefined;
   /** Maximum time in ms for a client to send a request with its body. @default 60,000 */
@@ -154,6 +156,7 @@ class NodeListener implements Listener {
     const requestTimeout = resolveDuration("requestTimeout", options.requestTimeout, 60_000);
     this.#server = createServer(
       {
+        maxHeaderSize: resolveCount("maxHeaderBytes", options.maxHeaderBytes, 32 * 1024, { min: 1 }),
         headersTimeout: Math.min(headersTimeout, requestTimeout), // Node refuses a longer one.
         requestTimeout,
         connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 5_000),

@@ -4,8 +4,8 @@ import { logger } from "../internal/log.ts";
 
 const log = logger("node");
 
-/** Maximum length of a request's URL, in characters. A longer one is refused with 414. */
-const maxURLLength = 8_192;
+/** Maximum number of headers of a request. More are refused with 431: Node would ignore those after the 2,000th. */
+const maxHeaders = 200;
 
 /** Handles a request of Node's HTTP servers. */
 export type NodeFetch = (
@@ -46,7 +46,7 @@ export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
 
 /** Refuses what a proxy in front of this server may have understood differently (RFC 9112, section 3.2). */
 function refuseMalformed({ url = "", rawHeaders, headers }: IncomingMessage): Response | undefined {
-  if (url.length > maxURLLength) return toProblem(414, `The URL has more than ${maxURLLength} characters.`);
+  if (rawHeaders.length > 2 * maxHeaders) return toProblem(431, `The request has more than ${maxHeaders} headers.`);
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === "host") hosts += 1;

@@ -1,0 +1,114 @@
+import { afterEach, expect, test } from "vitest";
+import { createRegistry, defineOperation, Type } from "../../src/index.ts";
+import { deferred, until } from "../../src/internal/testing.ts";
+import { type Listener, type ListenOptions, listen } from "../../src/node/index.ts";
+import { sendRaw } from "../../src/node/testing.ts";
+import { serveHTTP } from "../../src/serve/http/index.ts";
+
+const closing: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** What happened to the calls of one test. */
+interface Log {
+  starts: number;
+  aborts: number;
+}
+
+async function start(options: ListenOptions = {}): Promise<{ listener: Listener; log: Log }> {
+  const log: Log = { starts: 0, aborts: 0 };
+  const registry = createRegistry({
+    operations: [
+      defineOperation({
+        namespace: "note",
+        name: "put",
+        type: "mutation",
+        inputSchema: Type.Unknown(),
+        outputSchema: Type.String(),
+        handler: () => {
+          log.starts += 1;
+          return "stored";
+        },
+      }),
+      defineOperation({
+        namespace: "note",
+        name: "wait",
+        type: "query",
+        inputSchema: Type.Object({}),
+        outputSchema: Type.Unknown(),
+        handler: async (_input, { signal }) => {
+          log.starts += 1;
+          const { promise, resolve } = deferred();
+          signal.addEventListener("abort", () => {
+            log.aborts += 1;
+            resolve();
+          });
+          await promise;
+        },
+      }),
+    ],
+  });
+  const listener = await listen({ "/": serveHTTP(registry, { authenticate: "none" }) }, options);
+  closing.push(() => listener.close());
+  return { listener, log };
+}
+
+const head = "POST /note/put HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+test.each([
+  ["nothing", ""],
+  ["a part of the headers", "POST /note/put HTTP/1.1\r\nHost:"],
+  ["a part of the body", `${head}Content-Length: 10\r\n\r\n"1234`],
+  ["a part of a chunk", `${head}Transfer-Encoding: chunked\r\n\r\n5\r\n"1`],
+])("a client that sends %s is disconnected with 408 after the time for requests", async (_name, request) => {
+  const { listener, log } = await start({ headersTimeout: 50, requestTimeout: 100 });
+
+  expect(await sendRaw(listener.port, request).received).toMatch(/^HTTP\/1.1 408 Request Timeout\r\n/);
+  expect(log.starts).toBe(0);
+});
+
+test("a connection without requests is closed after the time for idle connections", async () => {
+  const { listener } = await start({ keepAliveTimeout: 20 });
+
+  const { received } = sendRaw(listener.port, get("/healthz"));
+
+  expect(await received).toMatch(/^HTTP\/1.1 200 OK\r\n(?:.+\r\n)*Connection: keep-alive\r\n/);
+});
+
+test("connections above the limit are closed, and replaced when others end", async () => {
+  const { listener } = await start({ maxConnections: 2 });
+  const open = [sendRaw(listener.port, get("/healthz")), sendRaw(listener.port, get("/healthz"))];
+  await Promise.all(open.map(({ socket }) => new Promise((resolve) => socket.once("data", resolve))));
+
+  expect(await sendRaw(listener.port, get("/healthz")).received).toBe("");
+
+  open[0]!.socket.destroy();
+  await until(async () => (await fetch(`${listener.url}/healthz`)).status === 200);
+});
+
+test.each([
+  ["the headers", "POST /note/put HTTP/1.1\r\nHost: local"],
+  ["the body", `${head}Content-Length: 10\r\n\r\n"1234`],
+])("a client that vanishes while it sends %s starts no call", async (_name, request) => {
+  const { listener, log } = await start();
+  const { socket, received } = sendRaw(listener.port, request);
+  await until(() => socket.bytesWritten === request.length);
+
+  socket.resetAndDestroy();
+  await received;
+
+  expect((await fetch(`${listener.url}/healthz`)).status).toBe(200);
+  expect(log.starts).toBe(0);
+});
+
+test("a client that vanishes during a call aborts it", async () => {
+  const { listener, log } = await start();
+  const { socket } = sendRaw(listener.port, get("/note/wait"));
+  await until(() => log.starts === 1);
+
+  socket.resetAndDestroy();
+
+  await until(() => log.aborts === 1);
+});
