@@ -7,7 +7,14 @@ export {
   validateOrThrow,
 } from "./compile.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
-export type { Dialect } from "./keywords.ts";
+export {
+  assertsNothing,
+  copySubschemas,
+  type Dialect,
+  forEachSubschema,
+  relocateSchema,
+  type SchemaObject,
+} from "./keywords.ts";
 export {
   createDefaultFiller,
   createInstanceReader,

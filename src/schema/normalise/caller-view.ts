@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { isObject } from "../../internal/objects.ts";
+import { getOwn, isObject } from "../../internal/objects.ts";
 import { copySubschemas, forEachSubschema, type SchemaObject } from "../keywords.ts";
 import { branchesOf } from "./choices.ts";
 import { createDefaultFiller } from "./input-defaults.ts";
@@ -24,6 +24,8 @@ export function toCallerView(schema: TSchema): TSchema {
 }
 
 function createView(schema: TSchema): TSchema {
+  const direct = uses(schema as SchemaObject, references) ? undefined : viewDirectly(schema);
+  if (direct !== undefined) return direct as TSchema;
   try {
     if (createDefaultFiller(schema) === undefined) return schema;
     const planner = new Planner(schema);
@@ -37,12 +39,48 @@ function createView(schema: TSchema): TSchema {
 
 /** Returns whether a schema contains a default. A cheap test, because most schemas have none and planning is expensive. */
 function usesDefault(schema: SchemaObject): boolean {
-  if (Object.hasOwn(schema, "default")) return true;
+  return uses(schema, ["default"]);
+}
+
+function uses(schema: SchemaObject, keywords: readonly string[]): boolean {
+  for (const keyword of keywords) if (Object.hasOwn(schema, keyword)) return true;
   let found = false;
   forEachSubschema(schema, (subschema) => {
-    found ||= isObject(subschema) && usesDefault(subschema);
+    found ||= isObject(subschema) && uses(subschema, keywords);
   });
   return found;
+}
+
+const references = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/** Keywords with which the properties that are filled depend on the value. */
+const indirect = (
+  "allOf anyOf oneOf not if then else contains contentSchema propertyNames " +
+  "patternProperties dependentSchemas dependentRequired dependencies minProperties"
+).split(" ");
+
+/**
+ * Creates the view of a schema without references whose defaults are all in objects without alternatives, as in most
+ * definitions. A {@link Viewer} would take many times as long. Returns `undefined` for other schemas.
+ */
+function viewDirectly(schema: unknown): unknown {
+  if (!isObject(schema) || !usesDefault(schema)) return schema;
+  if (indirect.some((keyword) => Object.hasOwn(schema, keyword))) return undefined;
+  let isUnsure = false;
+  let isChanged = false;
+  const copy = copySubschemas(schema, (part) => {
+    const view = viewDirectly(part);
+    isUnsure ||= view === undefined;
+    isChanged ||= view !== part;
+    return view;
+  });
+  if (isUnsure) return undefined;
+  const { properties, required } = schema;
+  const isFilled = (key: unknown) => getOwn(getOwn(properties, String(key)), "default") !== undefined;
+  if (!Array.isArray(required) || !required.some(isFilled)) return isChanged ? copy : schema;
+  copy["required"] = required.filter((key) => !isFilled(key));
+  if ((copy["required"] as unknown[]).length === 0) delete copy["required"];
+  return copy;
 }
 
 const noKeys: ReadonlySet<string> = new Set();

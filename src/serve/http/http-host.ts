@@ -11,16 +11,19 @@ import { statusOf, toPublicError } from "../outcome.ts";
 import { credentialEnded } from "../refusals.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
+import { createDocumentHandler, type DocumentHandler, type DocumentInfo } from "./document.ts";
 import { Heartbeats } from "./event-stream.ts";
 import { HTTPCall, toCallError } from "./http-call.ts";
 import { findPathStart, HTTPError, urlTooLong } from "./request.ts";
 import { callHeaders, exposedHeaders, formatProblem, safetyHeaders } from "./response.ts";
-import { Endpoint, type Route, type RouteOptions, RouteTable } from "./routes.ts";
+import { documentPath, Endpoint, type Route, type RouteOptions, RouteTable } from "./routes.ts";
 
 const log = logger("serve", "http");
 
 /** Options of `serveHTTP`. */
 export interface ServeHTTPOptions extends ServeOptions, RouteOptions {
+  /** Title, version and description of the API in `GET /openapi.json`. */
+  info?: DocumentInfo | undefined;
   /**
    * Receives a report about operations and routes that are not served: when the server is created, and after changes of
    * the registry. @default warnings in the log, and on the console until LogTape is configured
@@ -48,6 +51,7 @@ export class HTTPHost implements FetchServer {
   readonly #gate: Gate;
   readonly #visible: VisibleOperations;
   readonly #options: ServeHTTPOptions;
+  readonly #respondWithDocument: DocumentHandler;
   #routes: { version: number; table: RouteTable } | undefined = undefined;
   #report: SourceReport | undefined = undefined;
 
@@ -58,6 +62,12 @@ export class HTTPHost implements FetchServer {
     this.isUnauthenticated = this.#gate.isUnauthenticated;
     this.calls = new ServerCalls(registry, options);
     this.#visible = new VisibleOperations(coreOf(registry), options);
+    this.#respondWithDocument = createDocumentHandler({
+      info: options.info,
+      security: this.#gate.description,
+      vary: this.#gate.vary,
+      routeOf: (operation) => this.routes().documented(operation),
+    });
     this.routes();
   }
 
@@ -162,6 +172,9 @@ export class HTTPHost implements FetchServer {
     const mark = url.indexOf("?", start);
     const path = withoutBase(url.slice(start, mark === -1 ? undefined : mark), info?.basePath);
     const found = path === undefined ? undefined : this.routes().match(path);
+    if (path === documentPath && (method === "GET" || method === "HEAD")) {
+      return this.#toDocument(failing(request, info, admission));
+    }
     if (found === undefined) return this.#notFound(path ?? "", failing(request, info, admission));
     const isPlain = found instanceof Endpoint;
     const endpoint = isPlain ? found : found.endpoint;
@@ -169,6 +182,17 @@ export class HTTPHost implements FetchServer {
     if (route === undefined) return this.#wrongMethod(endpoint, failing(request, info, admission));
     const query = mark === -1 ? "" : url.slice(mark + 1);
     return new HTTPCall(this, request, info, admission, route).start(isPlain ? noValues : found.values, query);
+  }
+
+  async #toDocument(received: Failing): Promise<Response> {
+    try {
+      const { request, caller } = received;
+      const visible = this.#visible.for(caller?.identity);
+      const document = await this.#respondWithDocument(visible, request.headers.get("if-none-match"));
+      return this.toResponse(received, document.status, document.headers, document.body);
+    } catch (error) {
+      return this.toProblem(error, received);
+    }
   }
 
   #notFound(path: string, failure: Failing): Response {

@@ -10,6 +10,7 @@ export type {
   SecurityScheme,
 } from "../authenticator.ts";
 export type { CloseOptions, CORSOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
+export type { DocumentInfo } from "./document.ts";
 export type { ServeHTTPOptions } from "./http-host.ts";
 
 /**
