@@ -43,6 +43,11 @@ export interface OperationSource {
    * program has defined them. Otherwise it is added to them. @default false
    */
   readonly replacesAccess?: boolean;
+  /**
+   * Whether its operations are code of this program, which may define their HTTP routes with `http` of `defineOperation`.
+   * @default false: an operation from outside never chooses its route
+   */
+  readonly definesRoutes?: boolean;
   /** Reads the source and returns operations that are ready to be registered, in the same order in every run. */
   load(options?: SourceLoadOptions): Promise<IOperationDefinition[]>;
   /** Calls `listener` with later changes. Absent if the source cannot change. */

@@ -71,6 +71,8 @@ class ModuleSource implements OperationSource, AsyncDisposable {
   #timer: Timer | undefined;
   #isClosed = false;
 
+  readonly definesRoutes = true;
+
   constructor(directory: string, options: ModuleSourceOptions) {
     this.name = `modules:${directory}`;
     this.#directory = resolve(directory);

@@ -4,6 +4,9 @@ import type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 import { formatOperationId } from "./operation-id.ts";
 import type { AccessControl, OperationHandler, OperationSpec, OperationType, SubscriptionHandler } from "./spec.ts";
 
+/** A method and a path, with the names of properties of the input in braces. */
+export type HTTPRoute = `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
+
 /** The handler that an operation of this type needs. */
 export type HandlerOf<
   Type extends OperationType,
@@ -93,6 +96,11 @@ export interface OperationInit<
   description?: string;
   /** Access rule for callers. @default any caller */
   accessControl?: Relaxed<AccessControl> & { customAuth?: Auth };
+  /**
+   * Route of the operation in `serveHTTP`, in addition to the default one, such as `GET /tasks/{id}`. Names in braces are
+   * properties of the input. Queries and subscriptions have `GET` or `POST`, mutations any method except `GET`.
+   */
+  http?: HTTPRoute;
 }
 
 /**
@@ -124,7 +132,9 @@ export function defineOperation<
   definition: OperationInit<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth>,
 ): OperationDefinition<Namespace, Name, Type, InputSchema, OutputSchema, Errors, Auth> {
   const { version = "1.0.0", description = "", accessControl = { requiredScopes: [] }, errors } = definition;
-  const complete = { ...definition, version, description, accessControl };
+  const { http, ...rest } = definition;
+  const complete = { ...rest, version, description, accessControl };
+  if (http !== undefined) complete._meta = { ...definition._meta, serve: { http } };
   if (errors !== undefined) {
     const id = formatOperationId(definition.namespace, definition.name);
     complete.errorSchemas = toErrorSchemas(id, definition.errorSchemas, errors);

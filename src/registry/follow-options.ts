@@ -1,5 +1,5 @@
 import type { OperationSource } from "../from/source.ts";
-import { copyWith, getOwn } from "../internal/objects.ts";
+import { copyWith, getOwn, isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import {
   type AccessControl,
@@ -25,6 +25,7 @@ export class SourceAdapter {
   readonly #selects: Selector;
   readonly #access: AccessControl | undefined;
   readonly #replacesAccess: boolean;
+  readonly #definesRoutes: boolean;
 
   /** Throws a `TypeError` or a `CallError` for an invalid option. */
   constructor(source: OperationSource, options: FollowOptions) {
@@ -41,6 +42,7 @@ export class SourceAdapter {
     this.#selects = createSelector(options);
     this.#access = accessControl === undefined ? undefined : toAccessControl(accessControl);
     this.#replacesAccess = source.replacesAccess === true;
+    this.#definesRoutes = source.definesRoutes === true;
   }
 
   /**
@@ -56,6 +58,7 @@ export class SourceAdapter {
     const changes: Partial<IOperationDefinition> = {};
     if (namespace !== definition.namespace) changes.namespace = namespace;
     if (name !== definition.name) changes.name = name;
+    if (!this.#definesRoutes) dropRoute(definition, changes);
     if (this.#access !== undefined) changes.accessControl = this.#toRule(definition.accessControl, this.#access);
     return { id, definition: Object.keys(changes).length === 0 ? definition : copyWith(definition, changes) };
   }
@@ -63,6 +66,14 @@ export class SourceAdapter {
   #toRule(own: AccessControl, given: AccessControl): AccessControl {
     return this.#replacesAccess ? given : addRule(own, given);
   }
+}
+
+/** Removes the HTTP route of an operation from outside. A lazy `_meta` is code of the source and never contains one. */
+function dropRoute(definition: IOperationDefinition, changes: Partial<IOperationDefinition>): void {
+  const meta: unknown = Object.getOwnPropertyDescriptor(definition, "_meta")?.value;
+  if (!isObject(meta) || !Object.hasOwn(meta, "serve")) return;
+  const { serve: _, ...rest } = meta;
+  changes._meta = rest;
 }
 
 /** Fields of a rule that are combined as a group. */

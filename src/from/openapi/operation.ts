@@ -17,6 +17,7 @@ import type { OpenAPIDocument } from "./document.ts";
 import type {
   Endpoint,
   EndpointMedia,
+  EndpointParameter,
   EndpointPlan,
   EndpointResponse,
   MethodEntry,
@@ -214,7 +215,11 @@ function toMeta(
     path,
     pointer,
     ...(operationId !== undefined && { operationId }),
-    arguments: parameters.map(({ argument, name, location }) => ({ argument, name, in: location })),
+    arguments: parameters.map((parameter) => {
+      const { argument, name, location, contentType } = parameter;
+      const style = contentType ?? unusualStyle(parameter);
+      return { argument, name, in: location, ...(style !== undefined && { style }) };
+    }),
     ...(body && { body: body.media.map(({ mediaType }) => mediaType) }),
     ...(streaming && { stream: output.streamKind }),
     ...(getOwn(operation, "deprecated") === true && { deprecated: true }),
@@ -222,6 +227,14 @@ function toMeta(
     server: baseUrl,
     ...(pagination && { pagination }),
   };
+}
+
+/** Returns how the values of a parameter are written, if it is not the default of its location. */
+function unusualStyle({ location, style, explode, schema }: EndpointParameter): string | undefined {
+  const isSingle = ["string", "number", "integer", "boolean"].includes(getOwn(schema?.value, "type") as string);
+  if (location === "query")
+    return style === "form" && (explode || isSingle) ? undefined : `${style}, explode: ${explode}`;
+  return location === "path" && style !== "simple" ? style : undefined;
 }
 
 function versionOf(document: OpenAPIDocument): string {

@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { CallError, createRegistry, defineOperation, type IOperationDefinition, Type } from "../../index.ts";
+import { CallError, defineOperation, type IOperationDefinition, Type } from "../../index.ts";
 import { deferred } from "../../internal/testing.ts";
-import { type ServeHTTPOptions, serveHTTP } from "./index.ts";
+import type { ServeHTTPOptions } from "./index.ts";
+import { serve } from "./testing.ts";
 
-const servers: Array<ReturnType<typeof serveHTTP>> = [];
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
-  for (const server of servers.splice(0)) await server.close({ timeout: 0 });
 });
 
 /** A subscription `task.changes` with this handler. */
@@ -26,11 +25,8 @@ const counting = changes(async function* ({ count }: { count: number }) {
 });
 
 function setUp(definition: IOperationDefinition, options: Partial<ServeHTTPOptions> = {}) {
-  const server = serveHTTP(createRegistry({ operations: [definition] }), { authenticate: "none", ...options });
-  servers.push(server);
-  const open = async (query = "", init: RequestInit = {}) =>
-    server.fetch(new Request(`http://localhost/task/changes${query}`, init));
-  return { server, open };
+  const { server, send } = serve([definition], options);
+  return { server, open: (query = "", init: RequestInit = {}) => send(`/task/changes${query}`, init) };
 }
 
 /** Reads the chunks of a stream one at a time. */

@@ -3,6 +3,7 @@ import { getOwn } from "../../internal/objects.ts";
 import { quote } from "../../internal/text.ts";
 import { formatOperationPath, OperationType } from "../../operation/index.ts";
 import type { ServedOperation } from "../visible.ts";
+import { toImportedRoute } from "./imported-routes.ts";
 import {
   type InputMapping,
   listProperties,
@@ -86,8 +87,14 @@ export interface RouteMatch {
 
 /** Which routes operations have in addition to their default ones. */
 export interface RouteOptions {
-  /** Routes by operation id, such as `{ "task.get": "GET /tasks/{id}" }`. */
+  /** Routes by operation id, such as `{ "task.get": "GET /tasks/{id}" }`. They replace the `http` of definitions. */
   routes?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Serves operations that were imported from OpenAPI at their own methods and paths, below `/namespace`. Those with
+   * parameters in headers or cookies, of another style than `form`, or with a body that is not JSON keep their default
+   * routes and are reported. @default false
+   */
+  keepRoutes?: boolean | undefined;
 }
 
 /** A segment of a path with parameters. */
@@ -111,8 +118,9 @@ export class RouteTable {
     const all = [...operations];
     for (const operation of all) this.#addDefaults(operation, report);
     for (const operation of all) {
-      const wanted = getOwn(options.routes, operation.id) ?? getOwn(getOwn(operation.spec._meta, "serve"), "http");
+      const wanted = getOwn(options.routes, operation.id) ?? definedRoute(operation);
       if (wanted !== undefined) this.#addCustom(operation, wanted, report);
+      else if (options.keepRoutes === true) this.#addImported(operation, report);
     }
   }
 
@@ -147,18 +155,36 @@ export class RouteTable {
   }
 
   #addCustom(operation: ServedOperation, wanted: unknown, report: ReportBuilder): void {
-    const { id } = operation;
+    const { id, spec } = operation;
     const warn = (reason: string) => report.warn(id, `the route ${quote(String(wanted))} is not served: ${reason}`);
     const template = parseTemplate(wanted);
     if (template === undefined) return warn('a route is a method and a path, such as "GET /tasks/{id}"');
     const problem = findProblem(operation, template);
     if (problem !== undefined) return warn(problem);
-    const { method, path, names } = template;
-    const { inputSchema } = operation.spec;
-    const toInput = () => (method === "GET" ? mapToQuery(inputSchema, names) : mapToBody(inputSchema, names));
+    const { method, names } = template;
+    const toInput = method === "GET" ? mapToQuery : mapToBody;
+    if (!this.#add(operation, template, () => toInput(spec.inputSchema, names))) warn("it is taken");
+  }
+
+  #addImported(operation: ServedOperation, report: ReportBuilder): void {
+    const imported = toImportedRoute(operation);
+    if (imported === undefined) return;
+    const warn = (reason: string) => report.warn(operation.id, `it keeps its default route: ${reason}`);
+    if (typeof imported === "string") return warn(imported);
+    const { route, input } = imported;
+    const template = parseTemplate(route);
+    const places = input.parameters.filter(({ in: location }) => location === "path").length;
+    if (template?.names.length !== places) return warn(`${quote(route)} is not a route of this server`);
+    if (!this.#add(operation, template, () => input)) warn(`${quote(route)} is taken`);
+  }
+
+  /** Adds a route that the document describes instead of the default one. Returns false if it is taken. */
+  #add(operation: ServedOperation, template: Template, toInput: () => InputMapping | undefined): boolean {
+    const { method, path, segments } = template;
     const route = new Route(method, path, operation, toInput);
-    if (path === documentPath || !this.#endpointOf(template.segments).add(route)) return warn("it is taken");
-    this.#documented.set(id, route);
+    if (path === documentPath || !this.#endpointOf(segments).add(route)) return false;
+    this.#documented.set(operation.id, route);
+    return true;
   }
 
   /** Returns the endpoint of a path, which is created if necessary. */
@@ -191,6 +217,11 @@ export class RouteTable {
     const endpoint = this.#endpoints.get(`/${literals.join("/")}`);
     return endpoint ?? findTemplate(this.#templates, literals, values, 0, noValues);
   }
+}
+
+/** Returns `http` of the definition of an operation. Sources that import operations remove it. */
+function definedRoute({ spec }: ServedOperation): unknown {
+  return getOwn(getOwn(spec._meta, "serve"), "http");
 }
 
 function createNode(): TemplateNode {

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { CallError, createRegistry, defineOperation, type OperationRegistry, Type } from "../../index.ts";
-import { type ServeHTTPOptions, serveHTTP } from "./index.ts";
+import { describe, expect, test } from "vitest";
+import { CallError, defineOperation, type IOperationDefinition, Type } from "../../index.ts";
+import { read, serve } from "./testing.ts";
 
 const create = defineOperation({
   namespace: "task",
@@ -57,35 +57,9 @@ const boom = defineOperation({
   },
 });
 
-const servers: Array<ReturnType<typeof serveHTTP>> = [];
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.close({ timeout: 0 });
-});
-
-/** A server of these operations without authentication, and a function that sends requests to it. */
-function setUp(
-  operations: Parameters<typeof createRegistry>[0]["operations"] = [create, find, secret, boom],
-  options: Partial<ServeHTTPOptions> = {},
-) {
-  const registry: OperationRegistry = createRegistry({ operations });
-  const server = serveHTTP(registry, { authenticate: "none", ...options });
-  servers.push(server);
-  const send = async (path: string, init: RequestInit = {}) =>
-    server.fetch(new Request(`http://localhost${path}`, init));
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-    send(path, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json", ...headers },
-    });
-  return { registry, server, send, post };
-}
-
-/** Status, media type and parsed body of a response. */
-async function read(response: Response) {
-  const text = await response.text();
-  const type = response.headers.get("content-type");
-  return { status: response.status, type, body: text === "" ? undefined : JSON.parse(text) };
+/** A server of the operations above. */
+function setUp(operations: readonly IOperationDefinition[] = [create, find, secret, boom], options = {}) {
+  return serve(operations, options);
 }
 
 describe("calls", () => {
