@@ -1,5 +1,11 @@
 import { formatOperationId, type Identity, type OperationSpec } from "../operation/index.ts";
-import { forwardingOf, type OperationRegistry, publishedSpecs } from "../registry/index.ts";
+import {
+  createSelector,
+  forwardingOf,
+  type OperationRegistry,
+  type OperationSelection,
+  publishedSpecs,
+} from "../registry/index.ts";
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";
@@ -42,8 +48,8 @@ export interface HandlerChange {
   removed: readonly string[];
 }
 
-/** Options of {@link buildCallHandler}. */
-export interface CallHandlerOptions extends IdentityRules, RequestLimits {
+/** Options of {@link buildCallHandler}. `include` and `exclude` select the operations that are served. */
+export interface CallHandlerOptions extends IdentityRules, RequestLimits, OperationSelection {
   /** The registry whose operations are served. */
   registry: OperationRegistry;
   /** The map that receives the requests. */
@@ -80,9 +86,11 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
     return (followUp) => call.receive(followUp);
   };
 
+  const isSelected = createSelector(options);
   const isServed = (id: string) => {
-    const handler = registry.getHandler(id);
-    return handler !== undefined && forwardingOf(handler)?.through !== callMap;
+    const entry = runner.core.operations.get(id);
+    if (entry?.handler === undefined || !isSelected(entry)) return false;
+    return forwardingOf(entry.handler)?.through !== callMap;
   };
   const handler: BuiltCallHandler = Object.assign(handle, {
     operations: () =>

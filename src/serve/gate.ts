@@ -197,7 +197,8 @@ export class Gate {
     headers: Caller["headers"],
   ): Admission | Promise<Admission> {
     const authorization = request.headers.get("authorization");
-    const token = request.token ?? (authorization === null ? undefined : parseBearer(authorization));
+    const bearer = authorization === null ? undefined : parseBearer(authorization);
+    const token = bearer === undefined ? request.token : bearer;
     const remoteAddress = this.#remoteAddress(request, info);
     const credentials: Credentials = { headers: request.headers, token: token ?? undefined, remoteAddress };
     const attempt: Attempt = { request, info, credentials, headers, changes: this.#watches.changes };

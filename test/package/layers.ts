@@ -47,7 +47,7 @@ export const layers: Record<string, Layer> = {
   },
   "transport/worker": { ours: ["internal", "operation", "transport/transport.ts", "transport/peer"], packages: [] },
   "transport/websocket": {
-    ours: ["internal", "operation", "transport/transport.ts", "transport/peer"],
+    ours: ["internal", "operation", "transport/transport.ts", "transport/peer", "registry", "call", "serve"],
     packages: ["ws"],
   },
   "call/outgoing": { ours: ["internal", "operation", "transport/transport.ts"], packages: [] },

@@ -4,6 +4,7 @@ import { nextRequestId } from "../../internal/request-id.ts";
 import { settlesWithin } from "../../internal/wait.ts";
 import {
   type CallError,
+  formatOperationId,
   notServedNow,
   type OperationSpec,
   operationNotFound,
@@ -73,7 +74,10 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     const { limits, maxReceived: maxMessage = limits.maxMessage } = options;
     connection.send({ type: "link.opened", version: wireVersion, peerId: this.#peerId, maxMessage });
     connection.ping();
-    if (this.servers.size > 0) this.#send(connection, { type: "link.serves", operationIds: [...this.servers.keys()] });
+    if (connection.isRestricted) this.#sendShown(connection);
+    else if (this.servers.size > 0) {
+      this.#send(connection, { type: "link.serves", operationIds: [...this.servers.keys()] });
+    }
     if (this.#specs.length > 0) this.#send(connection, this.#announcement(connection));
     return connection;
   }
@@ -99,18 +103,27 @@ export class ChannelTransport implements Transport, ConnectionOwner {
       throw new TypeError("This transport only makes calls, and cannot serve operations.");
     for (const id of operationIds) this.servers.set(id, onRequest);
     this.#hasServed = true;
-    await this.#sendAll(() => ({ type: "link.serves", operationIds }));
+    await this.#sendAll((connection) => {
+      // The specs, which decide what a restricted peer may see, are announced later.
+      if (!connection.isRestricted) this.#send(connection, { type: "link.serves", operationIds });
+    });
     return async (ids = operationIds) => {
       const stopped = ids.filter((id) => this.servers.get(id) === onRequest);
       for (const id of stopped) this.servers.delete(id);
-      await this.#sendAll(() => ({ type: "link.stopped", operationIds: stopped }));
+      await this.#sendAll((connection) => {
+        if (connection.isRestricted) this.#sendShown(connection);
+        else this.#send(connection, { type: "link.stopped", operationIds: stopped });
+      });
     };
   }
 
   async announce(specs: readonly OperationSpec[]): Promise<void> {
     this.#assertOpen();
     this.#specs = specs;
-    await this.#sendAll((connection) => this.#announcement(connection));
+    await this.#sendAll((connection) => {
+      if (connection.isRestricted) this.#sendShown(connection);
+      this.#send(connection, this.#announcement(connection));
+    });
   }
 
   watchPeers(listener: (event: PeerEvent) => void): Unsubscribe {
@@ -183,10 +196,22 @@ export class ChannelTransport implements Transport, ConnectionOwner {
     return operationNotFound(operationId, this.serving?.nearestOperation(operationId, this.#directory.specs(), "all"));
   }
 
-  /** Sends a frame to every peer and waits until they have handled it, unless they are starting or paused. */
-  async #sendAll(toFrame: (connection: Connection) => WireFrame): Promise<void> {
-    for (const connection of this.#connections) this.#send(connection, toFrame(connection));
+  /** Sends frames to every peer and waits until they have handled them, unless they are starting or paused. */
+  async #sendAll(send: (connection: Connection) => void): Promise<void> {
+    for (const connection of this.#connections) send(connection);
     await this.#sync();
+  }
+
+  /** Sends a peer that may not see every operation the changes of those that it may see. */
+  #sendShown(connection: Connection): void {
+    const ids = connection.shown(this.#specs).map(({ namespace, name }) => formatOperationId(namespace, name));
+    const before = connection.shownIds;
+    const now = new Set(ids.filter((id) => this.servers.has(id)));
+    connection.shownIds = now;
+    const stopped = [...before].filter((id) => !now.has(id));
+    const started = [...now].filter((id) => !before.has(id));
+    if (stopped.length > 0) this.#send(connection, { type: "link.stopped", operationIds: stopped });
+    if (started.length > 0) this.#send(connection, { type: "link.serves", operationIds: started });
   }
 
   /** Waits until every peer has handled the frames that were sent to it, unless it is starting or paused. */

@@ -73,6 +73,8 @@ export interface ConnectionOwner {
 export class Connection implements RemotePeer, Pulse {
   /** The operations that the remote peer serves. */
   readonly operationIds = new Set<string>();
+  /** The ids that a restricted peer knows. */
+  shownIds: ReadonlySet<string> = new Set();
   readonly clock = new PeerClock();
   readonly identity: Identity | undefined;
   /** Id that the remote peer has sent. Empty until its `link.opened` has arrived. */
@@ -168,6 +170,11 @@ export class Connection implements RemotePeer, Pulse {
   shown(specs: readonly OperationSpec[]): readonly OperationSpec[] {
     const { shows } = this.#options;
     return shows === undefined ? specs : specs.filter(shows);
+  }
+
+  /** Whether the remote peer may see only some of the operations. */
+  get isRestricted(): boolean {
+    return this.#options.shows !== undefined;
   }
 
   /** Resolves when the remote peer has handled everything that was sent before, or is gone. */

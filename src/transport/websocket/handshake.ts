@@ -1,4 +1,5 @@
 import { fromLooseBase64, toBase64URL } from "../../internal/base64.ts";
+import { parseBearer, parseHost, parseOrigin } from "../../internal/request-headers.ts";
 import { isLoopbackHost } from "../../internal/urls.ts";
 
 /** The WebSocket sub-protocol of call frames. */
@@ -70,11 +71,17 @@ export function toProtocols(token: string | undefined): string[] {
     : [subprotocol, tokenPrefix + toBase64URL(new TextEncoder().encode(token))];
 }
 
-/** Returns the token of a handshake, from `Authorization: Bearer` or from the offered sub-protocols. */
-export function readToken(headers: UpgradeRequest["headers"]): string | undefined {
-  const { authorization } = headers;
-  const bearer = typeof authorization === "string" ? /^Bearer +(\S+)$/i.exec(authorization)?.[1] : undefined;
-  if (bearer !== undefined) return bearer;
+/**
+ * Returns the token of a handshake, from `Authorization: Bearer` or from the offered sub-protocols; an empty string if it
+ * is malformed.
+ */
+export function readToken({ authorization, ...headers }: UpgradeRequest["headers"]): string | undefined {
+  const bearer = typeof authorization === "string" ? parseBearer(authorization) : undefined;
+  return bearer === undefined ? readProtocolToken(headers) : (bearer ?? "");
+}
+
+/** Returns the token among the sub-protocols that a client offers; an empty string if it is malformed. */
+export function readProtocolToken(headers: UpgradeRequest["headers"]): string | undefined {
   for (const offered of String(headers["sec-websocket-protocol"] ?? "").split(",")) {
     const name = offered.trim();
     if (name.startsWith(tokenPrefix)) return decodeToken(name.slice(tokenPrefix.length));
@@ -82,13 +89,13 @@ export function readToken(headers: UpgradeRequest["headers"]): string | undefine
   return undefined;
 }
 
-function decodeToken(encoded: string): string | undefined {
+function decodeToken(encoded: string): string {
   const bytes = fromLooseBase64(encoded);
-  if (bytes === undefined) return undefined;
+  if (bytes === undefined) return "";
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes) || undefined;
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return undefined; // not UTF-8
+    return ""; // not UTF-8
   }
 }
 
@@ -108,18 +115,16 @@ export function findRepeatedHeader({ rawHeaders = [], headers }: UpgradeRequest)
  */
 export function findRefusal({ headers, socket }: UpgradeRequest, allowed: WebSocketOrigins): string | undefined {
   const [host, origin] = [join(headers["host"]), join(headers["origin"])];
-  const hostName = host === undefined ? undefined : parseHostName(`http://${host}`);
-  if (hostName === undefined) return "the Host header is missing or malformed";
-  const isAllowedHost = allowed.allowedHosts?.includes(hostName) === true;
-  if (isLoopback(socket.localAddress) && !isLoopbackHost(hostName) && !isAllowedHost) {
+  const own = host === undefined ? undefined : parseHost(host);
+  if (own === undefined) return "the Host header is missing or malformed";
+  const isAllowedHost = allowed.allowedHosts?.includes(own.hostname) === true;
+  if (isLoopback(socket.localAddress) && !isLoopbackHost(own.hostname) && !isAllowedHost) {
     return "the Host header is foreign";
   }
   if (origin === undefined || allowed.allowedOrigins?.includes(origin) === true) return undefined;
-  const originName = parseHostName(origin);
-  if (originName === undefined) return "the Origin is foreign";
-  const isSameOrigin = new URL(origin).host === new URL(`http://${host}`).host;
-  const isLocalPage = isLoopbackHost(hostName) && isLoopbackHost(originName);
-  return isSameOrigin || isLocalPage ? undefined : "the Origin is foreign";
+  const page = parseOrigin(origin);
+  const isLocalPage = page !== undefined && isLoopbackHost(own.hostname) && isLoopbackHost(page.hostname);
+  return page?.host === own.host || isLocalPage ? undefined : "the Origin is foreign";
 }
 
 /** Returns whether the address of a socket belongs to this machine. */
@@ -128,24 +133,24 @@ export function isLoopback(address: string | undefined): boolean {
 }
 
 /** Replies to a handshake with an HTTP error and closes its connection. */
-export function refuse(socket: UpgradeSocket, status: keyof typeof statusTexts, reason: string): void {
-  const head = `HTTP/1.1 ${status} ${statusTexts[status]}`;
-  const headers = "Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store";
-  const response = `${head}\r\n${headers}\r\nContent-Length: ${reason.length}\r\n\r\n${reason}`;
+export function refuse(
+  socket: UpgradeSocket,
+  status: keyof typeof statusTexts,
+  reason: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const lines = [
+    `HTTP/1.1 ${status} ${statusTexts[status]}`,
+    "Connection: close",
+    "Content-Type: text/plain; charset=utf-8",
+    "Cache-Control: no-store",
+    `Content-Length: ${new TextEncoder().encode(reason).length}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
   // A client that keeps its half open would keep the connection open: HTTP timeouts do not apply after an upgrade.
-  socket.end(response, () => socket.destroy());
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${reason}`, () => socket.destroy());
 }
 
 function join(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(",") : header;
-}
-
-function parseHostName(url: string): string | undefined {
-  try {
-    const { hostname, protocol, pathname, search, username } = new URL(url);
-    const isBare = pathname === "/" && search === "" && username === "";
-    return isBare && (protocol === "http:" || protocol === "https:") ? hostname : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import { startTimer } from "../../internal/timers.ts";
 import { waitFor } from "../../internal/wait.ts";
 import {
   type AuthenticatedIdentity,
+  type CallError,
   checkScopes,
   credentialExpired,
   expiryOf,
@@ -15,6 +16,7 @@ import {
   resolveLimits,
   toIdentity,
 } from "../../operation/index.ts";
+import type { FetchInfo } from "../../serve/server.ts";
 import { ChannelTransport, type Connection, servingParts } from "../peer/index.ts";
 import type { Transport } from "../transport.ts";
 import {
@@ -83,34 +85,88 @@ export interface WebSocketServerTransport extends Transport {
  * connections, not the HTTP server.
  */
 export async function createWebSocketServer(options: WebSocketServerOptions = {}): Promise<WebSocketServerTransport> {
-  return new WebSocketServer(await loadWS("a WebSocket server"), options);
+  const ws = await loadWS("a WebSocket server");
+  return new WebSocketServer(Promise.resolve(ws), options, (request) => admitByToken(request, options));
 }
 
-/** The identity of a client, and the expiry of its credential, in ms since the epoch. */
-interface Credential {
-  readonly identity: Identity;
-  readonly expiresAt: number;
+/** Decides by host, origin and token whether a client may connect. */
+async function admitByToken(request: UpgradeRequest, options: WebSocketServerOptions): Promise<Admitted | Refused> {
+  const refusal = findRefusal(request, options);
+  if (refusal !== undefined) return { status: 403, reason: `Refused: ${refusal}.` };
+  const { authenticate } = options;
+  const { allowAnonymous = authenticate === undefined && isLoopback(request.socket.localAddress) } = options;
+  const token = readToken(request.headers);
+  if (authenticate === undefined || token === undefined) {
+    return allowAnonymous ? {} : { status: 401, reason: "A token is required." };
+  }
+  const result = token === "" ? undefined : await identify(authenticate, token, request);
+  const [identity, expiresAt] = [toIdentity(result), expiryOf(result)];
+  if (identity === undefined || expiresAt <= Date.now()) return { status: 401, reason: "The token was refused." };
+  return { identity, watch: (end) => endAt(expiresAt, end) };
 }
 
-/** The credential of an accepted client, which may be anonymous, or a refusal. */
-type Admission = { credential?: Credential } | { status: 401 | 403; reason: string };
+async function identify(
+  authenticate: NonNullable<WebSocketServerOptions["authenticate"]>,
+  token: string,
+  request: UpgradeRequest,
+): Promise<AuthenticatedIdentity | undefined> {
+  try {
+    const toError = () => new Error(`It took more than ${authenticateTimeoutMs} ms`);
+    return await waitFor(Promise.resolve(authenticate(token, request)), { timeout: authenticateTimeoutMs }, toError);
+  } catch (error) {
+    log.warn("websocket: authenticate failed: {error}", { error });
+    return undefined;
+  }
+}
 
-class WebSocketServer extends ChannelTransport implements WebSocketServerTransport {
-  readonly #options: WebSocketServerOptions;
+function endAt(expiresAt: number, end: EndConnection): () => void {
+  const expire = () => end((operationId) => credentialExpired(operationId, true));
+  const timer = startTimer(expire, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
+  return () => timer.stop();
+}
+
+interface Endpoints {
+  readonly authenticated: WS.WebSocketServer;
+  readonly anonymous: WS.WebSocketServer;
+}
+
+/** A client that may connect. */
+interface Admitted {
+  readonly identity?: Identity | undefined;
+  /** Calls `end` when the credential of the client ends, until the returned function is called. */
+  watch?(end: EndConnection): () => void;
+}
+
+/** Ends a connection. Its subscriptions fail with the error from `toError`. */
+type EndConnection = (toError: (operationId: string) => CallError) => void;
+
+/** A client that may not connect. */
+interface Refused {
+  readonly status: 400 | 401 | 403 | 503;
+  readonly reason: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Decides whether a client may connect. */
+export type Admit = (request: UpgradeRequest, info?: FetchInfo) => Promise<Admitted | Refused>;
+
+/** The server end of WebSockets, for servers that decide themselves who may connect. */
+export class WebSocketServer extends ChannelTransport implements WebSocketServerTransport {
+  readonly #options: Omit<WebSocketServerOptions, "authenticate">;
+  readonly #admit: Admit;
   readonly #limits: Readonly<Required<Limits>>;
   readonly #heartbeat: number;
   readonly #sockets = new Map<Connection, WebSocketLike>();
-  readonly #authenticated: WS.WebSocketServer;
-  readonly #anonymous: WS.WebSocketServer;
+  readonly #endpoints: Promise<Endpoints>;
 
-  constructor(ws: typeof WS, options: WebSocketServerOptions) {
+  constructor(ws: Promise<typeof WS>, options: Omit<WebSocketServerOptions, "authenticate">, admit: Admit) {
     super("websocket", servingParts);
     this.#options = options;
+    this.#admit = admit;
     this.#limits = resolveLimits(options.limits);
     this.#heartbeat = resolveDuration("heartbeat", options.heartbeat, 15_000, { zero: true });
-    const { maxMessage, maxAnonymousMessage } = this.#limits;
-    this.#authenticated = createEndpoint(ws, maxMessage);
-    this.#anonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
+    this.#endpoints = this.#createEndpoints(ws);
+    this.#endpoints.catch((error) => log.error("websocket: every handshake will be refused: {error}", { error }));
     options.server?.on("upgrade", this.handleUpgrade);
   }
 
@@ -118,7 +174,12 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
     return this.peers.size;
   }
 
-  readonly handleUpgrade: UpgradeListener = (request, socket, head) => {
+  readonly handleUpgrade = (
+    request: UpgradeRequest,
+    socket: UpgradeSocket,
+    head: Uint8Array,
+    info?: FetchInfo,
+  ): void => {
     const { path, server } = this.#options;
     const isOurs = path === undefined || request.url?.split("?", 1)[0] === path;
     // Another listener may handle the path. Without one, this server has to reply.
@@ -127,15 +188,10 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
     if (!isOurs) return refuse(socket, 404, "No such path.");
     const repeated = findRepeatedHeader(request);
     if (repeated !== undefined) return refuse(socket, 400, `The header ${repeated} is repeated.`);
-    this.#admit(request)
-      .then((admission) => {
-        if ("status" in admission) refuse(socket, admission.status, admission.reason);
-        else this.#accept(request, socket, head, admission.credential);
-      })
-      .catch((error) => {
-        log.error("websocket: a handshake failed: {error}", { error });
-        socket.destroy();
-      });
+    this.#handle(request, socket, head, info).catch((error) => {
+      log.error("websocket: a handshake failed: {error}", { error });
+      refuse(socket, 503, "The handshake failed.");
+    });
   };
 
   override async close(reason?: Error): Promise<void> {
@@ -150,42 +206,33 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
     super.onLost(connection, error);
   }
 
-  async #admit(request: UpgradeRequest): Promise<Admission> {
-    const { localAddress } = request.socket;
-    const refusal = findRefusal(request, this.#options);
-    if (refusal !== undefined) return { status: 403, reason: `Refused: ${refusal}.` };
-    const { authenticate, allowAnonymous = authenticate === undefined && isLoopback(localAddress) } = this.#options;
-    const token = readToken(request.headers);
-    if (authenticate !== undefined && token !== undefined) {
-      const credential = await this.#identify(token, request);
-      return credential === undefined ? { status: 401, reason: "The token was refused." } : { credential };
-    }
-    return allowAnonymous ? {} : { status: 401, reason: "A token is required." };
+  async #createEndpoints(loading: Promise<typeof WS>): Promise<Endpoints> {
+    const ws = await loading;
+    const { maxMessage, maxAnonymousMessage } = this.#limits;
+    const anonymous = createEndpoint(ws, Math.min(maxMessage, maxAnonymousMessage));
+    return { authenticated: createEndpoint(ws, maxMessage), anonymous };
   }
 
-  async #identify(token: string, request: UpgradeRequest): Promise<Credential | undefined> {
-    try {
-      const authenticating = Promise.resolve(this.#options.authenticate?.(token, request));
-      const result = await waitFor(
-        authenticating,
-        { timeout: authenticateTimeoutMs },
-        () => new Error(`It took more than ${authenticateTimeoutMs} ms`),
-      );
-      const [identity, expiresAt] = [toIdentity(result), expiryOf(result)];
-      return identity === undefined || expiresAt <= Date.now() ? undefined : { identity, expiresAt };
-    } catch (error) {
-      log.warn("websocket: authenticate failed: {error}", { error });
-      return undefined;
-    }
-  }
-
-  #accept(request: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, credential: Credential | undefined): void {
+  async #handle(
+    request: UpgradeRequest,
+    socket: UpgradeSocket,
+    head: Uint8Array,
+    info: FetchInfo | undefined,
+  ): Promise<void> {
+    const admission = await this.#admit(request, info);
+    if ("status" in admission) return refuse(socket, admission.status, admission.reason, admission.headers);
+    const { authenticated, anonymous } = await this.#endpoints;
     if (this.isClosed) return refuse(socket, 503, "The server is closing.");
-    const endpoint = credential === undefined ? this.#anonymous : this.#authenticated;
+    const endpoint = admission.identity === undefined ? anonymous : authenticated;
     endpoint.handleUpgrade(request as IncomingMessage, socket as unknown as Duplex, head as Buffer, (opened) => {
       const webSocket = opened as unknown as WebSocketLike;
-      const connection = this.#connect(webSocket, socket as ByteCounter, credential?.identity);
-      if (credential !== undefined) closeWhenExpired(webSocket, connection, credential.expiresAt);
+      const connection = this.#connect(webSocket, socket as ByteCounter, admission.identity);
+      const stopWatching = admission.watch?.((toError) => {
+        connection.endSubscriptions(toError);
+        // The client can reconnect with a new token.
+        connection.close(new Error("The token of the connection has expired or was removed"));
+      });
+      if (stopWatching !== undefined) webSocket.addEventListener("close", stopWatching);
     });
   }
 
@@ -211,16 +258,6 @@ class WebSocketServer extends ChannelTransport implements WebSocketServerTranspo
     closeWhenFloodedWithPings(socket, connection, bufferedBytes);
     return connection;
   }
-}
-
-/** Closes a connection when its credential expires. The client can reconnect with a new token. */
-function closeWhenExpired(socket: WebSocketLike, connection: Connection, expiresAt: number): void {
-  const end = () => {
-    connection.endSubscriptions((operationId) => credentialExpired(operationId, true));
-    connection.close(new Error("The token of the connection has expired"));
-  };
-  const timer = startTimer(end, Math.max(expiresAt - Date.now(), 0), { keepsAlive: false });
-  socket.addEventListener("close", () => timer.stop());
 }
 
 /** Limits pings: `ws` replies to each one, and buffers the replies if the client does not read them. */
