@@ -116,6 +116,7 @@ export class HTTPHost implements FetchServer {
     if (route === undefined) delete headers["operation-id"];
     if (thrown instanceof HTTPError) Object.assign(headers, thrown.headers);
     if (status === 401) headers["www-authenticate"] ??= this.#gate.challenge(request, info);
+    if (status === 405 && route !== undefined) headers["allow"] ??= `${route.method}, OPTIONS`;
     if (status === 429) headers["retry-after"] = retryAfter(error);
     return this.toResponse(failure, status, headers, this.#formatProblem(status, error, failure));
   }
