@@ -14,7 +14,7 @@ import {
 import { deferred } from "../internal/testing.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createWebSocketServer } from "../transport/websocket/index.ts";
-import { type ConnectOptions, connect, isCallError } from "./index.ts";
+import { type ConnectOptions, connect } from "./index.ts";
 import { createTaskRegistry, type TaskRegistry } from "./testing.ts";
 
 /** A client and a server in one process. */
@@ -48,140 +48,6 @@ async function listen(authenticate?: (token: string) => Identity | undefined) {
   return { url: `ws://127.0.0.1:${port}/`, port, transport, seen, close };
 }
 
-test("a call returns the data, and envelope() the whole envelope", async () => {
-  const { client } = await setUp();
-
-  const data = await client.task.create({ title: "Ship it" });
-  const envelope = await client.task.create.envelope({ title: "Again" });
-
-  expect(data).toEqual({ id: 1, title: "Ship it" });
-  expect(envelope).toEqual({
-    data: { id: 2, title: "Again" },
-    meta: { source: "local", operationId: "task.create", timestamp: expect.any(Number) },
-  });
-});
-
-test("a declared error is thrown as a CallError that isError() recognises", async () => {
-  const { client } = await setUp();
-
-  const error = await client.task.create({ title: "taken" }).catch((reason: unknown) => reason);
-
-  expect(isCallError(error)).toBe(true);
-  expect([
-    client.task.create.isError(error, "TITLE_TAKEN"),
-    client.task.create.isError(error, "TIMEOUT" as never),
-  ]).toEqual([true, false]);
-  expect(error).toMatchObject({ code: "TITLE_TAKEN", details: { title: "taken" } });
-});
-
-test("the isError result of an MCP tool throws, and envelope() returns it", async () => {
-  const { client } = await setUp();
-
-  await expect(client.task.tool()).rejects.toMatchObject({ code: "EXECUTION_ERROR", message: "The disk is full." });
-  expect((await client.task.tool.envelope()).data).toBe("no");
-});
-
-test("a subscription is an iterable of data, and leaving the loop ends its handler", async () => {
-  const { client, seen } = await setUp();
-  const values: number[] = [];
-
-  for await (const change of client.task.changes()) {
-    values.push(change);
-    if (change === 3) break;
-  }
-  const envelopes: unknown[] = [];
-  for await (const { data, meta } of client.task.changes.envelope({ upTo: 2 })) envelopes.push([data, meta.source]);
-
-  expect(values).toEqual([1, 2, 3]);
-  expect(envelopes).toEqual([
-    [1, "local"],
-    [2, "local"],
-  ]);
-  await vi.waitFor(() => expect(seen).toMatchObject({ started: 2, aborted: 2 }));
-});
-
-test("a subscription can be kept for later, awaited, disposed, and never read", async () => {
-  const { client, seen } = await setUp();
-  const kept = client.task.changes({ upTo: 1 });
-  const later = async () => client.task.changes({ upTo: 2 });
-
-  const awaited = await later();
-  await client.task.create({ title: "between" });
-  const read: number[] = [];
-  for await (const change of kept) read.push(change);
-  for await (const change of awaited) read.push(change);
-  {
-    await using disposed = client.task.changes() as AsyncIterableIterator<number> & AsyncDisposable;
-    await disposed.next();
-  }
-
-  expect(read).toEqual([1, 1, 2]);
-  await vi.waitFor(() => expect(seen).toMatchObject({ started: 4, aborted: 3 }));
-});
-
-test("a call that the program does not wait for is sent too", async () => {
-  const { client, seen } = await setUp();
-
-  void client.task.create({ title: "on its own" });
-
-  await vi.waitFor(() => expect(seen.started).toBe(1));
-});
-
-test("a signal aborts a call, and its handler", async () => {
-  const { client, seen } = await setUp();
-  const controller = new AbortController();
-  const call = client.task.hang({}, { signal: controller.signal });
-  call.catch(() => {});
-  await vi.waitFor(() => expect(seen.started).toBe(1));
-
-  controller.abort("enough");
-
-  await expect(call).rejects.toMatchObject({ code: "ABORTED", mayHaveRun: true });
-  await vi.waitFor(() => expect(seen.aborted).toBe(1));
-});
-
-test("a call fails when its time is up: its own, or that of the client", async () => {
-  const { client } = await setUp({ timeout: 20 });
-  const timedOut = { code: "TIMEOUT" };
-
-  await expect(client.task.hang()).rejects.toMatchObject(timedOut);
-  await expect(client.task.hang({}, { timeout: 10 })).rejects.toMatchObject(timedOut);
-  await expect(client.task.hang({}, { deadline: Date.now() + 10 })).rejects.toMatchObject(timedOut);
-});
-
-test("the client's timeout is that of calls, not of subscriptions, which may have their own", async () => {
-  const { client, seen } = await setUp({ timeout: 60_000 });
-
-  await client.task.create({ title: "x" });
-  await client.task.changes().next();
-  await client.task.changes({}, { timeout: 60_000 }).next();
-
-  expect(seen.deadlines).toEqual([expect.any(Number), undefined, expect.any(Number)]);
-});
-
-test.each([{ timeout: -1 }, { deadline: Number.NaN }, { signal: {} as never }, { deadline: 5_000 }])(
-  "the options %j are refused, before anything is opened and afterwards",
-  async (options) => {
-    const { client } = await setUp();
-    const refusal = { code: "VALIDATION_ERROR", mayHaveRun: false };
-
-    await expect(client.task.create({ title: "x" }, options)).rejects.toMatchObject(refusal);
-    await expect(client.task.changes({}, options).next()).rejects.toMatchObject(refusal);
-    await client.task.create({ title: "opens it" });
-    await expect(client.task.create({ title: "x" }, options)).rejects.toMatchObject(refusal);
-    await expect(client.task.changes({}, options).next()).rejects.toMatchObject(refusal);
-  },
-);
-
-test("handlers receive the metadata and the identity of the client", async () => {
-  const { client, seen } = await setUp({ metadata: { trace: 1 }, identity: { id: "ada", scopes: [] } });
-
-  const { id } = await client.task.whoami();
-  await client.task.whoami({}, { metadata: { trace: 2 } });
-
-  expect([id, seen.metadata]).toEqual(["ada", [{ trace: 1 }, { trace: 2 }]]);
-});
-
 test.each([
   ["a string", "sesame"],
   ["a function", () => "sesame"],
@@ -198,27 +64,6 @@ test.each([
   const { value } = await client.task.changes({ upTo: 1 }).next();
 
   expect([id, value]).toEqual(["ali", 1]);
-});
-
-test("a token that cannot be read fails the call, within its time", async () => {
-  const failing = await setUp({ token: () => Promise.reject(new Error("signed out")) });
-  const silent = await setUp({ token: () => new Promise<string>(() => {}) });
-
-  await expect(failing.client.task.whoami()).rejects.toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
-  await expect(failing.client.task.changes().next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  await expect(silent.client.task.whoami({}, { timeout: 10 })).rejects.toMatchObject({ code: "TIMEOUT" });
-  expect(failing.seen.metadata).toEqual([]);
-});
-
-test("an operation that is not served fails with the nearest name", async () => {
-  const { client } = await setUp();
-
-  await expect(
-    (client.task as never as typeof client.task & { creat(input: unknown): Promise<unknown> }).creat({}),
-  ).rejects.toMatchObject({
-    code: "OPERATION_NOT_FOUND",
-    message: 'No operation "task.creat". Did you mean "task.create"?',
-  });
 });
 
 test("an operation that is called as a path of properties fails with the name that was meant", async () => {
