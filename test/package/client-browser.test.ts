@@ -7,7 +7,9 @@ import type { Browser } from "playwright-core";
 import { type OutputChunk, rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { createTaskRegistry } from "../../src/client/testing.ts";
-import { type ServedCalls, serveCalls } from "../../src/index.ts";
+import { serveCalls } from "../../src/index.ts";
+import { listen, toNodeHandler } from "../../src/node/index.ts";
+import { serveHTTP } from "../../src/serve/http/index.ts";
 import { createWebSocketServer } from "../../src/transport/websocket/index.ts";
 import { launchChromium, openPage } from "./launch-chromium.ts";
 
@@ -110,38 +112,62 @@ test("HTTP and the WebSocket do not load each other", async () => {
 
 describe.skipIf(chromium === null)("a client in Chromium", () => {
   const { registry, seen } = createTaskRegistry();
+  const identify = (token = "") => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
   let http: Server;
-  let served: ServedCalls;
+  let origin: string;
+  /** What has to be closed, in reverse order. */
+  const opened: Array<() => Promise<unknown>> = [];
   let browser: Browser;
 
   beforeAll(async () => {
     const files = new Map((await bundle(program, { codeSplitting: true })).map((it) => [`/${it.fileName}`, it.code]));
+    const api = serveHTTP(registry, { authenticate: ({ token }) => identify(token) });
+    opened.push(() => api.close({ timeout: 0 }));
+    const handleCall = toNodeHandler(api, { basePath: "/api" });
     http = createServer((request, response) => {
+      if (request.url?.startsWith("/api/")) return handleCall(request, response);
       const code = files.get(request.url ?? "/");
       response.setHeader("content-type", code === undefined ? "text/html" : "text/javascript");
       response.end(code ?? '<!doctype html><script type="module" src="/client-browser.js"></script>');
     });
     await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-    const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: [] } : undefined);
-    served = await serveCalls(registry, await createWebSocketServer({ server: http, path: "/calls", authenticate }));
+    opened.push(async () => {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+    });
+    origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+    const transport = await createWebSocketServer({ server: http, path: "/calls", authenticate: identify });
+    const served = await serveCalls(registry, transport);
+    opened.push(() => served.close({ timeout: 0 }));
     browser = await launchChromium(chromium!);
+    opened.push(() => browser.close());
   });
 
   afterAll(async () => {
-    await browser?.close();
-    await served?.close({ timeout: 0 });
-    http?.closeAllConnections();
-    await new Promise((resolve) => http.close(resolve));
+    for (const close of opened.reverse()) await close();
   });
 
-  test("a page calls, subscribes, aborts, and recognises declared errors", async () => {
-    const { port } = http.address() as AddressInfo;
-    const page = await openPage(browser, `http://127.0.0.1:${port}/`);
+  /** Serves the operations at another origin, and returns it. */
+  async function serveElsewhere(origins: string[]): Promise<string> {
+    const server = serveHTTP(registry, { authenticate: ({ token }) => identify(token), cors: { origins } });
+    const listener = await listen({ "/": server }, { closeTimeout: 0 });
+    opened.push(() => listener.close());
+    return listener.url;
+  }
 
-    const outcome = await page.evaluate(`run("ws://127.0.0.1:${port}/calls")`);
+  test.each([
+    ["over a WebSocket", () => `${origin.replace("http", "ws")}/calls`, "UNAVAILABLE"],
+    ["over HTTP", () => `${origin}/api/`, "ACCESS_DENIED"],
+    ["over HTTP to another origin", () => serveElsewhere([origin]), "ACCESS_DENIED"],
+  ])("a page calls, subscribes, aborts, and recognises declared errors %s", async (_protocol, toURL, refused) => {
+    const url = await toURL();
+    const page = await openPage(browser, origin);
+    const before = { ...seen };
+
+    const outcome = await page.evaluate(`run(${JSON.stringify(url)})`);
 
     expect(outcome).toEqual({
-      created: { id: 1, title: "Ship it" },
+      created: { id: expect.any(Number), title: "Ship it" },
       id: "ali",
       isCallError: true,
       taken: "taken",
@@ -149,8 +175,21 @@ describe.skipIf(chromium === null)("a client in Chromium", () => {
       changes: [1, 2, 3],
       aborted: "ABORTED",
       closed: "UNAVAILABLE",
-      refused: "UNAVAILABLE",
+      refused,
     });
-    await vi.waitFor(() => expect(seen.aborted).toBe(2));
+    await vi.waitFor(() => expect(seen.aborted).toBe(before.aborted + 2));
+  });
+
+  test("a page of an origin that is not allowed cannot call", async () => {
+    const url = await serveElsewhere(["http://example.com"]);
+    const page = await openPage(browser, origin);
+    const { started } = seen;
+
+    const outcome = await page.evaluate(
+      `run(${JSON.stringify(url)}).catch(({ code, message }) => ({ code, message }))`,
+    );
+
+    expect(outcome).toEqual({ code: "UNAVAILABLE", message: `The server at ${url} could not be reached.` });
+    expect(seen.started).toBe(started);
   });
 });

@@ -3,7 +3,7 @@ import {
   createInProcessTransport,
   InProcessBus,
 } from "../../src/transport/in-process/index.ts";
-import { describeStories } from "./calls.ts";
+import { describeHTTPStories, describeStories } from "./calls.ts";
 
 describeStories("in process", async () => {
   const bus = new InProcessBus();
@@ -20,3 +20,5 @@ describeStories(
   },
   { skip: { "misspells an operation": "an event target does not list its listeners" } },
 );
+
+describeHTTPStories();

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildCallHandler, PendingRequestMap } from "../../src/call/index.ts";
 import { operation, subscription } from "../../src/call/testing.ts";
-import { connect } from "../../src/client/index.ts";
+import { connect, type RemoteClient } from "../../src/client/index.ts";
 import {
   CallError,
   type CallOptions,
@@ -14,6 +14,8 @@ import {
   type ResponseEnvelope,
   subscribe,
 } from "../../src/index.ts";
+import { listen } from "../../src/node/index.ts";
+import { serveHTTP } from "../../src/serve/http/index.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import type { TransportNetwork } from "../conformance/transport.ts";
 
@@ -234,6 +236,51 @@ export function describeStories(
           expect(travelling.pending()).toBe(0);
         },
       );
+    }
+  });
+}
+
+/** Stories whose result over HTTP differs, because HTTP carries JSON. */
+const notJSON = new Set(["sends values that JSON cannot hold"]);
+
+/** Returns what JSON makes of the details of an error: a date is its ISO string. */
+function toJSONDetails(result: unknown): unknown {
+  const { details } = result as { details?: unknown };
+  return details === undefined ? result : { ...(result as object), details: JSON.parse(JSON.stringify(details)) };
+}
+
+/** Law 1: every story gives the same through `connect("http://…")` and `serveHTTP` as it gives directly. */
+export function describeHTTPStories(): void {
+  describe("the same answers over HTTP as directly", () => {
+    for (const [title, story] of Object.entries(stories)) {
+      if (notForClients.has(title) || notJSON.has(title)) continue;
+      test(title, async () => {
+        const registry = createStoryRegistry();
+        const server = serveHTTP(registry, {
+          authenticate: ({ token }) => [ada, eve].find(({ id }) => id === token),
+          exposeErrors: true,
+        });
+        const listener = await listen({ "/": server }, { closeTimeout: 0 });
+        const clients = new Map<Identity | undefined, RemoteClient>(
+          [undefined, ada, eve].map((identity) => [identity, connect(listener.url, { token: identity?.id })]),
+        );
+        onTestFinished(async () => {
+          for (const client of clients.values()) await client.close();
+          await listener.close();
+        });
+        const find = (id: string, identity?: Identity) => clients.get(identity)!["test"]![id.slice("test.".length)]!;
+
+        const direct = await tell(story, {
+          call: (id, input, options) => registry.execute(id, input, options),
+          subscribe: (id, input, options) => subscribe(registry, id, input, options),
+        });
+        const overHTTP = await tell(story, {
+          call: (id, input, { identity, ...options } = {}) => find(id, identity).envelope(input, options),
+          subscribe: (id, input, { identity, ...options } = {}) => find(id, identity).envelope(input, options),
+        });
+
+        expect(overHTTP).toStrictEqual(toJSONDetails(direct));
+      });
     }
   });
 }

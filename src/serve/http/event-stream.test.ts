@@ -186,6 +186,29 @@ describe("the end of a stream", () => {
     await aborted.promise;
   });
 
+  test("a client may leave at any time, also while a value waits to be sent", async () => {
+    const uncaught = vi.fn();
+    process.on("uncaughtException", uncaught);
+    const { open } = setUp(
+      changes(async function* () {
+        for (let index = 0; ; index++) yield index;
+      }),
+    );
+
+    for (let turns = 0; turns < 20; turns++) {
+      const reader = (await open()).body!.getReader();
+      await reader.read();
+      const pending = reader.read();
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      await reader.cancel();
+      await pending;
+    }
+    await new Promise(setImmediate);
+
+    process.off("uncaughtException", uncaught);
+    expect(uncaught).not.toHaveBeenCalled();
+  });
+
   test("a client that does not read pauses the handler", async () => {
     let produced = 0;
     const { open } = setUp(

@@ -138,6 +138,13 @@ export class EventStream implements ValueReceiver {
   readonly cancel = (): void => {
     if (this.#isEnded) return;
     this.#end("");
+    const controller = this.#controller;
+    this.#controller = undefined; // A flush that is due must not use it.
+    try {
+      controller?.close();
+    } catch {
+      // The client has cancelled the stream, which is closed already.
+    }
     this.#subscription?.cancel();
     if (this.#hasResponded) return;
     this.#hasResponded = true;
