@@ -88,16 +88,21 @@ test("under load, SIGTERM loses no call that started: each has one response, and
   expect(await server.exited()).toBe(0);
 });
 
-test("1,000 calls on as many connections finish when the server is closed", async () => {
+test("1,000 calls and streams on as many connections end once when the server is closed", async () => {
   const server = await startServer();
   const agent = createAgent(1_000);
-  const calls = Array.from({ length: 1_000 }, (_, n) => call(agent, server.port, "hold", n));
+  const calls = Array.from({ length: 500 }, (_, n) => call(agent, server.port, "hold", n));
+  const streams = Array.from({ length: 500 }, (_, n) => call(agent, server.port, "ticks", n));
   await server.started(1_000);
 
   server.kill("SIGTERM");
+  const ended = await Promise.all(streams);
   server.release();
 
-  expect(await Promise.all(calls)).toEqual(Array.from({ length: 1_000 }, (_, n) => `200 ${n}`));
+  expect(await Promise.all(calls)).toEqual(Array.from({ length: 500 }, (_, n) => `200 ${n}`));
+  expect(ended.map((stream) => stream.match(/^(?:data: \d+|event: \w+)$|"code":"\w+"/gm))).toEqual(
+    Array.from({ length: 500 }, (_, n) => [`data: ${n}`, "event: problem", '"code":"UNAVAILABLE"']),
+  );
   expect(await server.closed()).toEqual({ kind: "closed", started: 1_000, ended: 1_000 });
   expect(await server.exited()).toBe(0);
 });

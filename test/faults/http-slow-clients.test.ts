@@ -14,10 +14,12 @@ afterEach(async () => {
 interface Log {
   starts: number;
   aborts: number;
+  ends: number;
+  yielded: number;
 }
 
 async function start(options: ListenOptions = {}): Promise<{ listener: Listener; log: Log }> {
-  const log: Log = { starts: 0, aborts: 0 };
+  const log: Log = { starts: 0, aborts: 0, ends: 0, yielded: 0 };
   const registry = createRegistry({
     operations: [
       defineOperation({
@@ -45,6 +47,27 @@ async function start(options: ListenOptions = {}): Promise<{ listener: Listener;
             resolve();
           });
           await promise;
+        },
+      }),
+      defineOperation({
+        namespace: "note",
+        name: "all",
+        type: "subscription",
+        inputSchema: Type.Object({}),
+        outputSchema: Type.String(),
+        handler: async function* (_input, { signal }) {
+          log.starts += 1;
+          signal.addEventListener("abort", () => {
+            log.aborts += 1;
+          });
+          try {
+            for (;;) {
+              log.yielded += 1;
+              yield "x".repeat(10_000);
+            }
+          } finally {
+            log.ends += 1;
+          }
         },
       }),
     ],
@@ -111,4 +134,33 @@ test("a client that vanishes during a call aborts it", async () => {
   socket.resetAndDestroy();
 
   await until(() => log.aborts === 1);
+});
+
+test("a client that vanishes during a stream ends its handler", async () => {
+  const { listener, log } = await start();
+  const { socket } = sendRaw(listener.port, get("/note/all"));
+  await until(() => log.yielded > 100);
+
+  socket.resetAndDestroy();
+
+  await until(() => log.ends === 1);
+});
+
+test("a client that does not read a stream pauses its handler, and others are served", async () => {
+  const { listener, log } = await start({ closeTimeout: 0 });
+  const { socket } = sendRaw(listener.port, get("/note/all"));
+  socket.pause();
+  let yielded = -1;
+  await until(async () => {
+    const isPaused = log.yielded > 0 && log.yielded === yielded;
+    yielded = log.yielded;
+    expect((await fetch(`${listener.url}/note/put`, { method: "POST" })).status).toBe(200);
+    return isPaused;
+  });
+
+  expect(log.yielded * 10_000).toBeLessThan(32 * 1024 * 1024); // The buffers of both sockets hold several MB.
+  socket.resume();
+  await until(() => log.yielded > yielded);
+  socket.destroy();
+  await until(() => log.ends === 1);
 });
