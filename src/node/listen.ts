@@ -9,7 +9,7 @@ import { isLoopbackHost, withoutTrailingSlashes } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { CallError, resolveCount, resolveDuration, validationError } from "../operation/index.ts";
 import type { FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
-import { FastResponse, fixedHeaders, toProblem, toRequestListener } from "./request-listener.ts";
+import { FastResponse, fixedHeaders, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
 
 const log = logger("node");
 
@@ -162,13 +162,13 @@ class NodeListener implements Listener {
         connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 5_000),
         keepAliveTimeout: resolveDuration("keepAliveTimeout", options.keepAliveTimeout, 65_000),
       },
-      toRequestListener((request, { socket }, outgoing) => {
+      toRequestListener((request, incoming, outgoing) => {
         this.#responses.add(outgoing);
         outgoing.on("close", () => {
           this.#responses.delete(outgoing);
           if (this.#responses.size === 0) this.#onWritten?.();
         });
-        return this.#fetch(request, socket.remoteAddress);
+        return this.#fetch(request, incoming);
       }),
     );
     this.#server.maxConnections = resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 });
@@ -233,29 +233,29 @@ class NodeListener implements Listener {
     await settlesWithin(timeout, written);
   }
 
-  #fetch(request: Request, remoteAddress: string | undefined): Response | Promise<Response> {
+  #fetch(request: Request, incoming: IncomingMessage): Response | Promise<Response> {
     const path = findPath(request.url);
     if (this.#health !== false && (path === "/healthz" || path === "/readyz")) return this.#checkHealth(request, path);
-    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, remoteAddress);
-    return this.#fetchMounted(request, path, remoteAddress);
+    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, incoming);
+    return this.#fetchMounted(request, path, incoming);
   }
 
-  #fetchMounted(request: Request, path: string, remoteAddress: string | undefined): Response | Promise<Response> {
+  #fetchMounted(request: Request, path: string, incoming: IncomingMessage): Response | Promise<Response> {
     const mount = findMount(this.#mounts, path);
     if (mount === undefined) return toProblem(404, "No server is mounted at this path.");
-    if (mount.server.fetch !== undefined) return mount.server.fetch(request, this.#describe(mount, remoteAddress));
+    if (mount.server.fetch !== undefined) return mount.server.fetch(request, this.#describe(mount, incoming, request));
     return toProblem(426, "This path accepts WebSocket connections only.", {
       connection: "Upgrade",
       upgrade: "websocket",
     });
   }
 
-  async #fetchWellKnown(request: Request, path: string, remoteAddress: string | undefined): Promise<Response> {
+  async #fetchWellKnown(request: Request, path: string, incoming: IncomingMessage): Promise<Response> {
     for (const mount of this.#mounts) {
-      const response = await mount.server.wellKnown?.(request, this.#describe(mount, remoteAddress));
+      const response = await mount.server.wellKnown?.(request, this.#describe(mount, incoming, request));
       if (response !== undefined) return response;
     }
-    return this.#fetchMounted(request, path, remoteAddress);
+    return this.#fetchMounted(request, path, incoming);
   }
 
   async #checkHealth({ method }: Request, path: "/healthz" | "/readyz"): Promise<Response> {
@@ -279,7 +279,7 @@ class NodeListener implements Listener {
     if (request.headers.upgrade?.toLowerCase() !== "websocket") return this.#ignoreUpgrade(request, socket, head);
     const mount = findMount(this.#mounts, findPath(`http://localhost${request.url}`));
     if (mount?.server.upgrade !== undefined) {
-      return mount.server.upgrade(request, socket, head, this.#describe(mount, request.socket.remoteAddress));
+      return mount.server.upgrade(request, socket, head, this.#describe(mount, request));
     }
     socket.on("error", () => {}); // The client may disconnect before the reply.
     socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () => socket.destroy());
@@ -298,9 +298,14 @@ class NodeListener implements Listener {
     this.#server.emit("connection", socket);
   }
 
-  #describe({ path }: Mount, remoteAddress: string | undefined): FetchInfo {
-    const basePath = path === "" ? undefined : path;
-    return { basePath, remoteAddress, allowPublic: this.#allowPublic, Response: FastResponse };
+  #describe({ path }: Mount, incoming: IncomingMessage, request?: Request): FetchInfo {
+    return {
+      basePath: path === "" ? undefined : path,
+      remoteAddress: incoming.socket.remoteAddress,
+      allowPublic: this.#allowPublic,
+      Response: FastResponse,
+      headers: request && new IncomingHeaders(request, incoming),
+    };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FetchServer } from "../serve/server.ts";
-import { FastResponse, toProblem, toRequestListener } from "./request-listener.ts";
+import { FastResponse, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions {
@@ -32,7 +32,8 @@ interface FrameworkRequest extends IncomingMessage {
 export function toNodeHandler(server: Pick<FetchServer, "fetch">, options: NodeHandlerOptions = {}): NodeHandler {
   const listener = toRequestListener((request, incoming: FrameworkRequest) => {
     const basePath = options.basePath ?? (incoming.baseUrl || undefined);
-    const info = { basePath, remoteAddress: incoming.socket.remoteAddress, Response: FastResponse };
+    const headers = new IncomingHeaders(request, incoming);
+    const info = { basePath, remoteAddress: incoming.socket.remoteAddress, Response: FastResponse, headers };
     return restoreBody(incoming) ?? server.fetch(request, info);
   });
   return (incoming: FrameworkRequest, outgoing) => {

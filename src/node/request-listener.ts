@@ -33,6 +33,28 @@ function findFastResponse(): typeof Response {
   return fast;
 }
 
+/**
+ * Reads headers of a request. Hono's class needs almost a microsecond for each name, and most of the headers that servers
+ * look for are missing.
+ */
+export class IncomingHeaders {
+  readonly #request: Request;
+  readonly #incoming: IncomingMessage;
+
+  constructor(request: Request, incoming: IncomingMessage) {
+    this.#request = request;
+    this.#incoming = incoming;
+  }
+
+  get(name: string): string | null {
+    return this.#incoming.headers[name] === undefined ? null : this.#request.headers.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#incoming.headers[name] !== undefined && this.#request.headers.has(name);
+  }
+}
+
 /** Creates a listener from a function. Malformed requests never reach the function, and its errors are status 500. */
 export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
   return getRequestListener(

@@ -122,7 +122,7 @@ export class Gate {
 
   /** Checks a request. Never throws and never rejects. */
   readonly check = (request: GateRequest, info?: FetchInfo): Admission | Promise<Admission> => {
-    const { headers } = request;
+    const headers = info?.headers ?? request.headers;
     if (this.isUnauthenticated && info?.allowPublic !== true && !this.#isForThisMachine(request)) return foreignHost();
     const [origin, site] = [headers.get("origin"), headers.get("sec-fetch-site")];
     let corsHeaders: Readonly<Record<string, string>> | undefined;

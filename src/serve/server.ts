@@ -17,6 +17,8 @@ export interface FetchInfo {
    * and the headers are an object. Create responses with it where that matters. @default the global `Response`
    */
   Response?: typeof Response | undefined;
+  /** Reads headers of the request, by names in lower case, faster than `request.headers`. @default `request.headers` */
+  headers?: Pick<Headers, "get" | "has"> | undefined;
 }
 
 /** Options of `close()` of a server. */

@@ -5,6 +5,9 @@ import { CallError, type Limits, validationError } from "../../operation/index.t
 /** Media type of a response with the whole envelope. */
 export const envelopeType = "application/vnd.alkdev.envelope+json";
 
+/** The headers of a request. */
+type HeaderReader = Pick<Headers, "get">;
+
 /** Maximum length of the header with metadata, in characters. */
 const maxMetadataLength = 8 * 1024;
 /** Maximum length of a header of the trace context, in characters. */
@@ -31,7 +34,7 @@ export function findPathStart(url: string): number {
 }
 
 /** Returns the time that `Prefer: wait=5` allows, in ms; `undefined` without it. */
-export function readWait(headers: Headers): number | undefined {
+export function readWait(headers: HeaderReader): number | undefined {
   const prefer = headers.get("prefer");
   const seconds = prefer === null ? undefined : /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(prefer)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1_000;
@@ -41,7 +44,7 @@ export function readWait(headers: Headers): number | undefined {
  * Returns the metadata of a call: the JSON object in the header `Operation-Metadata`, and the trace context. Throws
  * `VALIDATION_ERROR` if the header is malformed.
  */
-export function readMetadata(headers: Headers): JSONObject | undefined {
+export function readMetadata(headers: HeaderReader): JSONObject | undefined {
   const given = headers.get("operation-metadata");
   const traceparent = headers.get("traceparent");
   if (given === null && traceparent === null) return undefined;
@@ -67,11 +70,14 @@ function parseMetadata(text: string): JSONObject {
 }
 
 /**
- * Reads a JSON body. Returns `undefined` if there is no body. Rejects with an {@link HTTPError} or `VALIDATION_ERROR` if
- * the body is not JSON, or exceeds a limit.
+ * Reads a JSON body as a string. Returns `undefined` if there is no body. Throws or rejects with an {@link HTTPError} if the
+ * body has another type or exceeds the limit. Rejects with another error if the client disconnects.
  */
-export async function readJSON(request: Request, limits: Readonly<Required<Limits>>): Promise<unknown> {
-  const { headers } = request;
+export function readJSONText(
+  request: Request,
+  headers: HeaderReader,
+  limits: Readonly<Required<Limits>>,
+): Promise<string> | undefined {
   const length = headers.get("content-length");
   if (length === "0") return undefined;
   const isMeasured = length !== null;
@@ -81,7 +87,11 @@ export async function readJSON(request: Request, limits: Readonly<Required<Limit
   const type = headers.get("content-type");
   if (type !== "application/json" && !isJSONType(type)) throw unsupportedType();
   if (headers.get("content-encoding") !== null) throw unsupportedType();
-  const text = isMeasured ? await readMeasured(request) : await readUnmeasured(request, limits.requestBytes);
+  return isMeasured ? request.text() : readUnmeasured(request, limits.requestBytes);
+}
+
+/** Parses a body. Returns `undefined` for an empty one. Throws if it is not JSON, or exceeds a limit. */
+export function parseJSONBody(text: string, limits: Readonly<Required<Limits>>): unknown {
   if (text === "") return undefined;
   if (text.length > limits.requestBytes) throw tooLarge(limits.requestBytes);
   if (isNestedDeeper(text, limits.jsonDepth)) throw invalidBody(`is nested more than ${limits.jsonDepth} levels deep`);
@@ -97,19 +107,11 @@ function isJSONType(type: string | null): boolean {
   return type !== null && /^application\/json[ \t]*(?:;[ \t]*(?:charset="?utf-8"?[ \t]*)?)?$/i.test(type);
 }
 
-async function readMeasured(request: Request): Promise<string> {
-  try {
-    return await request.text();
-  } catch (cause) {
-    throw bodyLost(cause);
-  }
-}
-
 async function readUnmeasured(request: Request, limit: number): Promise<string> {
   try {
     return new TextDecoder().decode(await readBody(request, limit));
-  } catch (cause) {
-    throw cause instanceof BodyTooLarge ? tooLarge(limit) : bodyLost(cause);
+  } catch (error) {
+    throw error instanceof BodyTooLarge ? tooLarge(limit) : error;
   }
 }
 
@@ -135,7 +137,8 @@ export function urlTooLong(limit: number): HTTPError {
   );
 }
 
-function bodyLost(cause: unknown): CallError {
+/** The client has disconnected in the middle of the body. */
+export function bodyLost(cause: unknown): CallError {
   const message = "The client disconnected before it had sent the whole body.";
   return new CallError("ABORTED", message, undefined, { cause, mayHaveRun: false });
 }
