@@ -5,7 +5,7 @@ import type { Program } from "../../scripts/ensure-program.ts";
 export const browserTimeout = 120_000;
 
 /** Starts a browser that contacts no server on its own. Playwright creates and removes its user data folder. */
-export function launchChromium({ path, env }: Program): Promise<Browser> {
+export function launchChromium({ path, env }: Program, args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: path,
     env,
@@ -19,6 +19,7 @@ export function launchChromium({ path, env }: Program): Promise<Browser> {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...args,
     ],
   });
 }
