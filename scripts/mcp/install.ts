@@ -7,18 +7,19 @@ import { root } from "../subpaths.ts";
 const execute = promisify(execFile);
 
 /**
- * Installs one package, `name@version`, into its own folder below `.cache`, unless it is already installed, and returns
- * the folder. Install scripts do not run.
+ * Installs a package, `name@version`, and further ones that it needs, into a folder below `.cache`, unless they are already
+ * installed, and returns the folder. Install scripts do not run.
  */
-export async function installPackage(folder: string, specifier: string): Promise<string> {
+export async function installPackage(folder: string, ...specifiers: readonly string[]): Promise<string> {
   const home = join(root, ".cache", folder);
   const manifest = join(home, "package.json");
+  const specifier = specifiers.join(" ");
   if (readInstalled(manifest) !== specifier) {
     mkdirSync(home, { recursive: true });
     writeFileSync(manifest, JSON.stringify({ private: true }));
     // Some packages declare a later version of Node, but run with this one.
     const flags = ["--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    await execute("npm", ["install", ...flags, specifier], { cwd: home, timeout: 300_000 });
+    await execute("npm", ["install", ...flags, ...specifiers], { cwd: home, timeout: 300_000 });
     const written = JSON.parse(readFileSync(manifest, "utf8")) as object;
     writeFileSync(manifest, JSON.stringify({ ...written, installed: specifier }, undefined, 2));
   }
