@@ -44,7 +44,7 @@ export async function compareTransports(
     for (const row of rows) row.push("same");
   }
   table(["operation", "caller", "direct call", ...names], rows);
-  const count = ["one", "two", "three", "four", "five"][names.length];
+  const count = ["one", "two", "three", "four", "five", "six"][names.length];
   console.log(`${calls.length} calls, made in ${count} ways: every envelope and every error is the same.`);
 }
 

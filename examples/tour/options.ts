@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 const help = `Usage: npm start -- [options]
 
 Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
-calls over worker threads and a WebSocket. Nothing leaves this machine. The program checks its own results.
+calls over HTTP, a WebSocket and worker threads. Nothing leaves this machine. The program checks its own results.
 
   --all     show every part
   --nats    also call over NATS: the server at NATS_URL, or one that \`npm start\` starts
@@ -23,7 +23,7 @@ export function readOptions(args: string[]): TourOptions {
     const { values } = parseArgs({ args, options: { all: boolean, nats: boolean, redis: boolean, help: boolean } });
     if (!values.help) {
       const brokers = (["nats", "redis"] as const).filter((name) => values[name]);
-      return { all: values.all ?? false, transports: ["worker", "websocket", ...brokers] };
+      return { all: values.all ?? false, transports: ["http", "websocket", "worker", ...brokers] };
     }
     console.log(help);
     process.exit(0);
