@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 
 process.env["PORT"] = "0"; // any free port
-const { whenListening } = await import("./server.ts");
-const { port, close } = await whenListening();
-const url = `ws://127.0.0.1:${port}/calls`;
+const { listener, token, registry: tasks } = await import("./server.ts");
+const { url } = listener;
 
 // #region client
 import { connect } from "@alkdev/operations/client";
 import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
 
-const client = connect<typeof registry>(url, { token: "let-me-in" });
+const client = connect<typeof registry>(url, { token });
 
 const task = await client.task.create({ title: "Ship it" }, { timeout: 5_000 });
 console.log(task);
@@ -41,16 +40,22 @@ await using stranger = connect<typeof registry>(url, { token: "guess" });
 const refused = await stranger.task.create({ title: "x" }).catch((error) => error);
 console.log(refused.code);
 // #endregion refused
-assert.equal(refused.code, "UPSTREAM_DENIED");
+assert.equal(refused.code, "ACCESS_DENIED");
+
+// #region websocket
+await using socket = connect<typeof registry>(`${url.replace("http", "ws")}/calls`, { token });
+const second = await socket.task.create({ title: "Sleep" });
+console.log(second.id);
+// #endregion websocket
+assert.equal(second.id, 3);
 
 // #region close
-await client.close(); // pending calls fail, and the connection is closed
+await client.close(); // pending calls fail
 
 // #endregion close
 
 // #region transport
 import { createInProcessTransport, InProcessBus, serveCalls } from "@alkdev/operations";
-import { registry as tasks } from "./server.ts";
 
 const bus = new InProcessBus();
 await using _served = await serveCalls(tasks, createInProcessTransport(bus));
@@ -60,6 +65,7 @@ await using local = connect<typeof registry>(createInProcessTransport(bus), {
 const third = await local.task.create({ title: "Rest" });
 console.log(third.id);
 // #endregion transport
-assert.equal(third.id, 3);
+assert.equal(third.id, 4);
 
-await close();
+await socket.close();
+await listener.close();

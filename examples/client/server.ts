@@ -1,7 +1,9 @@
 // #region server
-import { createServer } from "node:http";
-import { createRegistry, defineOperation, serveCalls, Type } from "@alkdev/operations";
-import { createWebSocketServer } from "@alkdev/operations/transport-websocket";
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
+import { bearerTokens, createToken } from "@alkdev/operations/auth";
+import { listen } from "@alkdev/operations/node";
+import { serveHTTP } from "@alkdev/operations/serve-http";
+import { serveWebSocket } from "@alkdev/operations/transport-websocket";
 
 const titles: string[] = [];
 
@@ -32,21 +34,10 @@ const changes = defineOperation({
 
 export const registry = createRegistry({ operations: [create, changes] });
 
-const http = createServer();
-const authenticate = (token: string) => (token === "let-me-in" ? { id: "ada", scopes: ["task:write"] } : undefined);
-const served = await serveCalls(registry, await createWebSocketServer({ server: http, path: "/calls", authenticate }));
-http.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1");
+export const { token, hash } = createToken(); // give the token to the caller, and store only its hash
+const authenticate = bearerTokens([{ hash, identity: { id: "ada", scopes: ["task:write"] } }]);
+export const listener = await listen(
+  { "/": serveHTTP(registry, { authenticate }), "/calls": serveWebSocket(registry, { authenticate }) },
+  { port: Number(process.env["PORT"] ?? 8080) },
+);
 // #endregion server
-
-/** For the program beside it: waits until the server listens, and returns its port and the function that ends it. */
-export async function whenListening(): Promise<{ port: number; close(): Promise<void> }> {
-  if (!http.listening) await new Promise((resolve) => http.once("listening", resolve));
-  const { port } = http.address() as { port: number };
-  return {
-    port,
-    close: async () => {
-      await served.close();
-      http.close();
-    },
-  };
-}

@@ -86,7 +86,7 @@ const maxRememberedNames = 1_000;
  * import { connect } from "@alkdev/operations/client";
  * import type { registry } from "./server.ts"; // erased: neither the registry nor a schema is loaded
  *
- * const client = connect<typeof registry>(url, { token: "let-me-in" });
+ * const client = connect<typeof registry>(url, { token });
  *
  * const task = await client.task.create({ title: "Ship it" }, { timeout: 5_000 });
  * console.log(task);
