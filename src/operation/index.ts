@@ -113,7 +113,9 @@ export {
   type MCPAnnotations,
   type MCPContentBlock,
   type MCPResourceContent,
+  type MCPResultMeta,
   markToolHandler,
+  mcpMetaKey,
 } from "./mcp-content.ts";
 export { nearestOperation } from "./nearest-operation.ts";
 export { formatOperationId, formatOperationPath, namespacePattern, parseOperationId } from "./operation-id.ts";

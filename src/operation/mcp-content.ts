@@ -1,4 +1,5 @@
 import { array, number, type ObjectOf, object, oneOf, optional, string, type UnionOf } from "../internal/shape.ts";
+import type { CallErrorJSON } from "./error-json.ts";
 
 const annotationFields = {
   /** The intended audience of the block. */
@@ -77,6 +78,21 @@ export const contentShapes = [
 
 /** One block of an MCP result. Declared here, so that this package does not depend on an MCP SDK. */
 export type MCPContentBlock = UnionOf<(typeof contentShapes)[number]>;
+
+/** Key of `_meta` under which servers of this package publish the spec of a tool, and the error of a result. */
+export const mcpMetaKey = "dev.alkdev/operations";
+
+/** The value under {@link mcpMetaKey} of a result. It restores what a tool result alone does not express. */
+export interface MCPResultMeta {
+  /** The error with which the operation failed. */
+  error?: CallErrorJSON;
+  /** The data is in the property `result` of the structured content, because older clients accept only objects there. */
+  isWrapped?: boolean;
+  /** The data is `undefined`. */
+  isUndefined?: boolean;
+  /** The data is bytes of this class, which the only content block contains. */
+  bytes?: "ArrayBuffer" | "Uint8Array";
+}
 
 /** Handlers that run a tool of an MCP server. */
 const toolHandlers = new WeakSet<object>();

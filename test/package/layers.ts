@@ -108,6 +108,19 @@ export const layers: Record<string, Layer> = {
     ],
     packages: ["typebox"],
   },
+  "serve/mcp": {
+    ours: [
+      "internal",
+      "operation",
+      "schema",
+      "registry",
+      "from/source.ts",
+      "from/report.ts",
+      "serve/authenticator.ts",
+      "serve",
+    ],
+    packages: ["typebox", "@modelcontextprotocol/server"],
+  },
   auth: { ours: ["internal", "operation", "jwt", "from/source.ts", "serve/authenticator.ts"], packages: [] },
   node: {
     ours: ["internal", "operation", "schema", "registry", "from/source.ts", "from/report.ts", "from/*", "serve"],
@@ -151,10 +164,17 @@ export const typePackages = ["typebox", "@standard-schema/spec"];
 export const nodeLayers = ["auth", "node", "transport/nats", "transport/redis"];
 
 /** Layers that load Node's own modules with `import()`, in the functions that need them, and run without them too. */
-export const lazyNodeLayers = ["from/mcp"];
+export const lazyNodeLayers = ["from/mcp", "serve/mcp"];
 
 /** Optional peers, which are loaded with `import()` when they are used. */
-export const lazyPackages = ["@modelcontextprotocol/client", "@nats-io/transport-node", "@redis/client", "jose", "ws"];
+export const lazyPackages = [
+  "@modelcontextprotocol/client",
+  "@modelcontextprotocol/server",
+  "@nats-io/transport-node",
+  "@redis/client",
+  "jose",
+  "ws",
+];
 
 /** Layers that load a user's own modules, whose paths only show at run time. */
 export const moduleLoaders = ["node", "from/modules"];

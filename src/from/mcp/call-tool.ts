@@ -1,11 +1,12 @@
 import { findNotJSON } from "../../internal/instances.ts";
 import { logger } from "../../internal/log.ts";
-import { isObject } from "../../internal/objects.ts";
+import { isObject, type JSONObject } from "../../internal/objects.ts";
 import { markToolHandler, type OperationContext, type OperationHandler, type Progress } from "../../operation/index.ts";
 import { isInvalidParams, notJSON, toCallError, toolNotFound } from "./call-errors.ts";
-import type { MCPProgress, MCPRequestOptions, MCPTool } from "./connection/index.ts";
+import type { MCPProgress, MCPRequestOptions, MCPTool, MCPToolResult } from "./connection/index.ts";
 import { type ResultRules, toMCPEnvelope } from "./result.ts";
 import type { ToolHost } from "./tool-operation.ts";
+import { restoreEnvelope, toArguments } from "./trusted-server.ts";
 
 const log = logger("from", "mcp");
 
@@ -18,10 +19,32 @@ export function createToolHandler(
   host: ToolHost,
   output: Pick<ResultRules, "outputSchema" | "isWrapped">,
 ): OperationHandler {
+  const operationId = `${host.namespace}.${tool["name"]}`;
+  const call = createCaller(tool, host, operationId);
+  const rules: ResultRules = { operationId, ...output };
+  return markToolHandler(async (input: unknown, context: OperationContext) =>
+    toMCPEnvelope(await call(isObject(input) ? input : {}, context), rules),
+  );
+}
+
+/** Creates the handler of an operation that a trusted server publishes as a tool. Throws the errors of the operation. */
+export function createTrustedHandler(
+  tool: MCPTool,
+  host: ToolHost,
+  operationId: string,
+  inputSchema: unknown,
+): OperationHandler {
+  const call = createCaller(tool, host, operationId);
+  return markToolHandler(async (input: unknown, context: OperationContext) =>
+    restoreEnvelope(await call(toArguments(input, inputSchema), context), operationId),
+  );
+}
+
+type CallTool = (given: JSONObject, context: OperationContext) => Promise<MCPToolResult>;
+
+function createCaller(tool: MCPTool, host: ToolHost, operationId: string): CallTool {
   const name = tool["name"] as string;
   const { connection } = host;
-  const operationId = `${host.namespace}.${name}`;
-  const rules: ResultRules = { operationId, ...output };
 
   const explain = async (error: unknown): Promise<never> => {
     // The same code means an unknown tool or invalid arguments. The list of tools shows which one it is.
@@ -29,14 +52,12 @@ export function createToolHandler(
     throw toCallError(error, operationId);
   };
 
-  return markToolHandler(async (input: unknown, context: OperationContext) => {
-    const dropped = findNotJSON(input);
+  return (given, context) => {
+    const dropped = findNotJSON(given);
     if (dropped !== undefined) throw notJSON(operationId, dropped);
-    const params = { name, arguments: isObject(input) ? input : {} };
     const options = { tool, ...toRequestOptions(context, operationId) };
-    const result = await connection.callTool(params, options).catch(explain);
-    return toMCPEnvelope(result, rules);
-  });
+    return connection.callTool({ name, arguments: given }, options).catch(explain);
+  };
 }
 
 /** Passes the limits of a call to the server, and the server's progress to the caller. */

@@ -259,7 +259,12 @@ export class MCPClientWrapper implements OperationSource, AsyncDisposable {
   }
 
   #listedById(): Map<string, ListedTool> {
-    return new Map(Array.from(this.#listed, ([name, listed]) => [formatOperationId(this.namespace, name), listed]));
+    const byId = new Map<string, ListedTool>();
+    for (const listed of this.#listed.values()) {
+      const { namespace, name } = listed.operation; // A trusted server chooses both.
+      byId.set(formatOperationId(namespace, name), listed);
+    }
+    return byId;
   }
 
   async #hasTool(name: string): Promise<boolean> {

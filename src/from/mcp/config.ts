@@ -156,6 +156,12 @@ export interface MCPClientConfig {
     options: { signal?: AbortSignal },
   ) => MCPElicitResult | Promise<MCPElicitResult>;
 
+  /**
+   * `"operations"` for a server that `serveMCP` or `serveMCPStdio` serves and that you trust: its operations keep their
+   * ids, types, schemas and declared errors, and calls throw the original errors. Subscriptions are imported as queries
+   * that return their first values. @default tools are imported as tools of a foreign server
+   */
+  trust?: "operations";
   /** Trusts the server's hints: `readOnlyHint` makes a query, `idempotentHint` sets `idempotent`. @default false */
   trustAnnotations?: boolean;
   /** Tools to import. @default all */

@@ -2,15 +2,17 @@ import { type TSchema, Type } from "typebox";
 import { isObject, type JSONObject } from "../../internal/objects.ts";
 import {
   assertValidSpec,
+  formatOperationId,
   type IOperationDefinition,
   type OperationHandler,
   type OperationSpec,
   OperationType,
 } from "../../operation/index.ts";
 import { FromSchema } from "../../schema/index.ts";
-import { createToolHandler } from "./call-tool.ts";
+import { createToolHandler, createTrustedHandler } from "./call-tool.ts";
 import type { MCPClientConfig } from "./config.ts";
 import type { MCPConnection, MCPServerState, MCPTool } from "./connection/index.ts";
+import { readPublishedSpec } from "./trusted-server.ts";
 
 /** An operation that runs on an MCP server. */
 export type MCPOperation = OperationSpec &
@@ -34,6 +36,8 @@ export interface ToolHost {
  */
 export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: string) => void): MCPOperation {
   const { config, connection, namespace } = host;
+  const published = config.trust === "operations" ? readPublishedSpec(tool) : undefined;
+  if (published !== undefined) return restoreOperation(published, tool, host);
   const name = tool["name"] as string;
   const annotations = isObject(tool["annotations"]) ? tool["annotations"] : {};
   const trusted = config.trustAnnotations === true ? annotations : {};
@@ -58,6 +62,22 @@ export function toToolOperation(tool: MCPTool, host: ToolHost, warn: (reason: st
   };
   assertValidSpec(operation);
   return operation;
+}
+
+/** Restores an operation of a trusted server from the spec that it publishes with the tool. */
+function restoreOperation(published: JSONObject, tool: MCPTool, host: ToolHost): MCPOperation {
+  const { accessControl = { requiredScopes: [] }, outputPolicy } = host.config;
+  const isSubscription = published["type"] === OperationType.SUBSCRIPTION;
+  const spec = {
+    ...published,
+    ...(isSubscription && { type: OperationType.QUERY, outputSchema: tool["outputSchema"] }),
+    accessControl,
+    ...(outputPolicy !== undefined && { outputPolicy }),
+    _meta: { mcp: toMeta(tool, host.connection) },
+  };
+  assertValidSpec(spec);
+  const operationId = formatOperationId(spec.namespace, spec.name);
+  return { ...spec, fillDefaults: false, handler: createTrustedHandler(tool, host, operationId, spec.inputSchema) };
 }
 
 /** Returns the version that a server reports. */

@@ -1,0 +1,401 @@
+import { Type } from "typebox";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { deferred, until } from "../../internal/testing.ts";
+import {
+  CallError,
+  defineOperation,
+  type IOperationDefinition,
+  mcpMetaKey,
+  type OperationContext,
+} from "../../operation/index.ts";
+import { never, operation, registryOf, subscription } from "../../registry/testing.ts";
+import { connect, generations, isModern, post, serve } from "./testing.ts";
+
+const add = operation({
+  namespace: "math",
+  name: "add",
+  title: "Add",
+  description: "Adds two numbers.",
+  inputSchema: Type.Object({ a: Type.Number(), b: Type.Number() }),
+  outputSchema: Type.Object({ sum: Type.Number() }),
+  handler: ({ a, b }: { a: number; b: number }) => ({ sum: a + b }),
+});
+
+/** A mutation that waits until it is aborted. */
+function waiting(started: (signal: AbortSignal) => void): IOperationDefinition {
+  const handler = (_input: unknown, { signal }: OperationContext) => {
+    started(signal);
+    return never;
+  };
+  return operation({ name: "wait", type: "mutation", handler });
+}
+
+afterEach(() => vi.useRealTimers());
+
+describe.each(generations)("a client of %s", (generation) => {
+  test("lists tools with schemas and annotations", async () => {
+    const registry = registryOf(add, operation({ name: "save", type: "mutation", idempotent: true, description: "" }));
+    const client = await connect(serve(registry), generation);
+    expect(await client.listTools()).toMatchObject({
+      tools: [
+        {
+          name: "math_add",
+          title: "Add",
+          description: "Adds two numbers.",
+          inputSchema: { type: "object", properties: { a: { type: "number" } }, required: ["a", "b"] },
+          outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+          annotations: { title: "Add", readOnlyHint: true },
+        },
+        {
+          name: "test_save",
+          description: "The operation test.save.",
+          inputSchema: { type: "object", properties: { input: {} }, additionalProperties: false },
+          annotations: { readOnlyHint: false, idempotentHint: true },
+        },
+      ],
+    });
+  });
+
+  test("receives structured content and a text block", async () => {
+    const client = await connect(serve(registryOf(add)), generation);
+    await client.listTools(); // The client then checks results against the output schema.
+    const { content, structuredContent, isError } = await client.callTool({
+      name: "math_add",
+      arguments: { a: 1, b: 2 },
+    });
+    expect({ content, structuredContent, isError }).toEqual({
+      content: [{ type: "text", text: '{"sum":3}' }],
+      structuredContent: { sum: 3 },
+      isError: undefined,
+    });
+  });
+
+  test.each([
+    ["a number", Type.Number(), 3],
+    ["a list", Type.Array(Type.Number()), [1, 2]],
+    ["null", Type.Null(), null],
+    ["a union", Type.Union([Type.String(), Type.Object({ a: Type.Number() })]), { a: 1 }],
+    ["unknown", Type.Unknown(), [{ a: 1 }]],
+  ])("receives %s, in an object if older versions require it", async (_kind, schema, data) => {
+    const registry = registryOf(operation({ inputSchema: schema, outputSchema: schema }));
+    const client = await connect(serve(registry), generation);
+    await client.listTools();
+    const { structuredContent } = await client.callTool({ name: "test_echo", arguments: { input: data } });
+    expect(structuredContent).toEqual(isModern(generation) ? data : { result: data });
+  });
+
+  test("receives bytes as a resource, and nothing for undefined", async () => {
+    const bytes = new Uint8Array([104, 105]);
+    const registry = registryOf(
+      operation({ name: "bytes", handler: () => bytes }),
+      operation({ name: "nothing", outputSchema: Type.Void(), handler: () => undefined }),
+    );
+    const client = await connect(serve(registry), generation);
+    expect((await client.callTool({ name: "test_bytes" })).content).toEqual([
+      {
+        type: "resource",
+        resource: { uri: "operation:test.bytes", mimeType: "application/octet-stream", blob: "aGk=" },
+      },
+    ]);
+    expect((await client.callTool({ name: "test_nothing" })).content).toEqual([]);
+  });
+
+  test("receives errors of operations as results", async () => {
+    const registry = registryOf(
+      operation({
+        name: "taken",
+        handler: () => {
+          throw new CallError("TITLE_TAKEN", "The title is taken.", { title: "a" });
+        },
+      }),
+      operation({
+        name: "broken",
+        handler: () => {
+          throw new Error("secret");
+        },
+      }),
+      operation({ name: "cyclic", outputSchema: Type.Unknown(), handler: () => ({ big: 1n }) }),
+    );
+    const client = await connect(serve(registry), generation);
+    const taken = await client.callTool({ name: "test_taken" });
+    expect(taken).toMatchObject({
+      isError: true,
+      content: [{ type: "text", text: 'TITLE_TAKEN: The title is taken.\n{"title":"a"}' }],
+    });
+    expect(taken._meta?.[mcpMetaKey]).toEqual({
+      error: {
+        code: "TITLE_TAKEN",
+        message: "The title is taken.",
+        details: { title: "a" },
+        retryable: false,
+        mayHaveRun: true,
+      },
+    });
+    expect(taken).not.toHaveProperty("structuredContent");
+    const broken = await client.callTool({ name: "test_broken" });
+    expect(JSON.stringify(broken)).toContain("EXECUTION_ERROR: The operation failed. Request id: ");
+    expect(JSON.stringify(broken)).not.toContain("secret");
+    const cyclic = await client.callTool({ name: "test_cyclic" });
+    expect(cyclic._meta?.[mcpMetaKey]).toMatchObject({ error: { code: "EXECUTION_ERROR", details: { path: "/big" } } });
+  });
+
+  test("receives invalid arguments as a result, and an unknown tool as an error", async () => {
+    const client = await connect(serve(registryOf(add, operation({}))), generation);
+    const code = (result: { _meta?: object }) => JSON.parse(JSON.stringify(result._meta))[mcpMetaKey].error.code;
+    expect(code(await client.callTool({ name: "math_add", arguments: { a: 1 } }))).toBe("VALIDATION_ERROR");
+    expect(code(await client.callTool({ name: "test_echo", arguments: { a: 1 } }))).toBe("VALIDATION_ERROR");
+    await expect(client.callTool({ name: "math_ad" })).rejects.toMatchObject({
+      code: -32602,
+      message: 'Unknown tool "math_ad". Did you mean "math_add"?',
+    });
+    for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+      await expect(client.callTool({ name })).rejects.toMatchObject({
+        code: -32602,
+        message: `Unknown tool "${name}".`,
+      });
+    }
+  });
+
+  test("receives progress that increases", async () => {
+    const seenAll = deferred();
+    const handler = async (_input: unknown, { progress }: OperationContext) => {
+      for (const step of [1, 2, 2, 1, 3]) progress({ progress: step, total: 3, message: `step ${step}` });
+      await seenAll.promise; // The client drops progress that arrives together with the result.
+    };
+    const client = await connect(serve(registryOf(operation({ handler }))), generation);
+    const seen: unknown[] = [];
+    const onprogress = (progress: unknown) => {
+      if (seen.push(progress) === 3) seenAll.resolve();
+    };
+    await client.callTool({ name: "test_echo" }, { onprogress });
+    expect(seen).toEqual([1, 2, 3].map((step) => ({ progress: step, total: 3, message: `step ${step}` })));
+  });
+
+  test("cancels a call", async () => {
+    const started = deferred<AbortSignal>();
+    const client = await connect(serve(registryOf(waiting(started.resolve))), generation);
+    const controller = new AbortController();
+    const call = client.callTool({ name: "test_wait" }, { signal: controller.signal });
+    const signal = await started.promise;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    await until(() => signal.aborted);
+  });
+
+  test("reads a long list page by page, also while it changes", async () => {
+    const names = Array.from({ length: 250 }, (_, index) => `n${index}`);
+    const registry = registryOf(...names.map((name) => operation({ name })));
+    const client = await connect(serve(registry, { mode: "tools" }), generation);
+    const first = await client.request({ method: "tools/list", params: {} });
+    expect(first.tools).toHaveLength(100);
+    registry.unregister("test.n3");
+    const second = await client.listTools({ cursor: first.nextCursor! });
+    expect(second.tools.map(({ name }) => name)).toEqual(names.slice(100, 200).map((name) => `test_${name}`));
+    expect((await client.listTools()).tools).toHaveLength(249);
+    await expect(client.listTools({ cursor: "nowhere" })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test("is notified when the list changes", async () => {
+    const registry = registryOf(add);
+    let notified = 0;
+    const client = await connect(serve(registry), generation, { onTools: () => notified++ });
+    await client.listTools();
+    await until(() => {
+      registry.replace(operation({ name: "new" })); // Again, because a legacy client opens its stream later.
+      return notified > 0;
+    });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["math_add", "test_new"]);
+  });
+
+  test("collects the values of a subscription", async () => {
+    const registry = registryOf(
+      subscription(
+        async function* () {
+          yield* [1, 2];
+        },
+        { name: "short", outputSchema: Type.Number() },
+      ),
+      subscription(
+        async function* () {
+          for (let value = 0; ; value++) yield value;
+        },
+        { name: "endless", outputSchema: Type.Number() },
+      ),
+      subscription(
+        // biome-ignore lint/correctness/useYield: the subscription fails before its first value.
+        async function* () {
+          throw new CallError("GONE", "It is gone.");
+        },
+        { name: "failing" },
+      ),
+    );
+    const client = await connect(serve(registry), generation);
+    await client.listTools();
+    const call = async (name: string) => (await client.callTool({ name })).structuredContent;
+    expect(await call("test_short")).toEqual({ values: [1, 2], complete: true });
+    expect(await call("test_endless")).toEqual({
+      values: Array.from({ length: 100 }, (_, index) => index),
+      complete: false,
+    });
+    expect(await client.callTool({ name: "test_failing" })).toMatchObject({
+      isError: true,
+      content: [{ text: "GONE: It is gone." }],
+    });
+  });
+
+  test("keeps equal message ids of different clients apart", async () => {
+    const echo = operation({
+      handler: async ({ nonce }: { nonce: string }) => ({ nonce }),
+      inputSchema: Type.Object({}),
+    });
+    const server = serve(registryOf(echo));
+    const clients = await Promise.all(Array.from({ length: 10 }, () => connect(server, generation)));
+    const results = await Promise.all(
+      clients.flatMap((client, index) =>
+        Array.from({ length: 10 }, async (_, call) => {
+          const nonce = `${index}:${call}`;
+          const { structuredContent } = await client.callTool({ name: "test_echo", arguments: { nonce } });
+          return (structuredContent as { nonce: string }).nonce === nonce;
+        }),
+      ),
+    );
+    expect(results).toHaveLength(100);
+    expect(results.every(Boolean)).toBe(true);
+  });
+});
+
+test("results of other MCP servers keep their blocks", async () => {
+  const { registry } = await foreignTools();
+  const client = await connect(serve(registry), "2026-07-28");
+  expect(await client.callTool({ name: "foreign_picture" })).toMatchObject({
+    content: [{ type: "image", data: "aGk=", mimeType: "image/png" }],
+  });
+  expect(await client.callTool({ name: "foreign_fails" })).toMatchObject({
+    content: [{ type: "text", text: "It failed." }],
+    isError: true,
+  });
+});
+
+async function foreignTools() {
+  const blocks = (isError: boolean, content: unknown[]) => () => ({
+    data: content,
+    meta: { source: "mcp", isError, content },
+  });
+  const define = (name: string, handler: () => unknown) =>
+    defineOperation({
+      namespace: "foreign",
+      name,
+      type: "query",
+      inputSchema: Type.Object({}),
+      outputSchema: Type.Unknown(),
+      handler,
+    });
+  return {
+    registry: registryOf(
+      define("picture", blocks(false, [{ type: "image", data: "aGk=", mimeType: "image/png" }])),
+      define("fails", blocks(true, [{ type: "text", text: "It failed." }])),
+    ),
+  };
+}
+
+describe("requests", () => {
+  const modern = (method: string, params: object = {}) => ({
+    jsonrpc: "2.0",
+    id: 1,
+    method,
+    params: {
+      ...params,
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+      },
+    },
+  });
+  const modernHeaders = (method: string, name?: string) => ({
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": method,
+    ...(name !== undefined && { "mcp-name": name }),
+  });
+
+  test.each([
+    ["a different method in the header", modern("tools/list"), modernHeaders("tools/call"), 400, -32020],
+    [
+      "a different name in the header",
+      modern("tools/call", { name: "math_add", arguments: {} }),
+      modernHeaders("tools/call", "other"),
+      400,
+      -32020,
+    ],
+    ["an unknown method", modern("nothing/known"), modernHeaders("nothing/known"), 404, -32601],
+    ["a removed method", modern("ping"), modernHeaders("ping"), 404, -32601],
+    ["invalid JSON", "{", {}, 400, -32700],
+    ["JSON that is too deep", `${"[".repeat(300)}${"]".repeat(300)}`, {}, 400, -32700],
+    ["another content type", "{}", { "content-type": "text/plain" }, 415, -32000],
+    ["a body that is too large", `"${"x".repeat(3000)}"`, {}, 413, -32000],
+    ["a message without a session", { jsonrpc: "2.0", id: 1, method: "tools/list" }, {}, 400, -32000],
+    [
+      "an unknown session",
+      { jsonrpc: "2.0", id: 1, method: "tools/list" },
+      { "mcp-session-id": "unknown" },
+      404,
+      -32001,
+    ],
+    ["a foreign host", modern("tools/list"), { ...modernHeaders("tools/list"), host: "evil.test" }, 403, -32000],
+    [
+      "a foreign page",
+      modern("tools/list"),
+      { ...modernHeaders("tools/list"), origin: "https://evil.test" },
+      403,
+      -32000,
+    ],
+  ])("with %s are refused", async (_problem, message, headers, status, code) => {
+    const response = await post(serve(registryOf(add), { limits: { requestBytes: 2_000 } }), message, headers);
+    expect({ status: response.status, code: (await response.json()).error.code }).toEqual({ status, code });
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("of older versions receive invalid arguments as an error", async () => {
+    const server = serve(registryOf(add));
+    const start = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "old", version: "1" } };
+    const opened = await post(server, { jsonrpc: "2.0", id: 1, method: "initialize", params: start });
+    await opened.text();
+    const headers = {
+      "mcp-session-id": opened.headers.get("mcp-session-id")!,
+      "mcp-protocol-version": "2025-06-18",
+    };
+    const params = { name: "math_add", arguments: { a: 1 } };
+    const response = await post(server, { jsonrpc: "2.0", id: 2, method: "tools/call", params }, headers);
+    expect(await response.text()).toContain('"code":-32602,"message":"Invalid input of');
+  });
+
+  test.each(["GET", "DELETE", "PUT"])("with %s and without a session are refused", async (method) => {
+    const response = await serve(registryOf(add)).fetch(new Request("http://localhost/mcp", { method }));
+    expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({ status: 405, allow: "POST" });
+  });
+
+  test("to a path below the mounted server are not found", async () => {
+    const server = serve(registryOf(add));
+    const request = () => new Request("http://localhost/mcp/other", { method: "POST" });
+    expect((await server.fetch(request(), { basePath: "/mcp" })).status).toBe(404);
+  });
+
+  test("are refused after close, and running calls may finish", async () => {
+    const started = deferred<AbortSignal>();
+    const release = deferred<string>();
+    const handler = () => {
+      started.resolve(new AbortController().signal);
+      return release.promise;
+    };
+    const server = serve(registryOf(operation({ handler })));
+    const client = await connect(server, "2026-07-28");
+    const call = client.callTool({ name: "test_echo" });
+    await started.promise;
+    const closing = server.close();
+    expect((await post(server, modern("tools/list"), modernHeaders("tools/list"))).status).toBe(503);
+    release.resolve("late");
+    await closing;
+    expect((await call).structuredContent).toBe("late");
+  });
+});

@@ -1,0 +1,58 @@
+import { parseOperationId } from "../operation/index.ts";
+
+/** Maximum length of a tool name that all hosts and model APIs accept. */
+export const maxToolNameLength = 64;
+
+/** Names of the tools that find, describe and call operations in search mode. No operation has one of these names. */
+export const searchToolNames = {
+  search: "search_operations",
+  describe: "describe_operation",
+  call: "call_operation",
+} as const;
+
+const reserved: ReadonlySet<string> = new Set(Object.values(searchToolNames));
+
+/** A namespace without `_`, so that the first `_` of a name ends it. */
+const plainNamespace = /^[A-Za-z0-9-]+$/;
+const plainName = /^[A-Za-z0-9_-]+$/;
+/** The end of a name with a hash. */
+const hashed = /_[0-9a-f]{10}$/;
+
+/**
+ * Returns the name of an operation as a tool of MCP and of model APIs: 1 to 64 letters, digits, `_` and `-`. It depends
+ * only on the id. It is `namespace_name` if no other id can have that name, and otherwise ends with a hash of the id.
+ */
+export function toToolName(id: string): string {
+  const { namespace = "", name = "" } = parseOperationId(id) ?? {};
+  const joined = `${namespace}_${name}`;
+  const isUnambiguous =
+    plainNamespace.test(namespace) && plainName.test(name) && !hashed.test(joined) && !reserved.has(joined);
+  if (isUnambiguous && joined.length <= maxToolNameLength) return joined;
+  const hash = hashText(id);
+  const readable = joined.replace(/[^A-Za-z0-9-]+/g, "_").slice(0, maxToolNameLength - hash.length - 1);
+  return `${readable.replace(/_+$/, "")}_${hash}`;
+}
+
+/** Returns ten hexadecimal digits. It is not cryptographic: a foreign id can be chosen so that its hash equals another one. */
+function hashText(text: string): string {
+  // Two FNV-1a hashes with different seeds, mixed so that every bit of the input changes all digits.
+  let [first, second] = [0x811c9dc5, 0x3c6ef372];
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    first = Math.imul(first ^ code, 0x01000193);
+    second = Math.imul(second ^ code, 0x85ebca6b) ^ (second >>> 15);
+  }
+  first = mix(first ^ (second >>> 13));
+  second = mix(second ^ first);
+  return toHex(first, 5) + toHex(second, 5);
+}
+
+function mix(value: number): number {
+  const once = Math.imul(value ^ (value >>> 16), 0x7feb352d);
+  const twice = Math.imul(once ^ (once >>> 15), 0x846ca68b);
+  return twice ^ (twice >>> 16);
+}
+
+function toHex(value: number, digits: number): string {
+  return (value >>> 0).toString(16).padStart(8, "0").slice(-digits);
+}
