@@ -77,3 +77,19 @@ assert.equal(lost.code, "UNAVAILABLE");
 async function drain(values: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of values);
 }
+
+// #region listen
+import { bearerTokens, createToken } from "@alkdev/operations/auth";
+import { connect } from "@alkdev/operations/client";
+import { listen } from "@alkdev/operations/node";
+import { serveWebSocket } from "@alkdev/operations/transport-websocket";
+
+const { token, hash } = createToken();
+const authenticate = bearerTokens([{ hash, identity: { id: "ada", scopes: ["door:enter"] } }]);
+const listener = await listen({ "/calls": serveWebSocket(registry, { authenticate }) });
+
+const client = connect<typeof registry>(`${listener.url.replace("http", "ws")}/calls`, { token });
+console.log((await client.door.greet({ at: new Date(0) })).text);
+// #endregion listen
+await client.close();
+await listener.close();
