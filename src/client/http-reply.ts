@@ -2,6 +2,7 @@ import { fromBase64 } from "../internal/base64.ts";
 import { BodyTooLarge, cancelBody, isNestedDeeper, readBody } from "../internal/body.ts";
 import { isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
+import { waitFor } from "../internal/wait.ts";
 import { CallError, type CallErrorJSON, type Limits, type ResponseEnvelope, unavailable } from "../operation/index.ts";
 import type { CallRequested, ReplyFrame } from "../transport/transport.ts";
 import { EventReader, EventTooLarge } from "./event-reader.ts";
@@ -13,6 +14,9 @@ export const envelopeType = "application/vnd.alkdev.envelope+json";
 export const eventStreamType = "text/event-stream";
 
 const problemType = "application/problem+json";
+
+/** Maximum silence of the server of a subscription, in ms. It sends a comment every 15 seconds. */
+const maxSilenceMs = 60_000;
 
 /** The levels of JSON that an envelope or a problem adds to the data or details. */
 const envelopeLevels = 2;
@@ -26,6 +30,8 @@ export class HTTPReply {
   readonly #isSubscription: boolean;
   readonly #limits: ReplyLimits;
   readonly #onReply: (frame: ReplyFrame) => void;
+  /** Whether the response has begun, so that the operation may have run. */
+  hasResponse = false;
   #seq = 0;
   /** Number of values that the consumer accepts now. One value is delivered ahead of the consumer. */
   #credit = 1;
@@ -49,6 +55,13 @@ export class HTTPReply {
     this.#wake?.();
   }
 
+  /** Resolves with the response. Rejects if a subscription does not begin in time. */
+  async awaitResponse(response: Promise<Response>): Promise<Response> {
+    const received = await this.#awaitServer(response);
+    this.hasResponse = true;
+    return received;
+  }
+
   /** Reads the response and delivers its frames. Rejects if the call failed, or the response is malformed. */
   async read(response: Response): Promise<void> {
     const { body, ok } = response;
@@ -68,7 +81,8 @@ export class HTTPReply {
     const decoder = new TextDecoder("utf-8", { fatal: true });
     const events = new EventReader(this.#limits.eventBytes);
     try {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const read = () => this.#awaitServer(reader.read());
+      for (let part = await read(); !part.done; part = await read()) {
         for (const { type, data } of this.#split(events, decoder, part.value)) {
           if (type === "end") return this.#onReply({ type: "call.completed", requestId: this.#requestId });
           if (data === undefined) continue;
@@ -80,8 +94,18 @@ export class HTTPReply {
     } finally {
       reader.cancel().catch(() => {});
     }
-    const message = `The connection to the server was lost before "${this.#operationId}" ended.`;
-    throw unavailable(message, { mayHaveRun: true });
+    throw this.#lost("the stream ended without its last event");
+  }
+
+  /** Rejects if the server of a subscription is silent: its connection is lost, which is otherwise not noticed. */
+  #awaitServer<T>(promise: Promise<T>): Promise<T> {
+    if (!this.#isSubscription) return promise;
+    return waitFor(promise, { timeout: maxSilenceMs }, () => this.#lost(`no data arrived within ${maxSilenceMs} ms`));
+  }
+
+  #lost(reason: string): CallError {
+    const message = `The connection to the server was lost before ${quote(this.#operationId)} ended: ${reason}.`;
+    return unavailable(message, { mayHaveRun: true });
   }
 
   #split(events: EventReader, decoder: TextDecoder, part: Uint8Array): ReturnType<EventReader["read"]> {

@@ -2,6 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { operation, subscription } from "../call/testing.ts";
+import { createRegistry, type IOperationDefinition } from "../index.ts";
+import { listen as listenOnNode } from "../node/index.ts";
+import type { Limits } from "../operation/index.ts";
+import { serveHTTP } from "../serve/http/index.ts";
 import { type ConnectOptions, connect } from "./index.ts";
 
 /** A request as the server received it. */
@@ -466,7 +471,8 @@ describe("streams", () => {
 
     expect(error).toMatchObject({
       code: "UNAVAILABLE",
-      message: 'The connection to the server was lost before "task.changes" ended.',
+      message:
+        'The connection to the server was lost before "task.changes" ended: the stream ended without its last event.',
       retryable: true,
       mayHaveRun: true,
     });
@@ -509,6 +515,38 @@ describe("streams", () => {
     const error = await failureOf(client["task"]!["changes"]!().next());
 
     expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", details: { limit: "eventBytes", allowed: 10_000 } });
+  });
+
+  test("a server that is silent for a minute is lost, and comments count as data", async () => {
+    vi.useFakeTimers();
+    let controller: ReadableStreamDefaultController | undefined;
+    const isAborted = vi.fn();
+    const body = new ReadableStream({
+      start(created) {
+        controller = created;
+      },
+    });
+    vi.stubGlobal("fetch", async (_url: string, { signal }: RequestInit) => {
+      signal!.addEventListener("abort", isAborted);
+      return new Response(body, { headers: streamHeaders });
+    });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      vi.unstubAllGlobals();
+    });
+    const client = connect("http://127.0.0.1:9/");
+    const failing = failureOf(client["task"]!["changes"]!().next());
+
+    for (let beats = 0; beats < 10; beats++) {
+      await vi.advanceTimersByTimeAsync(50_000);
+      expect(isAborted).not.toHaveBeenCalled();
+      controller!.enqueue(new TextEncoder().encode(":\n\n"));
+    }
+    await vi.advanceTimersByTimeAsync(60_000);
+
+    expect(await failing).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: true });
+    expect(isAborted).toHaveBeenCalledTimes(1);
+    await client.close();
   });
 
   test("no more is read than the consumer takes", async () => {
@@ -566,6 +604,40 @@ describe("network", () => {
     expect(await failureOf(client["task"]!["changes"]!().next())).toMatchObject(lost);
   });
 
+  test("a failure while the response is read never claims that nothing ran", async () => {
+    vi.stubGlobal("fetch", async () => {
+      const cause = Object.assign(new Error(), { code: "ENETUNREACH" });
+      const pull = (controller: ReadableStreamDefaultController) => controller.error(new TypeError("x", { cause }));
+      return new Response(new ReadableStream({ pull }), { headers: envelopeHeaders });
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    await using client = connect("http://127.0.0.1:9/");
+
+    const error = await failureOf(client["task"]!["create"]!({}));
+
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      message:
+        'The connection to http://127.0.0.1:9 was lost before "task.create" ended: the network cannot be reached (ENETUNREACH).',
+      mayHaveRun: true,
+    });
+  });
+
+  test("an error without a known cause, as browsers and other runtimes report it, is UNAVAILABLE", async () => {
+    vi.stubGlobal("fetch", () => Promise.reject(new Error("Bearer sesame is not liked")));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    await using client = connect("http://127.0.0.1:9/", { token: "sesame" });
+
+    const error = await failureOf(client["task"]!["create"]!({}));
+
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "The server at http://127.0.0.1:9 could not be reached.",
+      mayHaveRun: true,
+    });
+    expect((error as Error).cause).toBeUndefined();
+  });
+
   test("aborting, leaving and closing end the requests", async () => {
     let open = 0;
     const { client } = await setUp((response, { path }) => {
@@ -603,5 +675,60 @@ describe("network", () => {
     const error = await failureOf(create({}));
 
     expect(error).toMatchObject({ code: "LIMIT_EXCEEDED", details: { limit: "pendingCalls" }, mayHaveRun: false });
+  });
+});
+
+describe("serveHTTP", () => {
+  const bytes = new Uint8Array([0, 255, 1]);
+
+  /** A client of a server with these operations. */
+  async function serve(operations: IOperationDefinition[], limits?: Limits) {
+    const server = serveHTTP(createRegistry({ operations }), { authenticate: "none", limits });
+    const listener = await listenOnNode({ "/": server }, { closeTimeout: 0 });
+    const client = connect(listener.url);
+    onTestFinished(async () => {
+      await client.close();
+      await listener.close();
+    });
+    return client["test"]!;
+  }
+
+  test.each(["issues/create", "a b", "ü.x", "a%2fb", "a?b#c", "a//b", "/a", "a/", "...", "@x:y;z=1", "'()*!~\\"])(
+    "an operation with the name %j is called",
+    async (name) => {
+      const operations = await serve([operation(name, () => name)]);
+
+      expect(await operations[name]!()).toBe(name);
+    },
+  );
+
+  test.each([
+    ["undefined", undefined, undefined],
+    ["null", null, null],
+    ["a date", { at: new Date(0) }, { at: "1970-01-01T00:00:00.000Z" }],
+    ["bytes", bytes, bytes],
+    ["a buffer", bytes.buffer, bytes],
+    ["no bytes", new Uint8Array(), new Uint8Array()],
+    ["__proto__", JSON.parse('{"__proto__":{"x":1}}'), JSON.parse('{"__proto__":{"x":1}}')],
+  ])("%s arrives, as a result and in a stream", async (_kind, value, expected) => {
+    const operations = await serve([
+      operation("call", () => value),
+      subscription("stream", async function* () {
+        yield value;
+      }),
+    ]);
+
+    expect(await operations["call"]!()).toStrictEqual(expected);
+    expect(await collect(operations["stream"]!())).toStrictEqual([expected]);
+  });
+
+  test("input that is too large is refused by the server, and not run", async () => {
+    const handler = vi.fn();
+    const operations = await serve([operation("call", handler)], { requestBytes: 1_000 });
+
+    const error = await failureOf(operations["call"]!({ text: "x".repeat(5_000_000) }));
+
+    expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", details: { limit: "requestBytes" }, mayHaveRun: false });
+    expect(handler).not.toHaveBeenCalled();
   });
 });

@@ -3,11 +3,12 @@ import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
+  isCallError,
   type Limits,
-  mapError,
   operationNotFound,
   parseOperationId,
   resolveLimits,
+  unavailable,
 } from "../operation/index.ts";
 import {
   type CallRequested,
@@ -56,8 +57,9 @@ class HTTPTransport implements Transport {
     const init = this.#toRequest(frame, controller.signal);
     const reply = new HTTPReply(frame, this.#limits, onReply);
     this.#exchange(url, init, reply).catch((error) => {
-      // After an abort, the caller has ended the call.
-      if (!controller.signal.aborted) onReply(toFailedFrame(frame.requestId, this.#toCallError(frame, error)));
+      if (controller.signal.aborted) return; // The caller has ended the call.
+      onReply(toFailedFrame(frame.requestId, this.#toCallError(frame, error, reply.hasResponse)));
+      controller.abort(); // Closes the connection of a response that was not read to its end.
     });
     return (followUp) => {
       if (followUp.type === "call.credited") reply.addCredit(followUp.count);
@@ -81,7 +83,7 @@ class HTTPTransport implements Transport {
   async close(): Promise<void> {}
 
   async #exchange(url: string, init: RequestInit, reply: HTTPReply): Promise<void> {
-    await reply.read(await fetch(url, init));
+    await reply.read(await reply.awaitResponse(fetch(url, init)));
   }
 
   #toRequest(
@@ -126,15 +128,18 @@ class HTTPTransport implements Transport {
   }
 
   /** Converts a failure. The message of a network error is not passed on, because it may contain header values and URLs. */
-  #toCallError({ operationId }: CallRequested, error: unknown): CallError {
-    if (error instanceof CallError) return error;
+  #toCallError({ operationId }: CallRequested, error: unknown, hasResponse: boolean): CallError {
+    if (isCallError(error)) return error;
     const failure = findNetworkFailure(error);
-    if (failure === undefined && !(error instanceof TypeError)) return mapError(error);
     if (failure?.kind === "malformed") {
       const message = `The response to "${operationId}" ${failure.reason}.`;
       return new CallError("BAD_RESPONSE", message, { operationId });
     }
     const reason = failure === undefined ? "" : `: ${failure.reason ?? "the connection failed"} (${failure.code})`;
+    if (hasResponse) {
+      const message = `The connection to ${this.#origin} was lost before "${operationId}" ended${reason}.`;
+      return unavailable(message, { mayHaveRun: true });
+    }
     const message = `The server at ${this.#origin} could not be reached${reason}.`;
     const options = {
       retryable: failure?.kind !== "tls", // A certificate that was refused once is refused again.

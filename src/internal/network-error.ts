@@ -43,7 +43,10 @@ export function findNetworkFailure(error: unknown): NetworkFailure | undefined {
 }
 
 function classify(code: string, syscall: unknown): NetworkFailure {
+  // An open connection can also fail because its host cannot be reached any more.
+  const isOpen = syscall === "read" || syscall === "write";
   const neverSent = beforeSending.get(code) ?? (syscall === "connect" ? "the connection failed" : undefined);
+  if (isOpen && neverSent !== undefined) return { code, kind: "lost", reason: neverSent };
   if (neverSent !== undefined) return { code, kind: "connect", reason: neverSent };
   if (tls.test(code)) return { code, kind: "tls", reason: "a secure connection could not be established" };
   if (badCompression.test(code)) return { code, kind: "malformed", reason: "cannot be decompressed" };
