@@ -93,6 +93,13 @@ export interface EndpointPlan {
   /** Codes of declared errors by status: `404` → `HTTP_404`, `4XX` → `HTTP_4XX`. */
   errorCodes: ReadonlyMap<string, string>;
   idempotent: boolean;
+  /**
+   * Whether a trusted server of this package runs the operation: it receives the input as the body, and sends envelopes
+   * and problem details.
+   */
+  isOperation?: boolean;
+  /** Whether the data of each event of a stream is JSON, whatever its schema is. */
+  hasJSONEvents?: boolean;
   /** The operation's output schema, created on first access. */
   readonly outputSchema: TSchema;
 }

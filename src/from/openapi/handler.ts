@@ -9,6 +9,7 @@ import type { HTTPServiceConfig } from "./config.ts";
 import type { EndpointPlan } from "./endpoint.ts";
 import { Exchange } from "./wire/exchange.ts";
 import { compilePages, findPagination, type PaginationPlan } from "./wire/pagination.ts";
+import type { WireRequest } from "./wire/request.ts";
 import { CallScope } from "./wire/scope.ts";
 import { openStream } from "./wire/stream.ts";
 
@@ -31,6 +32,7 @@ export function createEndpointHandler(plan: EndpointPlan, config: HTTPServiceCon
     };
   }
   const handler = async (input: unknown, context: OperationContext) => call(exchange(), plan, config, input, context);
+  if (plan.isOperation) return { handler };
   const pagination = findPagination(plan, config);
   if (pagination === undefined) return { handler };
   return { handler, nextPage: compilePages(plan, pagination), pagination };
@@ -46,6 +48,13 @@ function call(
   // A signal makes a request a few percent slower, so a signal that cannot fire is not passed on.
   const signal = context.abortable === false ? undefined : context.signal;
   const scope = new CallScope(plan.operationId, signal, config.timeout);
-  const result = exchange.run(input, context, scope, exchange.reader.read);
+  const prepare = plan.isOperation ? (request: WireRequest) => addWait(request, context.deadline) : undefined;
+  const result = exchange.run(input, context, scope, exchange.reader.read, prepare);
   return config.timeout === undefined ? result : result.finally(() => scope.close());
+}
+
+/** Adds the time that the caller waits, in seconds. The server then has the same deadline. */
+function addWait({ headers }: WireRequest, deadline: number | undefined): void {
+  if (deadline === undefined || deadline === Number.POSITIVE_INFINITY) return;
+  headers["prefer"] = `wait=${Math.max(1, Math.ceil((deadline - Date.now()) / 1_000))}`;
 }

@@ -19,6 +19,7 @@ import { SchemaInspector } from "./schema-inspector.ts";
 import { readSecurity, readSecuritySchemes } from "./security.ts";
 import { type BaseUrl, resolveBaseUrl } from "./servers.ts";
 import { assertNumbers } from "./service-state.ts";
+import { importTrustedOperations, type TrustedImport } from "./trusted-operations.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 
 /** The result of an import. */
@@ -33,6 +34,8 @@ export interface ImportOptions {
   externals?: ReadonlyMap<string, unknown>;
   /** Receives the report instead of the log. @default `onReport` of the configuration */
   onReport?: HTTPServiceConfig["onReport"];
+  /** Restores the operations of a server of this package instead of describing its HTTP API. */
+  trusted?: TrustedImport | undefined;
   /** The report of an earlier import. Its items are not logged again. */
   previous?: SourceReport | undefined;
 }
@@ -45,14 +48,18 @@ export interface ImportOptions {
 export function importDocument(
   spec: unknown,
   config: HTTPServiceConfig,
-  { externals = new Map(), onReport = config.onReport, previous }: ImportOptions = {},
+  { externals = new Map(), onReport = config.onReport, previous, trusted }: ImportOptions = {},
 ): OpenAPIImport {
   assertNamespace(config.namespace);
   assertNumbers(config);
   const document = openDocument(spec, { limits: config.limits, documentUrl: config.documentUrl, externals });
-  const importer = new Importer(document, config);
-  const result = { operations: importer.run(), report: importer.report.report };
-  importer.report.deliver({ source: config.namespace, onReport, log: logger("from", "openapi"), previous });
+  const report = new ReportBuilder();
+  const operations =
+    trusted === undefined
+      ? new Importer(document, config, report).run()
+      : importTrustedOperations(document, config, trusted, report);
+  const result = { operations, report: report.report };
+  report.deliver({ source: config.namespace, onReport, log: logger("from", "openapi"), previous });
   return result;
 }
 
@@ -63,7 +70,7 @@ interface NamedEntry extends MethodEntry {
 const nothing: ReadonlySet<string> = new Set();
 
 class Importer {
-  readonly report = new ReportBuilder();
+  readonly report: ReportBuilder;
   readonly #document: OpenAPIDocument;
   readonly #config: HTTPServiceConfig;
   readonly #names = new NameAllocator();
@@ -72,7 +79,8 @@ class Importer {
   readonly #baseUrls = new Map<unknown, BaseUrl>();
   #withoutServer = 0;
 
-  constructor(document: OpenAPIDocument, config: HTTPServiceConfig) {
+  constructor(document: OpenAPIDocument, config: HTTPServiceConfig, report: ReportBuilder) {
+    this.report = report;
     this.#document = document;
     this.#config = config;
     this.#inspector = new SchemaInspector(document.references, document.limits);

@@ -13,4 +13,11 @@ export type { OpenAPIOperation, OpenAPIParameter, OpenAPISpec } from "./document
 export { FromOpenAPI, FromOpenAPIFile, FromOpenAPIUrl, type OpenAPIFS } from "./from-openapi.ts";
 export type { ImportedOperation } from "./operation.ts";
 export { parseOpenAPI } from "./parse.ts";
-export { type OpenAPIChange, type OpenAPISource, type OpenAPISourceConfig, openAPISource } from "./source.ts";
+export {
+  type OpenAPIChange,
+  type OpenAPISource,
+  type OpenAPISourceConfig,
+  type OpenAPISourceOptions,
+  openAPISource,
+  type TrustedSourceConfig,
+} from "./source.ts";

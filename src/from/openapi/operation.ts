@@ -27,7 +27,7 @@ import type {
 import { createEndpointHandler, type EndpointHandler } from "./handler.ts";
 import { hasStreamSwitch, toInputSchema } from "./input-schema.ts";
 import { readEndpoint } from "./method-entries.ts";
-import { errorCode, errorResponses, toErrorSchema, toOutputSchema } from "./output-schema.ts";
+import { errorCode, errorResponses, hasJSONEvents, toErrorSchema, toOutputSchema } from "./output-schema.ts";
 import { ownObject, ownString, ownStrings } from "./values.ts";
 import { isJSON, mediaKind } from "./wire/media-type.ts";
 
@@ -148,6 +148,7 @@ function toPlan(
     declaresJSON: responses.some(({ media }) => media.some(({ mediaType }) => isJSON(mediaType))),
     accept: toAccept(streaming ? output.stream : output.single),
     stream: streaming ? output.streamKind : undefined,
+    hasJSONEvents: streaming && hasJSONEvents(document, output),
     bodyDefaults: hasSwitch ? { stream: true } : undefined,
     security,
     securitySchemes,

@@ -82,7 +82,23 @@ function eventSchema(document: OpenAPIDocument, { mediaType, schema, itemSchema 
   const whole = document.references.tryDeref(schema) ?? schema;
   if (getOwn(whole.value, "type") === "string") return undefined;
   const isList = getOwn(whole.value, "type") === "array" && getOwn(whole.value, "items") !== undefined;
-  return isList ? within(whole, "items") : schema;
+  if (!isList) return schema;
+  const item = within(whole, "items");
+  return hasJSONContent(item.value) ? within(item, "contentSchema") : item;
+}
+
+/** Whether a schema describes a string that contains JSON with a known schema. */
+function hasJSONContent(schema: unknown): boolean {
+  return getOwn(schema, "contentMediaType") === "application/json" && getOwn(schema, "contentSchema") !== undefined;
+}
+
+/** Whether the document declares that the data of each event is JSON, as that of a server of this package does. */
+export function hasJSONEvents(document: OpenAPIDocument, { stream }: OutputChoice): boolean {
+  const isDeclared = ({ mediaType, schema }: EndpointMedia) => {
+    const whole = schema && document.references.tryDeref(schema);
+    return mediaKind(mediaType) === "sse" && hasJSONContent(getOwn(whole?.value, "items"));
+  };
+  return stream.length > 0 && stream.every(isDeclared);
 }
 
 function dataSchema(document: OpenAPIDocument, itemSchema: Located): Located | undefined {

@@ -26,7 +26,22 @@ import { assertNumbers } from "./service-state.ts";
 const log = logger("from", "openapi");
 
 /** Configuration of {@link openAPISource}: the configuration of the service, and when to read the document again. */
-export interface OpenAPISourceConfig extends HTTPServiceConfig {
+export interface OpenAPISourceConfig extends HTTPServiceConfig, OpenAPISourceOptions {}
+
+/** Configuration of {@link openAPISource} for a server of this package, whose operations are restored as they are there. */
+export interface TrustedSourceConfig extends Omit<HTTPServiceConfig, "namespace">, OpenAPISourceOptions {
+  /**
+   * `"operations"` trusts the server that the document comes from, or `baseUrl`, to be a server of this package. The
+   * operations have the specs, results and errors of that server, and their own namespaces. Access rules are never taken
+   * from the document: set `accessControl`.
+   */
+  trust: "operations";
+  /** Namespace of all operations. @default the one that each operation has */
+  namespace?: string;
+}
+
+/** Settings of a source that reads an OpenAPI document. */
+export interface OpenAPISourceOptions {
   /** Reads files. @default Node's file system */
   fs?: OpenAPIFS;
   /**
@@ -60,7 +75,7 @@ type KnownOperation = PinnableOperation<ImportedOperation> & { hash: string };
  */
 export function openAPISource(
   document: string | URL | OpenAPISpec | (() => OpenAPISpec | Promise<OpenAPISpec>),
-  config: OpenAPISourceConfig,
+  config: OpenAPISourceConfig | TrustedSourceConfig,
 ): OpenAPISource {
   return new OpenAPISource(document, config);
 }
@@ -89,16 +104,19 @@ export class OpenAPISource implements OperationSource, AsyncDisposable {
   #isLoaded = false;
   #isClosed = false;
 
-  constructor(document: Parameters<typeof openAPISource>[0], options: OpenAPISourceConfig) {
+  constructor(document: Parameters<typeof openAPISource>[0], options: OpenAPISourceConfig | TrustedSourceConfig) {
     if (!isObject(options)) {
       const advice = 'Pass openAPISource() a namespace: openAPISource(document, { namespace: "shop" }).';
       throw badConfig(`The configuration is missing. ${advice}`);
     }
-    const { fs, refresh, pinned, ...config } = options;
-    assertNumbers(config);
+    const { fs, refresh, pinned, trust, ...given } = { trust: undefined, ...options };
+    if (trust !== undefined && trust !== "operations") throw badConfig('trust must be "operations", or be omitted.');
+    const trusted = trust && { namespace: given.namespace };
     const place = toPlace(document);
+    const config = { ...given, namespace: given.namespace ?? (trust ? hostOf(place, given) : undefined!) };
+    assertNumbers(config);
     this.#config = locate(config, place);
-    this.#read = (delivery) => readPlace(place, this.#config, { fs, ...delivery });
+    this.#read = (delivery) => readPlace(place, this.#config, { fs, trusted, ...delivery });
     this.#refresh = resolveDuration("refresh", refresh, Number.POSITIVE_INFINITY, { infinite: true });
     this.#pins = new Pins(pinned);
     this.#onReport = config.onReport;
@@ -258,6 +276,13 @@ interface Place {
   url?: string;
   file?: string;
   spec?: OpenAPISpec | (() => OpenAPISpec | Promise<OpenAPISpec>);
+}
+
+/** Returns a name for a trusted server in messages: its host, as a valid namespace. */
+function hostOf({ url }: Place, { baseUrl, documentUrl }: Pick<HTTPServiceConfig, "baseUrl" | "documentUrl">): string {
+  const place = baseUrl ?? documentUrl ?? url ?? "";
+  const host = URL.canParse(place) ? new URL(place).host : "";
+  return host.replaceAll(".", "-").slice(0, 64) || "operations";
 }
 
 function toPlace(document: Parameters<typeof openAPISource>[0]): Place {

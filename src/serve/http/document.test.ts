@@ -215,9 +215,17 @@ describe("the OpenAPI document", () => {
   test("describes the chosen route of an operation, with the rest of the input in the body", async () => {
     const inputSchema = Type.Object({ id: Type.String(), title: Type.String(), note: Type.Optional(Type.String()) });
     const { paths } = await documentOf(
-      [operation({ name: "get", inputSchema }), operation({ name: "put", inputSchema, type: "mutation" })],
+      [
+        operation({ name: "get", inputSchema }),
+        operation({ name: "put", inputSchema, type: "mutation" }),
+        operation({ name: "drop", inputSchema: Type.Object({ key: Type.String() }), type: "mutation" }),
+      ],
       {
-        routes: { "test.get": "GET /things/{id}", "test.put": "PUT /things/{id}" },
+        routes: {
+          "test.get": "GET /things/{id}",
+          "test.put": "PUT /things/{id}",
+          "test.drop": "DELETE /things/{key}",
+        },
       },
     );
     const property = (name: string) => ({ $ref: `#/components/schemas/test.get.input/properties/${name}` });
@@ -226,6 +234,11 @@ describe("the OpenAPI document", () => {
     expect(paths).toMatchObject({
       "/things/{id}": {
         get: { parameters: [parameter, { name: "title", in: "query" }, { name: "note", in: "query" }] },
+        delete: {
+          parameters: [
+            { name: "id", in: "path", schema: { $ref: "#/components/schemas/test.drop.input/properties/key" } },
+          ],
+        },
         put: {
           parameters: [parameter],
           requestBody: {

@@ -93,12 +93,15 @@ export function createDocument(routes: Iterable<Route>, options: DocumentOptions
   const components = new Components();
   components.schemas[problemName] = problemSchema;
   const paths: Record<string, JSONObject> = {};
+  // Paths that differ only in the names of their parameters are the same path.
+  const pathsByShape = new Map<string, string>();
   for (const route of routes) {
     try {
-      const described = new OperationDescriber(route, components).describe();
-      const item = (Object.hasOwn(paths, route.path) ? paths[route.path] : undefined) ?? {};
-      setOwn(item, route.method.toLowerCase(), described);
-      setOwn(paths, route.path, item);
+      const shape = route.path.replaceAll(/\{[^{}]*\}/g, "{}");
+      const path = pathsByShape.get(shape) ?? route.path;
+      const described = new OperationDescriber(route, path, components).describe();
+      pathsByShape.set(shape, path);
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: described };
     } catch (error) {
       log.warn("{id} is missing in the OpenAPI document: {error}", { id: route.operation.id, error });
     }
@@ -151,13 +154,17 @@ type DocumentedSpec = Omit<
 
 class OperationDescriber {
   readonly #route: Route;
+  /** Names of the parameters in the path. */
+  readonly #pathNames: readonly string[];
   readonly #components: Components;
   readonly #input: InputMapping;
   readonly #published: OperationSpec;
   readonly #spec: DocumentedSpec;
 
-  constructor(route: Route, components: Components) {
+  /** @param path - the path in the document, in which parameters may have other names than in the route */
+  constructor(route: Route, path: string, components: Components) {
     this.#route = route;
+    this.#pathNames = Array.from(path.matchAll(/\{([^{}]*)\}/g), ([, name]) => name!);
     this.#components = components;
     this.#input = route.input ?? { parameters: [], body: "whole" };
     this.#published = route.operation.published;
@@ -167,7 +174,12 @@ class OperationDescriber {
   describe(): JSONObject {
     const { namespace, name, title, description, tags } = this.#spec;
     const id = formatOperationId(namespace, name);
-    const parameters = this.#input.parameters.map((parameter) => this.#toParameter(parameter));
+    const inPath = this.#input.parameters.filter((parameter) => parameter.in === "path");
+    const inQuery = this.#input.parameters.filter((parameter) => parameter.in === "query");
+    const parameters = [
+      ...inPath.map((parameter, index) => this.#toParameter({ ...parameter, name: this.#pathNames[index]! })),
+      ...inQuery.map((parameter) => this.#toParameter(parameter)),
+    ];
     const body = this.#bodySchema();
     return {
       operationId: id,

@@ -17,7 +17,7 @@ export interface InputParameter {
   readonly in: "path" | "query";
   /** Whether the input must have the property. */
   readonly isRequired: boolean;
-  /** Schema of the property, as registered. */
+  /** Schema of the property in the view of callers. */
   readonly schema: unknown;
   /** Type of the value, or of the items of a list, in style `form`. Otherwise the value is written as JSON. */
   readonly type: PrimitiveType | undefined;

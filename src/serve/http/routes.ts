@@ -145,8 +145,8 @@ export class RouteTable {
     }
     const endpoint = new Endpoint();
     this.#endpoints.set(path, endpoint);
-    const post = new Route("POST", path, operation, () => mapToBody(spec.inputSchema));
-    const get = new Route("GET", path, operation, () => mapToQuery(spec.inputSchema));
+    const post = new Route("POST", path, operation, () => mapToBody(operation.published.inputSchema));
+    const get = new Route("GET", path, operation, () => mapToQuery(operation.published.inputSchema));
     endpoint.add(post);
     const isRead = spec.type !== OperationType.MUTATION;
     if (isRead) endpoint.add(get);
@@ -155,7 +155,7 @@ export class RouteTable {
   }
 
   #addCustom(operation: ServedOperation, wanted: unknown, report: ReportBuilder): void {
-    const { id, spec } = operation;
+    const { id } = operation;
     const warn = (reason: string) => report.warn(id, `the route ${quote(String(wanted))} is not served: ${reason}`);
     const template = parseTemplate(wanted);
     if (template === undefined) return warn('a route is a method and a path, such as "GET /tasks/{id}"');
@@ -163,7 +163,7 @@ export class RouteTable {
     if (problem !== undefined) return warn(problem);
     const { method, names } = template;
     const toInput = method === "GET" ? mapToQuery : mapToBody;
-    if (!this.#add(operation, template, () => toInput(spec.inputSchema, names))) warn("it is taken");
+    if (!this.#add(operation, template, () => toInput(operation.published.inputSchema, names))) warn("it is taken");
   }
 
   #addImported(operation: ServedOperation, report: ReportBuilder): void {

@@ -6,8 +6,9 @@ import type { EndpointPlan } from "../endpoint.ts";
 import { type ServiceState, stateOf } from "../service-state.ts";
 import { type Authenticator, compileAuth } from "./auth.ts";
 import { fromNetworkError } from "./network-error.ts";
+import { compileOperationResponse } from "./operation-response.ts";
 import { compileRequest, type RequestBuilder, type WireRequest } from "./request.ts";
-import { compileResponse, type ResponseReader } from "./response.ts";
+import { compileResponse, isUnauthorized, type ResponseReader } from "./response.ts";
 import { CallScope } from "./scope.ts";
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
@@ -35,7 +36,8 @@ export class Exchange {
     this.#build = compileRequest(plan, config);
     this.#authenticate = compileAuth(plan, config);
     this.repeatable = plan.idempotent || safeMethods.has(plan.method);
-    this.reader = compileResponse(plan, resolveLimits(config.limits));
+    const compile = plan.isOperation ? compileOperationResponse : compileResponse;
+    this.reader = compile(plan, resolveLimits(config.limits));
   }
 
   /** Runs one call. `use` receives the first successful response; its failures count as failures of the attempt. */
@@ -71,7 +73,8 @@ export class Exchange {
     use: UseResponse<T>,
     prepare: ((request: WireRequest) => void) | undefined,
   ): Promise<T> {
-    const given = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {};
+    const named = typeof input === "object" && input !== null ? (input as Record<string, unknown>) : {};
+    const given = this.#plan.isOperation ? { body: input } : named;
     const { retry } = this.#state;
     const deadline = retry && CallScope.endOf(this.#config.timeout, context.deadline);
     let refreshed = false;
@@ -174,8 +177,4 @@ function withoutRetry(failure: CallError): CallError {
   if (!failure.retryable) return failure;
   const { code, message, details, cause, mayHaveRun } = failure;
   return new CallError(code, message, details, { cause, retryable: false, mayHaveRun });
-}
-
-function isUnauthorized(error: CallError): boolean {
-  return (error.details as { status?: unknown } | undefined)?.status === 401;
 }

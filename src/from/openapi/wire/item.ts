@@ -3,6 +3,7 @@ import { type CallError, mapError, type ResponseEnvelope } from "../../../operat
 import type { EndpointPlan } from "../endpoint.ts";
 import { badResponse, tooLarge } from "../errors.ts";
 import type { FramedItem } from "./framing.ts";
+import { envelopeLevels, restoreEnvelope, toCallError } from "./operation-response.ts";
 import type { HTTPFacts } from "./response.ts";
 
 type StreamKind = NonNullable<EndpointPlan["stream"]>;
@@ -44,7 +45,7 @@ export class ItemQueue {
   ) {
     this.#plan = plan;
     this.#maxBytes = limits.eventBytes;
-    this.#toData = compileItem(plan, limits.jsonDepth);
+    this.#toData = compileItem(plan, limits.jsonDepth + (plan.isOperation ? envelopeLevels : 0));
     this.#onStop = onStop;
   }
 
@@ -52,7 +53,7 @@ export class ItemQueue {
   open(facts: HTTPFacts, kind: StreamKind): void {
     this.#facts = facts;
     this.#kind = kind;
-    this.#keepsText = kind === "sse" && parsingFor(this.#plan.outputSchema) === "never";
+    this.#keepsText = kind === "sse" && parsingOf(this.#plan) === "never";
   }
 
   /** Adds an item or a reconnection time. Bound, so that it can be passed as a callback. */
@@ -93,12 +94,27 @@ export class ItemQueue {
       }
       if (data === endOfStream) return this.#stop(undefined);
     }
+    if (this.#plan.isOperation) return this.#restore(data, type);
     const { statusCode, headers, contentType } = this.#facts!;
     const event = this.#kind === "sse" ? this.#eventOf(type ?? "message") : noEvent;
     // Inlined: for small events, `httpEnvelope` and its copy of the meta would dominate the cost.
     const envelope: ResponseEnvelope = { data, meta: { source: "http", statusCode, headers, contentType, event } };
     if (typeof data === "number") noteNumber(envelope, text);
     return envelope;
+  }
+
+  /** Returns the value of a subscription that a trusted server sent, or ends the stream with the problem it sent. */
+  #restore(received: unknown, type = "message"): ResponseEnvelope | undefined {
+    const { operationId } = this.#plan;
+    if (type === "problem") {
+      return this.#stop(toCallError(received) ?? badResponse(operationId, "contains a problem without a code"));
+    }
+    const { statusCode, headers, contentType } = this.#facts!;
+    try {
+      return restoreEnvelope(operationId, received, { statusCode, headers, contentType, event: this.#eventOf(type) });
+    } catch (error) {
+      return this.#stop(mapError(error));
+    }
   }
 
   /** Ends the stream at an item. Everything after it is ignored, including a lost connection. */
@@ -132,13 +148,13 @@ const endOfStream: unique symbol = Symbol("end of stream");
  * does not become a number. `[DONE]` ends a stream whose data is not declared as a string.
  */
 function compileItem(plan: EndpointPlan, jsonDepth: number): (text: string, kind: StreamKind) => unknown {
-  let mode: ReturnType<typeof parsingFor> | undefined;
+  let mode: ReturnType<typeof parsingOf> | undefined;
 
   return (text, kind) => {
     if (kind === "sse") {
-      mode ??= parsingFor(plan.outputSchema);
+      mode ??= parsingOf(plan);
       if (mode === "never") return text;
-      if (text === "[DONE]") return endOfStream;
+      if (text === "[DONE]" && !plan.hasJSONEvents) return endOfStream;
       if (mode === "structures" && !isStructure(text)) return text;
     }
     try {
@@ -157,7 +173,8 @@ function isStructure(text: string): boolean {
   return !(text.charCodeAt(0) > 0x60 && text.charCodeAt(0) < 0x7b) && /^\s*[{["]/.test(text);
 }
 
-function parsingFor(schema: unknown): "never" | "structures" | "always" {
+function parsingOf({ hasJSONEvents, outputSchema: schema }: EndpointPlan): "never" | "structures" | "always" {
+  if (hasJSONEvents) return "always";
   const type = typeof schema === "object" && schema !== null ? (schema as { type?: unknown }).type : undefined;
   const types = Array.isArray(type) ? type : [type];
   if (types.length === 1 && types[0] === "string") return "never";

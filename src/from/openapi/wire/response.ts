@@ -82,10 +82,12 @@ export function compileResponse(
     const details: Record<string, unknown> = { status, headers, contentType, body };
     if (problem !== undefined) details["location"] = headers["location"];
     const message = `HTTP ${status}: ${problem ?? redact(reasonOf(response), request.secrets)}`;
-    return new CallError(codeOf(status), message, details, {
+    const error = new CallError(codeOf(status), message, details, {
       retryable: retryable.has(status),
       mayHaveRun: !notStarted.has(status),
     });
+    if (status === 401) markUnauthorized(error);
+    return error;
   }
 
   /** Reads the body of an error. A body that is too large, malformed or incomplete does not replace the error. */
@@ -119,6 +121,18 @@ export function compileResponse(
   }
 
   return { read, fail };
+}
+
+const unauthorized = new WeakSet<CallError>();
+
+/** Marks the error of a response with the status 401, after which a new token may be requested. */
+export function markUnauthorized(error: CallError): void {
+  unauthorized.add(error);
+}
+
+/** Returns whether an error was marked with {@link markUnauthorized}. */
+export function isUnauthorized(error: CallError): boolean {
+  return unauthorized.has(error);
 }
 
 /** Status and headers of a response. */

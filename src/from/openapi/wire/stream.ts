@@ -7,7 +7,7 @@ import { pause } from "../../../internal/wait.ts";
 import { CallError, type OperationContext, type ResponseEnvelope, resolveLimits } from "../../../operation/index.ts";
 import type { HTTPReconnect, HTTPServiceConfig } from "../config.ts";
 import type { EndpointPlan } from "../endpoint.ts";
-import { badResponse, timedOut, tooLarge } from "../errors.ts";
+import { badResponse, timedOut, tooLarge, unavailable } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { createFramer, type Framer } from "./framing.ts";
 import { isHeaderValue } from "./headers.ts";
@@ -22,6 +22,9 @@ type Result = IteratorResult<ResponseEnvelope, undefined>;
 
 /** Minimum delay, so that a server that sends `retry: 0` and closes does not cause a connection every few ms. */
 const minServerRetryMs = 500;
+
+/** The event with which a server of this package ends a stream. */
+const lastEvent = "event: end\nid: end\n\n";
 
 const finished: Result = { done: true, value: undefined };
 
@@ -63,6 +66,8 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   #text = new UTF8Reader();
   #wasOpen = false;
   #isReplayable = true;
+  /** The last characters of the stream of a trusted server, which ends with an event without data. */
+  #tail = "";
 
   constructor(
     plan: EndpointPlan,
@@ -154,7 +159,9 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
   /** Passes received bytes to the framer. Without bytes, flushes it at the end of the stream. */
   #feed(bytes?: Uint8Array): void {
     try {
-      this.#framer?.feed(this.#text.read(bytes));
+      const text = this.#text.read(bytes);
+      if (this.#plan.isOperation) this.#tail = (this.#tail + text).slice(-lastEvent.length);
+      this.#framer?.feed(text);
     } catch (error) {
       if (!(error instanceof InvalidUTF8)) throw error;
       this.#framer?.feed(error.text);
@@ -227,6 +234,7 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     this.#feed();
     this.#framer?.end();
     if (this.#ended) return;
+    if (this.#plan.isOperation) return this.#tail === lastEvent ? this.#end() : this.#drop(this.#interrupted());
     if (this.#reconnect !== undefined && this.#plan.stream === "sse" && this.#canResume()) return this.#again();
     this.#end();
   }
@@ -268,6 +276,10 @@ class HTTPStream implements AsyncIterableIterator<ResponseEnvelope>, Buffered<Re
     } finally {
       scope.close();
     }
+  }
+
+  #interrupted(): CallError {
+    return unavailable(this.#plan.operationId, "the stream was interrupted", { retryable: true, mayHaveRun: true });
   }
 
   #translate(error: unknown): CallError {
