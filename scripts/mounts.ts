@@ -29,16 +29,11 @@ interface Host {
   path: string;
 }
 
-const mounted = 'import { createMountServer } from "./server.mjs";\nconst server = createMountServer();\n';
 const hosts: Readonly<Record<string, Host>> = {
   next: {
     packages: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"],
     files: {
-      "app/api/[...path]/route.js": `import { createMountServer } from "../../../server.mjs";
-const server = createMountServer();
-const handle = (request) => server.fetch(request, { basePath: "/api" });
-export { handle as GET, handle as POST };
-`,
+      "app/api/[...path]/route.js": readExample("next-route.ts", "../../../server.mjs"),
       "next.config.mjs": "export default { turbopack: { root: import.meta.dirname } };\n",
     },
     prepare: (home) => [[binOf(home, "next"), "build"]],
@@ -47,9 +42,7 @@ export { handle as GET, handle as POST };
   },
   deno: {
     packages: ["@deno/linux-x64-glibc@2.9.6"],
-    files: {
-      "main.mjs": `${mounted}Deno.serve({ hostname: "127.0.0.1", port: Number(Deno.env.get("PORT")) }, server.fetch);\n`,
-    },
+    files: { "main.mjs": readExample("deno.mjs", "./server.mjs") },
     start: (home) => [
       join(home, "node_modules/@deno/linux-x64-glibc/deno"),
       ...["run", "--no-prompt", "--cached-only", "--allow-net=127.0.0.1", "--allow-env", "--allow-read=.", "main.mjs"],
@@ -58,9 +51,7 @@ export { handle as GET, handle as POST };
   },
   bun: {
     packages: ["@oven/bun-linux-x64@1.4.4"],
-    files: {
-      "main.mjs": `${mounted}Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.PORT), fetch: server.fetch });\n`,
-    },
+    files: { "main.mjs": readExample("bun.mjs", "./server.mjs") },
     start: (home) => [join(home, "node_modules/@oven/bun-linux-x64/bin/bun"), "run", "main.mjs"],
     path: "",
   },
@@ -101,9 +92,8 @@ async function tryHost(name: string, host: Host, tarball: string): Promise<strin
     ["npm", "install", "--no-save", "--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund", tarball],
     home,
   );
-  const source = readFileSync(join(root, "test/support/mount-server.ts"), "utf8");
-  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
-  for (const [path, content] of Object.entries({ ...host.files, "server.mjs": ts.transpile(source, options) })) {
+  const server = `${readScript("test/support/mount-server.ts")}\nexport const server = createMountServer();\n`;
+  for (const [path, content] of Object.entries({ ...host.files, "server.mjs": server })) {
     mkdirSync(dirname(join(home, path)), { recursive: true });
     writeFileSync(join(home, path), content);
   }
@@ -122,6 +112,17 @@ async function tryHost(name: string, host: Host, tarball: string): Promise<strin
     child.kill("SIGKILL");
     await exited;
   }
+}
+
+/** Reads a file as JavaScript. */
+function readScript(path: string): string {
+  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+  return ts.transpile(readFileSync(join(root, path), "utf8"), options);
+}
+
+/** Reads a file that the docs show, with the server of the story instead of its own. */
+function readExample(file: string, server: string): string {
+  return readScript(`examples/mount/${file}`).replace("./server.ts", server);
 }
 
 function run([program, ...args]: readonly string[], cwd: string): void {
