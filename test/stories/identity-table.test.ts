@@ -1,3 +1,4 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { bearerTokens, createToken } from "../../src/auth/index.ts";
@@ -12,6 +13,7 @@ import {
 } from "../../src/index.ts";
 import { type Listener, listen } from "../../src/node/index.ts";
 import { serveHTTP } from "../../src/serve/http/index.ts";
+import { serveMCP } from "../../src/serve/mcp/index.ts";
 import { createWebSocketTransport, serveWebSocket } from "../../src/transport/websocket/index.ts";
 
 /** A caller, and a string that is part of everything that only this caller may see. */
@@ -76,7 +78,12 @@ beforeAll(async () => {
     { hash: tokens[1].hash, identity: bob.identity },
   ]);
   const options = { authenticate };
-  listener = await listen({ "/": serveHTTP(registry, options), "/calls": serveWebSocket(registry, options) });
+  listener = await listen({
+    "/": serveHTTP(registry, options),
+    "/calls": serveWebSocket(registry, options),
+    "/mcp": serveMCP(registry, options),
+    "/mcp-search": serveMCP(registry, { ...options, mode: "search" }),
+  });
 });
 afterAll(() => listener.close());
 
@@ -119,6 +126,33 @@ async function withConnection<T>({ token }: Person, use: (calls: PendingRequestM
   }
 }
 
+/** Connects a client of an older or the current version of MCP. */
+async function withClient<T>(
+  { token }: Person,
+  path: "/mcp" | "/mcp-search",
+  version: "legacy" | "2026-07-28",
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const requestInit = { headers: { authorization: `Bearer ${token}` } };
+  const mode = version === "legacy" ? version : { pin: version };
+  const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(listener.url + path), { requestInit }));
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+const listTools = (person: Person, version: "legacy" | "2026-07-28") =>
+  withClient(person, "/mcp", version, async (client) => JSON.stringify(await client.listTools()));
+
+const callTool = (person: Person, path: "/mcp" | "/mcp-search", name: string, input: Record<string, unknown> = {}) =>
+  withClient(person, path, "2026-07-28", async (client) => {
+    const outcome = await client.callTool({ name, arguments: input }).catch((error) => String(error));
+    return JSON.stringify(outcome);
+  });
+
 /** Everything that a person can read. Each entry returns it as a string. `other` is the person whose data must stay hidden. */
 const probes: Record<string, (person: Person, other: Person) => Promise<string>> = {
   "the OpenAPI document": (person) => get("/openapi.json", person),
@@ -151,7 +185,31 @@ const probes: Record<string, (person: Person, other: Person) => Promise<string>>
       for await (const { data } of calls.subscribe("shared.feed", {})) values.push(data);
       return JSON.stringify(values);
     }),
+  "the tools of an MCP server": (person) => listTools(person, "2026-07-28"),
+  "the tools of an MCP session": (person) => listTools(person, "legacy"),
+  "the result of an MCP tool": (person) => callTool(person, "/mcp", "shared_whoami"),
+  "the values of a subscription over MCP": (person) => callTool(person, "/mcp", "shared_feed"),
+  "the results of search_operations": (person) =>
+    callTool(person, "/mcp-search", "search_operations", { query: "fruit" }),
 };
+
+test("an MCP session does not accept the token of another caller", async () => {
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const post = (person: Person, message: object, session: Record<string, string> = {}) =>
+    fetch(`${listener.url}/mcp`, {
+      method: "POST",
+      headers: { ...headers, ...session, authorization: `Bearer ${person.token}` },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }),
+    });
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const opened = await post(ada, { method: "initialize", params });
+  await opened.text();
+  const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? expect.unreachable("no session") };
+  const stolen = await post(bob, { method: "tools/list" }, session);
+  const own = await post(ada, { method: "tools/list" }, session);
+  expect([stolen.status, (await stolen.text()).includes(ada.mark)]).toEqual([404, false]);
+  expect([own.status, (await own.text()).includes(ada.mark)]).toEqual([200, true]);
+});
 
 test.each(Object.entries(probes))("%s contains nothing of another caller", async (_name, probe) => {
   // Both orders, and at the same time, so that neither a cache nor shared state mixes them up.
