@@ -17,19 +17,43 @@ const options: Record<string, string> = {
   // Without these two, all of TypeBox becomes part of the pages, which takes minutes and gigabytes.
   excludeExternals: "true",
   externalPattern: "**/node_modules/**",
-  // The schema builder is TypeBox's own builder with another type, and has the same effect.
-  exclude: "**/src/operation/type.ts",
+  // The types of TypeBox's functions have the same effect. `Type`, which they belong to, is part of the pages.
+  exclude: "**/src/operation/default-builders.ts",
   excludeInternal: "true",
   disableSources: "true",
-  // Helper types that only the compiler needs are not public.
-  "validation.notExported": "false",
   treatWarningsAsErrors: "true",
 };
+/**
+ * Types that are not exported although exported types refer to them: tables that types are derived from, and steps of a
+ * computation. All others are exported, so that the reference is complete and users can name them.
+ */
+const unexported = [
+  "AnyErrors",
+  "CustomAuthOf",
+  "DefaultBuilders",
+  "DetailsByCode",
+  "ErrorsOf",
+  "HasDefault",
+  "InferStatic",
+  "InferWithDefaults",
+  "Loose",
+  "Relaxed",
+  "TargetOf",
+  "UnionOf",
+  "codes",
+  "contentShapes",
+  "metaFields",
+];
 const entries = subpaths.flatMap(({ entry }) => ["--entryPoints", sourceOf(entry)]);
 const settings = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
 const { status } = spawnSync(
   process.execPath,
-  [join(root, "node_modules/typedoc/bin/typedoc"), ...entries, ...settings],
+  [
+    join(root, "node_modules/typedoc/bin/typedoc"),
+    ...entries,
+    ...settings,
+    ...unexported.flatMap((name) => ["--intentionallyNotExported", name]),
+  ],
   { cwd: root, stdio: "inherit" },
 );
 process.exitCode = status ?? 1;

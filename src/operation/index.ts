@@ -39,12 +39,16 @@ export type {
   CreateError,
   DeclaredError,
   DeclaredErrors,
+  DetailsOf,
   ErrorDeclaration,
   ErrorDeclarations,
 } from "./declared-errors.ts";
 export { createDeclaredErrors, hasCode, isDeclaredError } from "./declared-errors.ts";
+export type { DefaultBuilders, TDefault } from "./default-builders.ts";
 export type {
   DefineInNamespace,
+  HandlerOf,
+  IdOf,
   KnownFrom,
   OperationDefaults,
   OperationDefinition,
@@ -71,7 +75,7 @@ export {
   RESPONSE_SOURCES,
   restoreData,
 } from "./envelope.ts";
-export type { CallErrorOptions } from "./error.ts";
+export type { CallErrorOptions, ErrorCodeInfo } from "./error.ts";
 export { CallError, errorCodes, InfrastructureErrorCode, isCallError } from "./error.ts";
 export { type CallErrorJSON, errorJSONFields } from "./error-json.ts";
 export {
@@ -95,11 +99,15 @@ export type { AuthenticatedIdentity, Identity } from "./identity.ts";
 export { expiryOf, identityFields, toIdentity } from "./identity.ts";
 export type { InferHandlerInput, InferInput, InferOutput } from "./infer.ts";
 export type {
+  AcceptsEmpty,
   CallsOf,
   DataOf,
+  EnvFunction,
   KnownEnv,
   KnownOperation,
   KnownOperations,
+  NameOf,
+  NamespaceOf,
   Register,
   RegisteredEnv,
   SubscriptionsOf,
@@ -139,4 +147,4 @@ export type {
   SubscriptionHandler,
 } from "./spec.ts";
 export { assertValidSpec, copySpec, OperationType, specFields, toAccessControl, toPublicSpec } from "./spec.ts";
-export { type DefaultBuilders, type TDefault, Type } from "./type.ts";
+export { Type } from "./type.ts";

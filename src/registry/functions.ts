@@ -25,7 +25,7 @@ import type { CustomAuth, OperationRegistry as RegistryInterface, RegistryOption
  * Stores operations and runs them. A registry created by `createRegistry` is typed with their ids, inputs and outputs, and
  * is assignable to an untyped registry.
  */
-export type OperationRegistry<Known extends KnownOperations = KnownOperations> = RegistryInterface<Known>;
+export interface OperationRegistry<Known extends KnownOperations = KnownOperations> extends RegistryInterface<Known> {}
 
 /** Creates a registry without types of its operations. Use `createRegistry` for a typed one. */
 export const OperationRegistry: new (options?: RegistryOptions) => OperationRegistry = Registry as never;

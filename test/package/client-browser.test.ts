@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ async function bundle(text: string, { codeSplitting, external }: BundleOptions):
     cwd: consumer,
     platform: "browser",
     logLevel: "silent",
-    external: external === undefined ? ["ws"] : ["ws", external],
+    external: external ?? [],
   });
   const { output } = await build.generate({ format: "esm", minify: true, codeSplitting });
   await build.close();
@@ -83,6 +83,15 @@ test.each([
   expect(chunk!.imports).toEqual([]);
   expect(chunk!.code).not.toContain("Make one with createRegistry()");
   expect(compressedSize(chunk!)).toBeLessThanOrEqual(max);
+});
+
+test("a client can be bundled where the package ws is not installed", async () => {
+  expect(existsSync(join(consumer, "node_modules/ws"))).toBe(false);
+
+  const chunks = await bundle(minimal, { codeSplitting: true });
+
+  expect(chunks.filter(({ isEntry }) => isEntry)).toHaveLength(1);
+  expect(chunks.flatMap(({ imports }) => imports)).not.toContain("ws");
 });
 
 test("a page loads the call protocol, HTTP and the WebSocket with the first call that needs them", async () => {

@@ -18,12 +18,13 @@ test("CONTRIBUTING describes every layer and every folder of tests", () => {
   expect(wanted.filter((folder) => !page.includes(folder))).toEqual([]);
 });
 
-test("CONTRIBUTING describes every command", () => {
+test("a table of CONTRIBUTING describes every command", () => {
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const hooks = ["prepack", "prepublishOnly"];
   const wanted = Object.keys(scripts).filter((name) => !hooks.includes(name) && name !== "start" && name !== "test");
 
-  expect(wanted.filter((name) => !new RegExp(`npm run ${name}(?![\\w:-])`).test(page))).toEqual([]);
+  const rows = page.split("\n").filter((line) => line.startsWith("|"));
+  expect(wanted.filter((name) => !rows.some((row) => new RegExp(`npm run ${name}(?![\\w:-])`).test(row)))).toEqual([]);
 });
 
 test("CONTRIBUTING names files that exist", () => {

@@ -4,8 +4,11 @@ import { CallError, mapError } from "../../operation/index.ts";
 
 /** One entry of a directory. */
 export interface ScannerEntry {
+  /** Name in its directory, without a path. */
   name: string;
+  /** Whether it is a file. */
   isFile: boolean;
+  /** Whether it is a directory. */
   isDirectory: boolean;
 }
 

@@ -9,16 +9,23 @@ import { cannotConnect, createSocketController, credentialsRefused } from "../pe
 export interface RedisClient {
   /** Settings of the client, including those of the URL. */
   readonly options?: { readonly database?: number | undefined } | undefined;
+  /** Whether it is connected and can send commands. */
   readonly isReady: boolean;
+  /** Whether it is connected, connecting or reconnecting. */
   readonly isOpen: boolean;
+  /** Connects to the server. */
   connect(): Promise<unknown>;
   /** Disconnects immediately. */
   destroy(): void;
   /** Disconnects when all replies have arrived. */
   close(): Promise<unknown>;
+  /** Sends a command and returns its reply. */
   sendCommand(args: string[]): Promise<unknown>;
+  /** Calls `listener` with the messages of channels. */
   subscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
+  /** Stops calling `listener` with the messages of channels. */
   unsubscribe(channels: string | string[], listener: (message: string, channel: string) => unknown): Promise<unknown>;
+  /** Adds a listener for events of the connection. */
   on(event: string, listener: (error: Error) => void): unknown;
 }
 

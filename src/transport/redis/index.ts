@@ -1,2 +1,2 @@
-export type { RedisClientTemplate } from "./client.ts";
+export type { RedisClient, RedisClientTemplate } from "./client.ts";
 export { createRedisTransport, type RedisTransport, type RedisTransportOptions } from "./redis.ts";

@@ -16,7 +16,7 @@ interface Builtins {
 type BuiltinName = keyof Builtins;
 
 /** A worker, or a port to one, in Node. */
-interface NodePort {
+export interface NodePort {
   /** Sends a message. */
   postMessage(message: unknown): void;
   /** Adds a listener. */
@@ -28,7 +28,7 @@ interface NodePort {
 }
 
 /** A worker, a port to one, or the global scope of a worker, in browsers. */
-interface WebPort {
+export interface WebPort {
   /** Sends a message. */
   postMessage(message: unknown): void;
   /** Adds a listener. */
