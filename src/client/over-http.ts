@@ -1,5 +1,6 @@
 import { findNetworkFailure } from "../internal/network-error.ts";
 import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
+import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
@@ -121,9 +122,9 @@ class HTTPTransport implements Transport {
       return stringifyStrictly(value, this.#limits.jsonDepth);
     } catch (error) {
       if (!(error instanceof NotJSON)) throw error;
-      const { path, reason } = error;
-      const message = `The ${label} cannot be sent over HTTP: ${reason}, at "${path}".`;
-      throw new CallError("EXECUTION_ERROR", message, { path, reason }, { mayHaveRun: false });
+      const { path, reason, cause } = error;
+      const message = `The ${label} has a value at ${quote(path)} that cannot be sent: ${reason}.`;
+      throw new CallError("EXECUTION_ERROR", message, { path, reason }, { cause, mayHaveRun: false });
     }
   }
 

@@ -140,9 +140,10 @@ describe.each(Object.entries(protocols))("%s", (_name, protocol) => {
   test("a call that the program does not wait for is sent too", async () => {
     const { client, seen } = await setUp();
 
-    void client.task.create({ title: "on its own" });
+    const call = client.task.create({ title: "on its own" });
 
     await vi.waitFor(() => expect(seen.started).toBe(1));
+    await call; // Otherwise the end of the test could abort it.
   });
 
   test("a signal aborts a call, and its handler", async () => {

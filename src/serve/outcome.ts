@@ -1,8 +1,7 @@
-import { classNameOf, hidesState, readJSONForm } from "../internal/instances.ts";
-import { escapeToken } from "../internal/json-pointer.ts";
 import { logger } from "../internal/log.ts";
 import { getOwn, isObject, type JSONObject } from "../internal/objects.ts";
 import { isSecretName } from "../internal/secrets.ts";
+import { NotJSON, stringifyStrictly } from "../internal/strict-json.ts";
 import { quote } from "../internal/text.ts";
 import {
   CallError,
@@ -125,100 +124,12 @@ const maxDepth = 1_000;
  * with the path of a value that JSON cannot carry.
  */
 export function toJSONText(value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  if (!isCarried(value, maxDepth)) new LossFinder().check(value);
-  return JSON.stringify(value);
-}
-
-/** Returns whether JSON carries a value. Returns false if unsure. Runs for every result, and allocates nothing. */
-function isCarried(value: unknown, depth: number): boolean {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return true;
-    case "number":
-      return value - value === 0; // Subtracting NaN or an infinity from itself yields NaN.
-    case "object":
-      break;
-    default:
-      return false;
-  }
-  if (value === null) return true;
-  if (depth === 0) return false;
-  const prototype = Object.getPrototypeOf(value);
-  if (Array.isArray(value)) {
-    if (prototype !== Array.prototype) return false;
-    for (let index = 0; index < value.length; index++) if (!isCarried(value[index], depth - 1)) return false;
-    return true;
-  }
-  if (prototype !== Object.prototype && prototype !== null) return false;
-  for (const key in value) {
-    const part = (value as JSONObject)[key];
-    if (part !== undefined && !isCarried(part, depth - 1)) return false;
-  }
-  return typeof (value as JSONObject)["toJSON"] !== "function";
-}
-
-/** Finds the path of a value that JSON would lose or change. */
-class LossFinder {
-  readonly #path: string[] = [];
-  readonly #ancestors = new Set<object>();
-
-  /** Throws `EXECUTION_ERROR` if JSON does not carry the value. */
-  check(value: unknown): void {
-    switch (typeof value) {
-      case "number":
-        if (!Number.isFinite(value)) throw this.#fail(`JSON does not have ${value}`);
-        return;
-      case "bigint":
-        throw this.#fail("JSON does not have integers of this size; return a string");
-      case "undefined":
-        throw this.#fail("JSON does not have undefined; return null, or omit the item");
-      case "function":
-      case "symbol":
-        throw this.#fail(`JSON does not have values of type ${typeof value}`);
-      case "object":
-        if (value !== null) this.#checkObject(value);
-    }
-  }
-
-  #checkObject(object: object): void {
-    if (this.#ancestors.has(object)) throw this.#fail("it contains itself");
-    if (this.#ancestors.size >= maxDepth) throw this.#fail("it is nested too deep");
-    this.#ancestors.add(object);
-    try {
-      this.#checkContent(object);
-    } catch (error) {
-      throw isCallError(error) ? error : this.#fail("reading it failed", error);
-    }
-    this.#ancestors.delete(object);
-  }
-
-  #checkContent(object: object): void {
-    if (Array.isArray(object)) {
-      for (let index = 0; index < object.length; index++) this.#checkPart(String(index), object[index]);
-      return;
-    }
-    if (object instanceof Date && Number.isNaN(object.getTime())) throw this.#fail("it is an invalid Date");
-    if (readBytes(object) !== undefined) throw this.#fail("bytes are sent only as the whole result; return base64");
-    if (object instanceof Map || object instanceof Set || object instanceof Error) {
-      throw this.#fail(`JSON does not have a ${classNameOf(object)}; return an object or an array`);
-    }
-    const form = readJSONForm(object);
-    if (form !== undefined) return this.check(form[0]);
-    if (hidesState(object)) throw this.#fail(`JSON does not have a ${classNameOf(object)}`);
-    for (const [key, value] of Object.entries(object)) if (value !== undefined) this.#checkPart(key, value);
-  }
-
-  #checkPart(key: string, value: unknown): void {
-    this.#path.push(key);
-    this.check(value);
-    this.#path.pop();
-  }
-
-  #fail(reason: string, cause?: unknown): CallError {
-    const path = this.#path.map((step) => `/${escapeToken(step)}`).join("");
+  try {
+    return stringifyStrictly(value, maxDepth);
+  } catch (error) {
+    if (!(error instanceof NotJSON)) throw error;
+    const { path, reason, cause } = error;
     const message = `The result has a value at ${quote(path)} that cannot be sent: ${reason}.`;
-    return new CallError("EXECUTION_ERROR", message, { path, reason }, cause === undefined ? {} : { cause });
+    throw new CallError("EXECUTION_ERROR", message, { path, reason }, cause === undefined ? {} : { cause });
   }
 }
