@@ -1,6 +1,7 @@
 /**
- * `npm run mcp-conformance [-- part-of-a-name …]`: runs the client scenarios of the official MCP conformance suite that
- * each protocol revision requires, and those for client credentials, against `createMCPClient`.
+ * `npm run mcp-conformance [-- client|server] [part-of-a-name …]`: runs the scenarios of the official MCP conformance
+ * suite that each protocol revision requires: the client scenarios, and those for client credentials, against
+ * `createMCPClient`, and the server scenarios against `serveMCP`.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,21 +9,87 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProblem, readChecks } from "./mcp/checks.ts";
+import { startConformanceServer } from "./mcp/conformance-server.ts";
 import { installPackage } from "./mcp/install.ts";
 import { printTable } from "./mcp/table.ts";
 import { root } from "./subpaths.ts";
 
 const suite = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const revisions = ["2025-11-25", "2026-07-28"] as const;
-/** Scenarios beyond the requirements of a revision: extensions, and a scenario that is newer than both. */
-const extras = ["auth/client-credentials-basic", "auth/client-credentials-jwt", "json-schema-2020-12-preservation"];
+const sides = ["client", "server"] as const;
+type Side = (typeof sides)[number];
 
-/** `revision scenario` and the reason why it may fail. An entry that passes is also an error. */
-const expectedFailures: Readonly<Record<string, string>> = {};
+/** Scenarios beyond the requirements of a revision: extensions, and scenarios that are newer than both. */
+const extras: Record<Side, readonly string[]> = {
+  client: ["auth/client-credentials-basic", "auth/client-credentials-jwt", "json-schema-2020-12-preservation"],
+  server: ["server-session-lifecycle", "json-schema-2020-12", "http-header-validation"],
+};
 
-interface Run {
+const noFeature = (feature: string) => `Operations are served as tools. The server does not offer ${feature}.`;
+const noInput = noFeature("requests for input from the user or the model");
+
+/** `revision scenario` or `scenario` of a server, and the reason why it may fail. An entry that passes is also an error. */
+const expectedFailures: Readonly<Record<string, string>> = {
+  "logging-set-level": noFeature("logging"),
+  "tools-call-with-logging": noFeature("logging"),
+  "completion-complete": noFeature("completion"),
+  "tools-call-sampling": noInput,
+  "tools-call-elicitation": noInput,
+  "elicitation-sep1034-defaults": noInput,
+  "elicitation-sep1330-enums": noInput,
+  "resources-list": noFeature("resources"),
+  "resources-read-text": noFeature("resources"),
+  "resources-read-binary": noFeature("resources"),
+  "resources-templates-read": noFeature("resources"),
+  "resources-subscribe": noFeature("resources"),
+  "resources-unsubscribe": noFeature("resources"),
+  "prompts-list": noFeature("prompts"),
+  "prompts-get-simple": noFeature("prompts"),
+  "prompts-get-with-args": noFeature("prompts"),
+  "prompts-get-embedded-resource": noFeature("prompts"),
+  "prompts-get-with-image": noFeature("prompts"),
+  "input-required-result-missing-input-response": noInput,
+  "input-required-result-ignore-extra-params": noInput,
+  "input-required-result-basic-elicitation": noInput,
+  "input-required-result-basic-sampling": noInput,
+  "input-required-result-basic-list-roots": noInput,
+  "input-required-result-request-state": noInput,
+  "input-required-result-multiple-input-requests": noInput,
+  "input-required-result-multi-round": noInput,
+  "input-required-result-non-tool-request": noInput,
+  "input-required-result-result-type": noInput,
+  "input-required-result-tampered-state": noInput,
+  "input-required-result-capability-check": noInput,
+};
+
+/** Scenarios of which only these checks may fail, and the reason. */
+const expectedChecks: Readonly<Record<string, { reason: string; checks: readonly string[] }>> = {
+  "2026-07-28 server-stateless": {
+    reason: `${noInput} The checks need tools that request input or write to the log of the client.`,
+    checks: [
+      "sep-2575-server-rejects-undeclared-capability",
+      "sep-2575-missing-capability-http-400",
+      "sep-2575-http-server-no-independent-requests-on-stream",
+      "sep-2575-server-no-log-without-loglevel",
+    ],
+  },
+  "2026-07-28 caching": {
+    reason: noFeature("resources and prompts"),
+    checks: [
+      "sep-2549-prompts-list-caching-hints",
+      "sep-2549-resources-list-caching-hints",
+      "sep-2549-resources-templates-list-caching-hints",
+    ],
+  },
+};
+
+interface Scenario {
+  side: Side;
   revision: string;
   scenario: string;
+}
+
+interface Run extends Scenario {
   /** The reason why it did not pass. */
   problem: string | undefined;
   output: string;
@@ -31,43 +98,56 @@ interface Run {
 const home = await installPackage("mcp-conformance", suite);
 const program = join(home, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const folder = mkdtempSync(join(tmpdir(), "mcp-conformance-"));
-const wanted = process.argv.slice(2);
+const given = process.argv.slice(2);
+const wanted = given.filter((part) => !sides.includes(part as Side));
+const chosen = sides.filter((side) => given.includes(side) || !sides.some((each) => given.includes(each)));
 const queue = (await Promise.all(revisions.map(listScenarios))).flat();
 const runs: Run[] = [];
+const server = await startConformanceServer();
 try {
   await Promise.all([worker(), worker()]);
 } finally {
+  await server.close();
   rmSync(folder, { recursive: true, force: true });
 }
 report();
 
 async function worker(): Promise<void> {
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const [revision, scenario] = next;
-    const client = [
-      process.execPath,
-      "--import",
-      import.meta.resolve("tsx"),
-      join(root, "scripts/mcp-conformance-client.ts"),
-    ];
-    const results = join(folder, revision, scenario);
+    const { side, revision, scenario } = next;
+    const results = join(folder, side, revision, scenario);
     // Extensions do not belong to a revision, so the suite would skip them.
     const options = ["--scenario", scenario, "--spec-version", revision, "--force", "--output-dir", results];
-    const command = ["client", "--command", client.join(" "), "--timeout", "60000", "--verbose", ...options];
-    const { code, output } = await runSuite(command);
-    const run = { revision, scenario, problem: findProblem(code, readChecks(results)), output };
+    const { code, output } = await runSuite([...toCommand(side), "--timeout", "60000", "--verbose", ...options]);
+    const run = { ...next, problem: findProblem(code, readChecks(results)), output };
     runs.push(run);
-    console.log(`${verdictOf(run)} ${revision} ${scenario}`);
+    console.log(`${verdictOf(run)} ${side} ${revision} ${scenario}`);
   }
 }
 
-async function listScenarios(revision: string): Promise<Array<[revision: string, scenario: string]>> {
-  const { output } = await runSuite(["list", "--client", "--requirements", revision]);
-  const [, section = ""] = /^Client scenarios[^\n]*\n((?: +- \S+\n)*)/m.exec(output) ?? [];
-  const required = [...section.matchAll(/^ +- (\S+)$/gm)].map(([, name]) => name!);
-  return [...required, ...extras]
-    .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
-    .map((name) => [revision, name]);
+function toCommand(side: Side): string[] {
+  if (side === "server") return ["server", "--url", `${server.url}/mcp`];
+  const program = join(root, "scripts/mcp-conformance-client.ts");
+  return ["client", "--command", [process.execPath, "--import", import.meta.resolve("tsx"), program].join(" ")];
+}
+
+async function listScenarios(revision: string): Promise<Scenario[]> {
+  const { output } = await runSuite(["list", "--requirements", revision]);
+  return chosen.flatMap((side) => {
+    const heading = side === "client" ? "Client" : "Server";
+    const [, section = ""] = new RegExp(`^${heading} scenarios[^\\n]*\\n((?: +- \\S+\\n)*)`, "m").exec(output) ?? [];
+    const required = [...section.matchAll(/^ +- (\S+)$/gm)].map(([, name]) => name!);
+    return [...required, ...extras[side]]
+      .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+      .filter((name) => !isOfOtherRevision(name, revision))
+      .map((scenario) => ({ side, revision, scenario }));
+  });
+}
+
+/** Sessions exist only before 2026-07-28, and the standard headers only since then. */
+function isOfOtherRevision(scenario: string, revision: string): boolean {
+  if (scenario === "server-session-lifecycle") return revision === "2026-07-28";
+  return scenario === "http-header-validation" && revision !== "2026-07-28";
 }
 
 function runSuite(args: readonly string[]): Promise<{ code: number; output: string }> {
@@ -82,25 +162,30 @@ function runSuite(args: readonly string[]): Promise<{ code: number; output: stri
 }
 
 function verdictOf(run: Run): "✓" | "✗" | "expected" | "stale" {
-  const isExpected = Object.hasOwn(expectedFailures, `${run.revision} ${run.scenario}`);
-  if (run.problem === undefined) return isExpected ? "stale" : "✓";
-  return isExpected ? "expected" : "✗";
+  const { side, revision, scenario } = run;
+  const isExpected =
+    side === "server" && [scenario, `${revision} ${scenario}`].some((key) => Object.hasOwn(expectedFailures, key));
+  const checks = side === "server" ? expectedChecks[`${revision} ${scenario}`]?.checks : undefined;
+  if (run.problem === undefined) return isExpected || checks !== undefined ? "stale" : "✓";
+  return isExpected || run.problem === `failed: ${checks?.join(", ")}` ? "expected" : "✗";
 }
 
 function report(): void {
   const failed = runs.filter((run) => ["✗", "stale"].includes(verdictOf(run)));
-  for (const { revision, scenario, problem, output } of failed) {
+  for (const { side, revision, scenario, problem, output } of failed) {
     console.log(
-      `\n── ${revision} ${scenario}: ${problem ?? "it passed, and is listed as an expected failure"}\n${output}`,
+      `\n── ${side} ${revision} ${scenario}: ${problem ?? "it passed, and is listed as an expected failure"}\n${output}`,
     );
   }
   console.log();
-  const rows = revisions.map((revision) => {
-    const all = runs.filter((run) => run.revision === revision);
-    const count = (verdict: string) => String(all.filter((run) => verdictOf(run) === verdict).length);
-    return [revision, String(all.length), count("✓"), count("expected"), count("✗"), count("stale")];
-  });
-  printTable(["revision", "scenarios", "passed", "expected failures", "failed", "stale"], rows);
+  const rows = chosen.flatMap((side) =>
+    revisions.map((revision) => {
+      const all = runs.filter((run) => run.side === side && run.revision === revision);
+      const count = (verdict: string) => String(all.filter((run) => verdictOf(run) === verdict).length);
+      return [side, revision, String(all.length), count("✓"), count("expected"), count("✗"), count("stale")];
+    }),
+  );
+  printTable(["side", "revision", "scenarios", "passed", "expected failures", "failed", "stale"], rows);
   console.log(`\n${runs.length - failed.length} passed, ${failed.length} failed`);
   process.exitCode = failed.length === 0 ? 0 : 1;
 }

@@ -73,6 +73,15 @@ describe("toPublicSchema", () => {
     });
   });
 
+  test("keeps anchors of a schema that is the whole document", () => {
+    const schema = { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { $anchor: "a", type: "null" } } };
+    expect(written(schema)).toEqual(schema);
+    expect(written(schema, "/at")).toEqual({
+      properties: { a: { $ref: "#/at/$defs/a" } },
+      $defs: { a: { type: "null" } },
+    });
+  });
+
   test("drops references to other documents", () => {
     const schema = { properties: { any: { $ref: "http://json-schema.org/draft-07/schema#" }, lost: { $ref: "#/no" } } };
     expect(written(schema)).toEqual({ properties: { any: {}, lost: { $ref: "#/no" } } });

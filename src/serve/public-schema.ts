@@ -29,6 +29,7 @@ class SchemaPublisher {
   readonly #bases = new Map<SchemaObject, string>();
   /** Whether a reference depends on the path of the evaluation. Such schemas keep their ids and references. */
   #isDynamic = false;
+  #hasIds = false;
 
   constructor(root: SchemaObject, location: string) {
     this.#root = root;
@@ -53,10 +54,16 @@ class SchemaPublisher {
       if (typeof anchor === "string" && anchor !== "") this.#pointers.set(`${base}#${anchor}`, encodeURI(pointer));
     }
     this.#bases.set(schema, base);
+    this.#hasIds ||= typeof $id === "string";
     this.#isDynamic ||= Object.hasOwn(schema, "$dynamicRef") || Object.hasOwn(schema, "$recursiveRef");
     forEachSubschema(schema, (part, ...path) => {
       if (isObject(part) && !this.#bases.has(part)) this.#index(part, extendPointer(pointer, ...path), base);
     });
+  }
+
+  /** Anchors stay unique in a document that is this schema alone, without parts that have their own ids. */
+  get #keepsAnchors(): boolean {
+    return this.#location === "" && !this.#hasIds;
   }
 
   #copy(schema: unknown): unknown {
@@ -65,7 +72,8 @@ class SchemaPublisher {
     if (copy["type"] !== undefined && !hasJSONType(copy["type"])) delete copy["type"];
     if (!this.#hasDialect && Array.isArray(copy["items"])) replaceItems(copy);
     if (this.#isDynamic) return copy;
-    for (const keyword of ["$id", "$anchor"]) delete copy[keyword];
+    delete copy["$id"];
+    if (!this.#keepsAnchors) delete copy["$anchor"];
     if (typeof copy["$ref"] !== "string") return copy;
     const target = this.#resolve(copy["$ref"], this.#bases.get(schema) ?? anonymousBase);
     if (target === undefined) delete copy["$ref"];

@@ -1,5 +1,7 @@
+import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OlderTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "typebox";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { deferred, until } from "../../internal/testing.ts";
 import {
   CallError,
@@ -29,8 +31,6 @@ function waiting(started: (signal: AbortSignal) => void): IOperationDefinition {
   };
   return operation({ name: "wait", type: "mutation", handler });
 }
-
-afterEach(() => vi.useRealTimers());
 
 describe.each(generations)("a client of %s", (generation) => {
   test("lists tools with schemas and annotations", async () => {
@@ -297,6 +297,20 @@ async function foreignTools() {
     ),
   };
 }
+
+test("a client of version 1 of the SDK lists and calls tools", async () => {
+  const server = serve(registryOf(add, operation({ name: "numbers", outputSchema: Type.Array(Type.Number()) })));
+  const client = new OlderClient({ name: "test", version: "1.0.0" });
+  const fetch = async (url: string | URL, init?: RequestInit) => server.fetch(new Request(url, init));
+  await client.connect(new OlderTransport(new URL("http://localhost/mcp"), { fetch }) as never);
+  onTestFinished(() => client.close());
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["math_add", "test_numbers"]);
+  const sum = await client.callTool({ name: "math_add", arguments: { a: 1, b: 2 } });
+  expect(sum.structuredContent).toEqual({ sum: 3 });
+  const numbers = await client.callTool({ name: "test_numbers", arguments: { input: [1] } });
+  expect(numbers.structuredContent).toEqual({ result: [1] });
+  expect(await client.callTool({ name: "math_add", arguments: {} })).toMatchObject({ isError: true });
+});
 
 describe("requests", () => {
   const modern = (method: string, params: object = {}) => ({
