@@ -5,10 +5,11 @@ import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { logger } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
-import { isLoopbackHost, withoutTrailingSlashes } from "../internal/urls.ts";
+import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
-import { CallError, resolveCount, resolveDuration, validationError } from "../operation/index.ts";
+import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
 import type { FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
+import { findMount, findPath, type Mount, toMounts } from "./mounts.ts";
 import { FastResponse, fixedHeaders, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
 
 const log = logger("node");
@@ -81,33 +82,6 @@ export async function listen(
   return listener;
 }
 
-/** A server and the path at which it is mounted; the path of the root is empty. */
-interface Mount {
-  readonly path: string;
-  readonly server: Partial<FetchServer> & Partial<UpgradeHandler> & Pick<FetchServer, "isUnauthenticated" | "close">;
-}
-
-/** Checks the paths and sorts the mounts so that the longest path is the first. */
-function toMounts(servers: Readonly<Record<string, FetchServer | UpgradeHandler>>): Mount[] {
-  const mounts: Mount[] = [];
-  for (const [key, server] of Object.entries(servers)) {
-    const path = withoutTrailingSlashes(key);
-    const problem = findPathProblem(key, path, mounts);
-    if (problem !== undefined) throw validationError("servers of listen()", [{ path: `/${key}`, message: problem }]);
-    mounts.push({ path, server });
-  }
-  if (mounts.length === 0) throw validationError("servers of listen()", [{ path: "", message: "must not be empty" }]);
-  return mounts.sort((a, b) => b.path.length - a.path.length);
-}
-
-function findPathProblem(key: string, path: string, mounts: readonly Mount[]): string | undefined {
-  if (!key.startsWith("/") || new URL(`http://localhost${key}`).pathname !== key) {
-    return `${quote(key)} must be the path of a URL, such as "/api"`;
-  }
-  if (["/healthz", "/readyz", "/.well-known"].includes(path)) return `${quote(path)} is reserved`;
-  return mounts.some((mount) => mount.path === path) ? `${quote(path)} is used twice` : undefined;
-}
-
 function refuseUnauthenticated(mounts: readonly Mount[], host: string): void {
   const open = mounts.find(({ server }) => server.isUnauthenticated);
   if (open === undefined) return;
@@ -163,6 +137,7 @@ class NodeListener implements Listener {
         keepAliveTimeout: resolveDuration("keepAliveTimeout", options.keepAliveTimeout, 65_000),
       },
       toRequestListener((request, incoming, outgoing) => {
+        if (this.#closing !== undefined) outgoing.setHeader("connection", "close");
         this.#responses.add(outgoing);
         outgoing.on("close", () => {
           this.#responses.delete(outgoing);
@@ -197,6 +172,8 @@ class NodeListener implements Listener {
       throw cannotListen(error, this.#host, port);
     }
     this.#port = (this.#server.address() as AddressInfo).port;
+    // For example, the process has no file descriptors left for a connection. Without a listener it would end.
+    this.#server.on("error", (error) => log.error("node: a connection was not accepted: {error}", { error }));
     if (this.#closeOnSignals) void this.closed.then(closeOnSignals(this));
   }
 
@@ -307,17 +284,6 @@ class NodeListener implements Listener {
       headers: request && new IncomingHeaders(request, incoming),
     };
   }
-}
-
-function findMount(mounts: readonly Mount[], path: string): Mount | undefined {
-  return mounts.find((mount) => path.startsWith(mount.path) && (path[mount.path.length] ?? "/") === "/");
-}
-
-/** The path of an absolute URL that was normalised before. */
-function findPath(url: string): string {
-  const start = url.indexOf("/", "https://".length);
-  const end = url.slice(start).search(/[?#]/);
-  return end === -1 ? url.slice(start) : url.slice(start, start + end);
 }
 
 function cannotListen(error: unknown, host: string, port: number): CallError {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isLoopbackHost } from "../internal/urls.ts";
 import type { FetchServer } from "../serve/server.ts";
 import { FastResponse, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
 
@@ -29,12 +30,18 @@ interface FrameworkRequest extends IncomingMessage {
  * @example
  * app.use("/api", toNodeHandler(serveHTTP(registry, { authenticate })));
  */
-export function toNodeHandler(server: Pick<FetchServer, "fetch">, options: NodeHandlerOptions = {}): NodeHandler {
+export function toNodeHandler(
+  server: Pick<FetchServer, "fetch" | "isUnauthenticated">,
+  options: NodeHandlerOptions = {},
+): NodeHandler {
   const listener = toRequestListener((request, incoming: FrameworkRequest) => {
+    const { remoteAddress } = incoming.socket;
+    if (server.isUnauthenticated && !isLoopbackHost(remoteAddress ?? "localhost")) {
+      return toProblem(403, "This server has no authentication, so it responds only to requests from its own machine.");
+    }
     const basePath = options.basePath ?? (incoming.baseUrl || undefined);
     const headers = new IncomingHeaders(request, incoming);
-    const info = { basePath, remoteAddress: incoming.socket.remoteAddress, Response: FastResponse, headers };
-    return restoreBody(incoming) ?? server.fetch(request, info);
+    return restoreBody(incoming) ?? server.fetch(request, { basePath, remoteAddress, Response: FastResponse, headers });
   });
   return (incoming: FrameworkRequest, outgoing) => {
     const { url, originalUrl } = incoming;

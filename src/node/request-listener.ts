@@ -67,14 +67,15 @@ export function toRequestListener(fetch: NodeFetch): NodeRequestListener {
 }
 
 /** Refuses what a proxy in front of this server may have understood differently (RFC 9112, section 3.2). */
-function refuseMalformed({ url = "", rawHeaders, headers }: IncomingMessage): Response | undefined {
+function refuseMalformed(incoming: IncomingMessage): Response | undefined {
+  const { url = "", rawHeaders } = incoming; // Not `headers`: Node creates that object when it is read.
   if (rawHeaders.length > 2 * maxHeaders) return toProblem(431, `The request has more than ${maxHeaders} headers.`);
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
   }
   if (hosts > 1) return toProblem(400, "The request has more than one Host header.");
-  if (!url.startsWith("/") && new URL(url).host !== headers.host?.toLowerCase()) {
+  if (!url.startsWith("/") && new URL(url).host !== incoming.headers.host?.toLowerCase()) {
     return toProblem(400, "The request has a URL and a Host header of different hosts.");
   }
   return undefined;

@@ -2,7 +2,9 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
+import { PendingRequestMap } from "../../src/call/index.ts";
 import { bundleProgram } from "../../src/transport/testing.ts";
+import { createWebSocketTransport } from "../../src/transport/websocket/index.ts";
 import type { ServerReport } from "./http-server-process.ts";
 
 const program = await bundleProgram(new URL("http-server-process.ts", import.meta.url));
@@ -104,6 +106,24 @@ test("1,000 calls and streams on as many connections end once when the server is
     Array.from({ length: 500 }, (_, n) => [`data: ${n}`, "event: problem", '"code":"UNAVAILABLE"']),
   );
   expect(await server.closed()).toEqual({ kind: "closed", started: 1_000, ended: 1_000 });
+  expect(await server.exited()).toBe(0);
+});
+
+test("a call and a stream over a WebSocket of the same port end once when the server is closed", async () => {
+  const server = await startServer();
+  const transport = await createWebSocketTransport(`ws://127.0.0.1:${server.port}/calls`, { reconnect: false });
+  await using calls = new PendingRequestMap(transport);
+  const call = calls.call("test.hold", { n: 1 });
+  const stream = calls.subscribe("test.ticks", { n: 2 });
+  expect((await stream.next()).value).toMatchObject({ data: 2 });
+  await server.started(2);
+
+  server.kill("SIGTERM");
+  await expect(stream.next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  server.release();
+
+  expect(await call).toMatchObject({ data: 1 });
+  expect(await server.closed()).toEqual({ kind: "closed", started: 2, ended: 2 });
   expect(await server.exited()).toBe(0);
 });
 

@@ -1,11 +1,12 @@
 /**
- * Serves HTTP in a process of its own, which a signal closes. Sends its port, then reports every call that starts and, when
+ * Serves HTTP and WebSockets in a process of its own, which a signal closes. Sends its port, then reports every call that starts and, when
  * it is closed, how many calls started and ended. The message "release" ends the calls of "test.hold".
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { createRegistry, defineOperation, Type } from "../../src/index.ts";
 import { listen } from "../../src/node/index.ts";
 import { serveHTTP } from "../../src/serve/http/index.ts";
+import { serveWebSocket } from "../../src/transport/websocket/index.ts";
 
 /** What the process reports. */
 export type ServerReport =
@@ -66,7 +67,9 @@ const registry = createRegistry({
   ],
 });
 
-const listener = await listen({ "/": serveHTTP(registry, { authenticate: "none" }) }, { closeOnSignals: true });
+const options = { authenticate: "none" } as const;
+const servers = { "/": serveHTTP(registry, options), "/calls": serveWebSocket(registry, options) };
+const listener = await listen(servers, { closeOnSignals: true });
 report({ kind: "listening", port: listener.port });
 await listener.closed;
 report({ kind: "closed", ...counts });
