@@ -1,4 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { Buffer } from "node:buffer";
+import * as crypto from "node:crypto";
 import { Emitter } from "../internal/emitter.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
@@ -18,11 +19,12 @@ export interface StoredToken {
 const tokenBytes = 32;
 /** Minimum number of random bits of a token. */
 const minTokenBits = 128;
+const hashPrefix = "sha256:";
 const hashPattern = /^sha256:[0-9a-f]{64}$/i;
 
 /** Creates a token with 256 random bits. Send `token` to the caller, and store only `hash`. */
 export function createToken(): { token: string; hash: string } {
-  const token = randomBytes(tokenBytes).toString("base64url");
+  const token = crypto.randomBytes(tokenBytes).toString("base64url");
   return { token, hash: hashToken(token) };
 }
 
@@ -36,7 +38,7 @@ export function hashToken(token: string): string {
       `The token is too short: it needs at least ${minTokenBits} random bits. Create one with createToken().`,
     );
   }
-  return `sha256:${digestOf(token).toString("hex")}`;
+  return hashPrefix + digestOf(token);
 }
 
 function bitsPerCharacter(token: string): number {
@@ -44,24 +46,35 @@ function bitsPerCharacter(token: string): number {
   return /^[0-9a-f]*$/i.test(token) ? 4 : 6;
 }
 
-function digestOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+/** Returns the SHA-256 of a token in hexadecimal digits. */
+function digestOf(token: string): string {
+  // Takes a fifth of the time of `createHash`. Other runtimes than Node may not have it.
+  return crypto.hash?.("sha256", token) ?? crypto.createHash("sha256").update(token).digest("hex");
 }
 
 /** The hash of an empty token, which must never be accepted. */
 const emptyDigest = digestOf("");
 
+/** Number of digits by which digests are grouped. */
+const groupDigits = 8;
+
 interface Entry {
-  readonly digest: Buffer;
+  /** Hexadecimal digits. */
+  readonly digest: string;
+  /** The same digits as bytes, to compare them in constant time. */
+  readonly bytes: Buffer;
   readonly identity: AuthenticatedIdentity;
 }
+
+/** The digest that is being compared. */
+const compared = Buffer.alloc(64);
 
 /** Finds identities by token. */
 export class TokenStore {
   /** Name of the function in messages. */
   readonly #name: string;
-  /** By the first 32 bits of the digest. */
-  #entries = new Map<number, Entry[]>();
+  /** By the first digits of the digest. */
+  #entries = new Map<string, Entry[]>();
   readonly #changes = new Emitter<void>((error) => log.error("A listener failed: {error}", { error }));
 
   constructor(name: string, tokens: readonly StoredToken[]) {
@@ -72,30 +85,32 @@ export class TokenStore {
   /** Returns the identity of a token; `undefined` for an unknown one. */
   find(token: string): AuthenticatedIdentity | undefined {
     const digest = digestOf(token);
-    const candidates = this.#entries.get(digest.readUInt32BE(0));
+    const candidates = this.#entries.get(digest.slice(0, groupDigits));
+    if (candidates === undefined) return undefined;
+    compared.write(digest, "latin1");
     // The time reveals at most the beginning of a digest, which does not help to find its token.
-    return candidates?.find((entry) => timingSafeEqual(entry.digest, digest))?.identity;
+    return candidates.find(({ bytes }) => crypto.timingSafeEqual(bytes, compared))?.identity;
   }
 
   /** Adds a token. */
   add(token: StoredToken): void {
-    for (const [prefix, entries] of this.#read([token])) {
-      const known = this.#entries.get(prefix) ?? [];
-      if (known.some(({ digest }) => digest.equals(entries[0]!.digest))) throw this.#repeated();
-      this.#entries.set(prefix, [...known, ...entries]);
+    for (const [group, entries] of this.#read([token])) {
+      const known = this.#entries.get(group) ?? [];
+      if (known.some(({ digest }) => digest === entries[0]!.digest)) throw this.#repeated();
+      this.#entries.set(group, [...known, ...entries]);
     }
   }
 
   /** Removes the token with a hash. Returns whether it was there. */
   remove(hash: string): boolean {
     if (typeof hash !== "string" || !hashPattern.test(hash)) return false;
-    const digest = Buffer.from(hash.slice("sha256:".length), "hex");
-    const prefix = digest.readUInt32BE(0);
-    const entries = this.#entries.get(prefix) ?? [];
-    const remaining = entries.filter((entry) => !entry.digest.equals(digest));
+    const removed = hash.slice(hashPrefix.length).toLowerCase();
+    const group = removed.slice(0, groupDigits);
+    const entries = this.#entries.get(group) ?? [];
+    const remaining = entries.filter(({ digest }) => digest !== removed);
     if (remaining.length === entries.length) return false;
-    if (remaining.length === 0) this.#entries.delete(prefix);
-    else this.#entries.set(prefix, remaining);
+    if (remaining.length === 0) this.#entries.delete(group);
+    else this.#entries.set(group, remaining);
     this.#changes.emit();
     return true;
   }
@@ -109,9 +124,9 @@ export class TokenStore {
   /** Calls the listener when a token was removed. */
   readonly onChange = (listener: () => void): (() => void) => this.#changes.on(listener);
 
-  #read(tokens: readonly StoredToken[]): Map<number, Entry[]> {
+  #read(tokens: readonly StoredToken[]): Map<string, Entry[]> {
     if (!Array.isArray(tokens)) throw new TypeError(`${this.#name} needs a list of { hash, identity }.`);
-    const entries = new Map<number, Entry[]>();
+    const entries = new Map<string, Entry[]>();
     for (const [index, { hash, identity: given }] of (tokens as readonly StoredToken[]).entries()) {
       const identity = toIdentity(given);
       if (identity === undefined)
@@ -124,20 +139,17 @@ export class TokenStore {
       if (typeof hash !== "string" || !hashPattern.test(hash)) {
         throw this.#invalid(index, "hash must be sha256: and 64 hexadecimal digits. Create it with createToken()");
       }
-      const digest = Buffer.from(hash.slice("sha256:".length), "hex");
-      if (digest.equals(emptyDigest)) {
+      const digest = hash.slice(hashPrefix.length).toLowerCase();
+      if (digest === emptyDigest) {
         this.#warn("A token of {id} is empty, and is refused. Check the variable that contains it.", identity.id);
         continue;
       }
       const expiresAt = expiryOf(given);
-      const entry = {
-        digest,
-        identity: expiresAt === Number.POSITIVE_INFINITY ? identity : { ...identity, expiresAt },
-      };
-      const prefix = digest.readUInt32BE(0);
-      const others = entries.get(prefix) ?? [];
-      if (others.some((other) => other.digest.equals(digest))) throw this.#repeated();
-      entries.set(prefix, [...others, entry]);
+      const found = expiresAt === Number.POSITIVE_INFINITY ? identity : { ...identity, expiresAt };
+      const group = digest.slice(0, groupDigits);
+      const others = entries.get(group) ?? [];
+      if (others.some((other) => other.digest === digest)) throw this.#repeated();
+      entries.set(group, [...others, { digest, bytes: Buffer.from(digest, "latin1"), identity: found }]);
     }
     if (tokens.length === 0) this.#warn("There are no tokens, so every token is refused.", "");
     return entries;
