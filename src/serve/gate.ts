@@ -124,7 +124,8 @@ export class Gate {
   readonly check = (request: GateRequest, info?: FetchInfo): Admission | Promise<Admission> => {
     const headers = info?.headers ?? request.headers;
     if (this.isUnauthenticated && info?.allowPublic !== true && !this.#isForThisMachine(request)) return foreignHost();
-    const [origin, site] = [headers.get("origin"), headers.get("sec-fetch-site")];
+    const origin = headers.get("origin");
+    const site = headers.get("sec-fetch-site");
     let corsHeaders: Readonly<Record<string, string>> | undefined;
     if (origin !== null || site !== null) {
       if (this.#crossOrigin.allows(origin)) {

@@ -48,6 +48,11 @@ export class Heartbeats {
   }
 }
 
+/** A part of a stream, as a reader of a `ReadableStream` returns it. */
+type Part = { readonly done: false; readonly value: string } | { readonly done: true; readonly value: undefined };
+
+const lastPart: Part = Object.freeze({ done: true, value: undefined });
+
 /**
  * The values of one subscription as server-sent events. The client pulls: values are requested as long as few of them
  * wait, so that a slow client slows the handler and the memory stays bounded.
@@ -58,17 +63,19 @@ export class EventStream implements ValueReceiver {
   #hasResponded = false;
   #subscription: ServedSubscription | undefined = undefined;
   #stopWatching: (() => void) | undefined = undefined;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined;
   /** Events that were not sent. */
   #text = "";
   /** Number of values in it. */
   #waiting = 0;
-  /** Whether the client is waiting for bytes. */
-  #isWanted = false;
+  /** Continues the client, which is waiting for events. */
+  #onPart: ((part: Part) => void) | undefined = undefined;
   #isFlushDue = false;
+  #isRead = false;
   #isEnded = false;
   /** Continues the subscription, which is paused because too many characters wait. */
   #resume: (() => void) | undefined = undefined;
+  /** Resolves `closed`. */
+  #onClosed: (() => void) | undefined = undefined;
 
   /** @param respond - receives the response: a stream when the operation has started, otherwise its error */
   constructor(call: HTTPCall, respond: (response: Response) => void) {
@@ -78,14 +85,12 @@ export class EventStream implements ValueReceiver {
 
   /** Starts the subscription. */
   start(): void {
-    const { host, request } = this.#call;
+    const { host } = this.#call;
     this.#subscription = host.calls.subscribe(this.#call, this);
     if (this.#isEnded) return;
     this.#stopWatching = host.watchCaller(this.#call, (error) => this.#subscription?.endWith(error));
     host.heartbeats.add(this);
-    const { signal } = request;
-    if (signal.aborted) this.cancel();
-    else signal.addEventListener("abort", this.cancel, { once: true });
+    defer(this.#watchClient);
   }
 
   /** The handler was called. It may still fail before its first value, which is then the response. */
@@ -118,63 +123,103 @@ export class EventStream implements ValueReceiver {
   }
 
   onError(error: CallError): void {
-    const isOpen = this.#hasResponded;
-    if (isOpen) this.#end(`event: problem\ndata: ${this.#call.host.formatFailure(error, this.#call)}\n\n`);
-    else {
-      this.#hasResponded = true;
-      this.#end("");
-      this.#respond(this.#call.toFailure(error));
-    }
+    const call = this.#call;
+    if (this.#hasResponded) return this.#end(`event: problem\ndata: ${call.host.formatFailure(error, call)}\n\n`);
+    this.#hasResponded = true;
+    this.#end("");
+    this.#respond(call.toFailure(error));
   }
 
   /** Sends a comment if the client waits and nothing else is sent. */
   beat(): void {
-    if (!this.#isWanted || this.#text !== "") return;
+    if (this.#onPart === undefined || this.#text !== "") return;
     this.#text = heartbeat;
     this.#flush();
   }
 
+  // The members below are those of a `ReadableStream` and its reader that hosts with their own `Response` use. The class of
+  // the platform needs several kilobytes for each stream.
+
+  /** Whether the stream is being read. */
+  get locked(): boolean {
+    return this.#isRead;
+  }
+
+  getReader(): this {
+    this.#isRead = true;
+    return this;
+  }
+
+  /** Resolves when the stream was read or cancelled. */
+  get closed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+  }
+
+  /** Returns the events that wait, or waits for the next one. */
+  read(): Promise<Part> {
+    this.#isRead = true;
+    if (this.#text !== "" || this.#isEnded) return Promise.resolve(this.#take());
+    return new Promise((resolve) => {
+      this.#onPart = resolve;
+    });
+  }
+
   /** Ends the subscription, because the client has disconnected. */
-  readonly cancel = (): void => {
+  async cancel(): Promise<void> {
     if (this.#isEnded) return;
     this.#end("");
-    const controller = this.#controller;
-    this.#controller = undefined; // A flush that is due must not use it.
-    try {
-      controller?.close();
-    } catch {
-      // The client has cancelled the stream, which is closed already.
-    }
     this.#subscription?.cancel();
+    this.#onClosed?.();
     if (this.#hasResponded) return;
     this.#hasResponded = true;
     const message = "The client disconnected before the subscription had started.";
     this.#respond(this.#call.toFailure(new CallError("ABORTED", message)));
-  };
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      for (let part = await this.read(); !part.done; part = await this.read()) yield encoder.encode(part.value);
+    } finally {
+      void this.cancel();
+    }
+  }
 
   /** Sends the headers of the response. */
   #open(): void {
     if (this.#hasResponded) return;
     this.#hasResponded = true;
-    const { host, route, requestId } = this.#call;
+    const { host, route, requestId, info } = this.#call;
     const headers = callHeaders("text/event-stream", route.headerId, requestId);
     headers["x-accel-buffering"] = "no"; // Nginx would hold events back.
-    const source: UnderlyingDefaultSource<Uint8Array> = {
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      pull: () => {
-        this.#isWanted = true;
-        this.#flush();
-      },
-      cancel: this.cancel,
-    };
-    const stream = new ReadableStream(source, { highWaterMark: 0 });
-    this.#respond(host.toResponse(this.#call, 200, headers, stream));
+    const body = info?.Response === undefined ? this.#toStream() : (this as unknown as ReadableStream);
+    this.#respond(host.toResponse(this.#call, 200, headers, body));
+    defer(this.#watchClient);
   }
 
+  #toStream(): ReadableStream<Uint8Array> {
+    const source: UnderlyingDefaultSource<Uint8Array> = {
+      pull: async (controller) => {
+        const { done, value } = await this.read();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      cancel: () => this.cancel(),
+    };
+    return new ReadableStream(source, { highWaterMark: 0 });
+  }
+
+  /** A client that reads the stream cancels it. Only one that does not read it yet has to be watched. */
+  readonly #watchClient = (): void => {
+    if (this.#isRead || this.#isEnded) return;
+    const { signal } = this.#call.request;
+    if (signal.aborted) void this.cancel();
+    else signal.addEventListener("abort", () => this.cancel(), { once: true });
+  };
+
   #flushSoon(): void {
-    if (!this.#isWanted || this.#isFlushDue) return;
+    if (this.#onPart === undefined || this.#isFlushDue) return;
     this.#isFlushDue = true;
     defer(() => {
       this.#isFlushDue = false;
@@ -182,36 +227,37 @@ export class EventStream implements ValueReceiver {
     });
   }
 
-  /** Sends the events that wait, if the client is ready for them. */
+  /** Sends the events that wait, if the client waits for them. */
   #flush(): void {
-    const controller = this.#controller;
-    if (!this.#isWanted || controller === undefined) return;
-    const [text, waiting] = [this.#text, this.#waiting];
+    const onPart = this.#onPart;
+    if (onPart === undefined) return;
+    this.#onPart = undefined;
+    onPart(this.#take());
+  }
+
+  /** Removes the events that wait, and requests as many values. */
+  #take(): Part {
+    const [value, waiting] = [this.#text, this.#waiting];
     this.#text = "";
     this.#waiting = 0;
-    if (text !== "") {
-      this.#isWanted = false;
-      controller.enqueue(encoder.encode(text));
+    if (value === "") {
+      this.#onClosed?.();
+      return lastPart;
     }
-    if (this.#isEnded) {
-      this.#controller = undefined;
-      controller.close();
-    } else if (waiting > 0) this.#subscription?.credit(waiting);
+    if (!this.#isEnded && waiting > 0) this.#subscription?.credit(waiting);
     this.#resume?.();
     this.#resume = undefined;
+    return { done: false, value };
   }
 
   #end(lastEvent: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const { host, request } = this.#call;
-    host.heartbeats.delete(this);
-    request.signal.removeEventListener("abort", this.cancel);
+    this.#call.host.heartbeats.delete(this);
     this.#stopWatching?.();
-    this.#text += lastEvent;
+    this.#text = lastEvent === "" ? "" : this.#text + lastEvent;
     this.#resume?.();
-    if (lastEvent === "") this.#text = "";
-    else this.#flush();
+    this.#flush();
   }
 }
 

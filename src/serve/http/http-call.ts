@@ -30,21 +30,22 @@ type Resolve = (response: Response | Promise<Response>) => void;
 
 /** A request for an operation, and its response. */
 export class HTTPCall implements ServedRequest, ServedOutcome {
-  readonly operationId: string;
-  readonly requestId: string;
-  readonly identity: Identity | undefined;
-  input: unknown;
-  timeout: number | undefined;
-  metadata: JSONObject | undefined;
-  lastEventId: string | undefined;
+  // Assigned in the constructor instead of defined as class fields, because that is faster and there is one for each call.
+  declare readonly operationId: string;
+  declare readonly requestId: string;
+  declare readonly identity: Identity | undefined;
+  declare input: unknown;
+  declare timeout: number | undefined;
+  declare metadata: JSONObject | undefined;
+  declare lastEventId: string | undefined;
   /** Whether the client wants envelopes instead of data. */
-  wantsEnvelope: boolean;
-  readonly host: HTTPHost;
-  readonly request: Request;
-  readonly info: FetchInfo | undefined;
-  readonly caller: Caller;
-  readonly route: Route;
-  #resolve: ((response: Response) => void) | undefined;
+  declare wantsEnvelope: boolean;
+  declare readonly host: HTTPHost;
+  declare readonly request: Request;
+  declare readonly info: FetchInfo | undefined;
+  declare readonly caller: Caller;
+  declare readonly route: Route;
+  declare private resolve: Resolve | undefined;
 
   constructor(host: HTTPHost, request: Request, info: FetchInfo | undefined, caller: Caller, route: Route) {
     this.operationId = route.operation.id;
@@ -60,7 +61,7 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
     this.info = info;
     this.caller = caller;
     this.route = route;
-    this.#resolve = undefined;
+    this.resolve = undefined;
   }
 
   /** Reads the request and runs the operation. Never rejects. */
@@ -85,11 +86,11 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
   }
 
   onResult(envelope: ResponseEnvelope): void {
-    this.#resolve!(this.#toResponse(envelope));
+    this.resolve!(this.#toResponse(envelope));
   }
 
   onError(error: CallError): void {
-    this.#resolve!(this.toFailure(error));
+    this.resolve!(this.toFailure(error));
   }
 
   /** Creates the response to an error that was thrown before, during or after the call. */
@@ -136,7 +137,7 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
   }
 
   #execute(resolve: Resolve): void {
-    this.#resolve = resolve;
+    this.resolve = resolve;
     this.host.calls.execute(this, this.request, this);
   }
 

@@ -78,7 +78,9 @@ export class HTTPHost implements FetchServer {
       if (request.url.length > urlLength) return this.toProblem(urlTooLong(urlLength), failing(request, info));
       const admission = this.#gate.check(request, info);
       if (!(admission instanceof Promise)) return this.#handle(admission, request, info);
-      return admission.then((later) => this.#handle(later, request, info));
+      return admission
+        .then((later) => this.#handle(later, request, info))
+        .catch((error) => this.toProblem(error, failing(request, info)));
     } catch (error) {
       return this.toProblem(error, failing(request, info));
     }
@@ -173,16 +175,22 @@ export class HTTPHost implements FetchServer {
     const mark = url.indexOf("?", start);
     const path = withoutBase(url.slice(start, mark === -1 ? undefined : mark), info?.basePath);
     const found = path === undefined ? undefined : this.routes().match(path);
-    if (path === documentPath && (method === "GET" || method === "HEAD")) {
-      return this.#toDocument(failing(request, info, admission));
-    }
-    if (found === undefined) return this.#notFound(path ?? "", failing(request, info, admission));
+    if (found === undefined) return this.#handleOther(path ?? "", failing(request, info, admission));
     const isPlain = found instanceof Endpoint;
     const endpoint = isPlain ? found : found.endpoint;
     const route = endpoint.get(method);
-    if (route === undefined) return this.#wrongMethod(endpoint, failing(request, info, admission));
+    if (route === undefined) return this.#wrongMethod(endpoint.allow, failing(request, info, admission));
     const query = mark === -1 ? "" : url.slice(mark + 1);
     return new HTTPCall(this, request, info, admission, route).start(isPlain ? noValues : found.values, query);
+  }
+
+  /** Handles a path that is not the route of an operation. */
+  #handleOther(path: string, failure: Failing): Response | Promise<Response> {
+    if (path !== documentPath) return this.#notFound(path, failure);
+    const { method } = failure.request;
+    return method === "GET" || method === "HEAD"
+      ? this.#toDocument(failure)
+      : this.#wrongMethod("GET, HEAD, OPTIONS", failure);
   }
 
   async #toDocument(received: Failing): Promise<Response> {
@@ -202,7 +210,7 @@ export class HTTPHost implements FetchServer {
     return this.toProblem(operationNotFound(id, nearest), failure);
   }
 
-  #wrongMethod({ allow }: Endpoint, failure: Failing): Response {
+  #wrongMethod(allow: string, failure: Failing): Response {
     const { method } = failure.request;
     if (method === "OPTIONS") return this.toResponse(failure, 204, { allow, ...safetyHeaders }, null);
     const message = `${method} is not allowed for this path. It allows ${allow}.`;

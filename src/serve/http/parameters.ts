@@ -195,9 +195,10 @@ export class ParameterReader {
   }
 
   #decode(text: string): string {
-    if (!text.includes("%") && !text.includes("+")) return text;
+    const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+    if (!spaced.includes("%")) return spaced;
     try {
-      return decodeURIComponent(text.replaceAll("+", " "));
+      return decodeURIComponent(spaced);
     } catch {
       throw validationError(this.#label, [{ path: "", message: "the query is not valid percent-encoded UTF-8" }]);
     }
