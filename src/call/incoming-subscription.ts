@@ -9,7 +9,7 @@ import {
   type SubscribeOptions,
 } from "../operation/index.ts";
 import { subscribeIncoming } from "../registry/index.ts";
-import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
+import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
 import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
 
 /** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
@@ -78,10 +78,16 @@ export class IncomingSubscription extends IncomingRequest {
     if (!this.#isPumping && this.#values !== undefined) void this.#sendValues(this.#values);
   }
 
+  /** One async function, because each one that is waiting takes memory for as long as the subscription is idle. */
   async #sendValues(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
     this.#isPumping = true;
     try {
-      while (this.isOpen && this.#credit > 0 && this.#byteCredit?.isUsedUp !== true) await this.#sendNext(values);
+      while (this.isOpen && this.#credit > 0 && this.#byteCredit?.isUsedUp !== true) {
+        const { done, value } = await values.next();
+        if (!this.isOpen) break;
+        const sent = done ? this.#complete() : this.#sendValue(value);
+        if (sent !== undefined) await sent;
+      }
     } catch (error) {
       this.#leaveValues();
       this.#fail(error);
@@ -91,21 +97,21 @@ export class IncomingSubscription extends IncomingRequest {
     this.#isPumping = false;
   }
 
-  async #sendNext(values: AsyncIterator<ResponseEnvelope, undefined>): Promise<void> {
-    const { requestId } = this.frame;
-    const { done, value } = await values.next();
-    if (!this.isOpen) return;
-    if (done) {
-      this.leave();
-      await this.reply({ type: "call.completed", requestId });
-      return;
-    }
+  #complete(): void | Promise<void> {
+    this.leave();
+    return this.send({ type: "call.completed", requestId: this.frame.requestId });
+  }
+
+  #sendValue(output: ResponseEnvelope): void | Promise<void> {
     this.#credit -= 1;
-    const frame: CallResponded = { type: "call.responded", requestId, output: value, seq: this.#seq };
-    if (this.#byteCredit?.spend(value.data)) frame.creditDue = true;
+    const frame: CallResponded = { type: "call.responded", requestId: this.frame.requestId, output, seq: this.#seq };
+    if (this.#byteCredit?.spend(output.data)) frame.creditDue = true;
     this.#seq += 1;
-    const sent = this.reply(frame);
-    if (sent !== undefined) await sent;
+    return this.send(frame);
+  }
+
+  protected send(frame: CallResponded | CallCompleted): void | Promise<void> {
+    return this.reply(frame);
   }
 
   #fail(error: unknown): void {

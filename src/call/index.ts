@@ -1,4 +1,4 @@
-export type { CallRequested, ReplyFrame } from "../transport/transport.ts";
+export type { CallCompleted, CallRequested, CallResponded } from "../transport/transport.ts";
 export {
   type BuiltCallHandler,
   buildCallHandler,

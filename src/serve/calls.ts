@@ -1,9 +1,10 @@
 import {
+  type CallCompleted,
   type CallRequested,
+  type CallResponded,
   drain,
   IncomingCall,
   IncomingSubscription,
-  type ReplyFrame,
   RequestRunner,
 } from "../call/index.ts";
 import { startTimer } from "../internal/timers.ts";
@@ -171,7 +172,7 @@ class ClientSubscription extends IncomingSubscription implements ServedSubscript
   readonly #receiver: ValueReceiver;
 
   constructor(runner: RequestRunner, frame: CallRequested, receiver: ValueReceiver) {
-    super(runner, frame, (reply) => passOn(reply, receiver));
+    super(runner, frame, noReply);
     this.#receiver = receiver;
   }
 
@@ -189,12 +190,12 @@ class ClientSubscription extends IncomingSubscription implements ServedSubscript
 
   override reportProgress(): void {}
 
+  protected override send(frame: CallResponded | CallCompleted): void | Promise<void> {
+    if (frame.type === "call.responded") return this.#receiver.onValue(frame.output, frame.seq!);
+    this.#receiver.onEnd();
+  }
+
   protected override sendFailure(error: unknown): void {
     this.#receiver.onError(mapError(error));
   }
-}
-
-function passOn(reply: ReplyFrame, receiver: ValueReceiver): void | Promise<void> {
-  if (reply.type === "call.responded") return receiver.onValue(reply.output, reply.seq!);
-  if (reply.type === "call.completed") receiver.onEnd();
 }

@@ -12,6 +12,9 @@ interface Watch {
   timer: Timer | undefined;
 }
 
+/** For a caller who is not watched. Shared, because there may be many idle streams. */
+const ignore = () => {};
+
 /** Ends what callers have open when their credentials expire, or when the authenticator no longer accepts them. */
 export class CredentialWatches {
   /** Number of changes that the authenticator has reported. */
@@ -35,7 +38,7 @@ export class CredentialWatches {
   add(caller: Caller, end: (reason: CredentialEnd) => void): () => void {
     const { identity, expiresAt } = caller;
     const isTimed = expiresAt !== Number.POSITIVE_INFINITY;
-    if (identity === undefined || !(isTimed || this.#reports)) return () => {};
+    if (identity === undefined || !(isTimed || this.#reports)) return ignore;
     const watch: Watch = { caller, end, timer: undefined };
     this.#watches.add(watch);
     const delay = Math.max(expiresAt - Date.now(), 0);

@@ -59,8 +59,8 @@ const lastPart: Part = Object.freeze({ done: true, value: undefined });
  */
 export class EventStream implements ValueReceiver {
   readonly #call: HTTPCall;
-  readonly #respond: (response: Response) => void;
-  #hasResponded = false;
+  /** Absent when the response was sent, to release the promise. */
+  #respond: ((response: Response) => void) | undefined;
   #subscription: ServedSubscription | undefined = undefined;
   #stopWatching: (() => void) | undefined = undefined;
   /** Events that were not sent. */
@@ -90,7 +90,8 @@ export class EventStream implements ValueReceiver {
     if (this.#isEnded) return;
     this.#stopWatching = host.watchCaller(this.#call, (error) => this.#subscription?.endWith(error));
     host.heartbeats.add(this);
-    defer(this.#watchClient);
+    // Most operations have started after one turn. The client of a started one is watched by its connection.
+    defer(() => defer(() => this.#watchClient()));
   }
 
   /** The handler was called. It may still fail before its first value, which is then the response. */
@@ -124,10 +125,10 @@ export class EventStream implements ValueReceiver {
 
   onError(error: CallError): void {
     const call = this.#call;
-    if (this.#hasResponded) return this.#end(`event: problem\ndata: ${call.host.formatFailure(error, call)}\n\n`);
-    this.#hasResponded = true;
+    const respond = this.#takeRespond();
+    if (respond === undefined) return this.#end(`event: problem\ndata: ${call.host.formatFailure(error, call)}\n\n`);
     this.#end("");
-    this.#respond(call.toFailure(error));
+    respond(call.toFailure(error));
   }
 
   /** Sends a comment if the client waits and nothing else is sent. */
@@ -172,10 +173,8 @@ export class EventStream implements ValueReceiver {
     this.#end("");
     this.#subscription?.cancel();
     this.#onClosed?.();
-    if (this.#hasResponded) return;
-    this.#hasResponded = true;
     const message = "The client disconnected before the subscription had started.";
-    this.#respond(this.#call.toFailure(new CallError("ABORTED", message)));
+    this.#takeRespond()?.(this.#call.toFailure(new CallError("ABORTED", message)));
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
@@ -188,14 +187,21 @@ export class EventStream implements ValueReceiver {
 
   /** Sends the headers of the response. */
   #open(): void {
-    if (this.#hasResponded) return;
-    this.#hasResponded = true;
+    const respond = this.#takeRespond();
+    if (respond === undefined) return;
     const { host, route, requestId, info } = this.#call;
     const headers = callHeaders("text/event-stream", route.headerId, requestId);
     headers["x-accel-buffering"] = "no"; // Nginx would hold events back.
     const body = info?.Response === undefined ? this.#toStream() : (this as unknown as ReadableStream);
-    this.#respond(host.toResponse(this.#call, 200, headers, body));
-    defer(this.#watchClient);
+    respond(host.toResponse(this.#call, 200, headers, body));
+    defer(() => this.#watchClient());
+  }
+
+  /** Returns the function that receives the response, once. */
+  #takeRespond(): ((response: Response) => void) | undefined {
+    const respond = this.#respond;
+    this.#respond = undefined;
+    return respond;
   }
 
   #toStream(): ReadableStream<Uint8Array> {
@@ -211,12 +217,12 @@ export class EventStream implements ValueReceiver {
   }
 
   /** A client that reads the stream cancels it. Only one that does not read it yet has to be watched. */
-  readonly #watchClient = (): void => {
+  #watchClient(): void {
     if (this.#isRead || this.#isEnded) return;
     const { signal } = this.#call.request;
     if (signal.aborted) void this.cancel();
     else signal.addEventListener("abort", () => this.cancel(), { once: true });
-  };
+  }
 
   #flushSoon(): void {
     if (this.#onPart === undefined || this.#isFlushDue) return;
