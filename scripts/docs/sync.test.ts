@@ -38,7 +38,7 @@ test.each([
     "[a](../main.ts)",
     "docs/page.md:1: link to ../main.ts: main.ts is not in the package, but this page is. Name the file without a link",
   ],
-])("a page that is not true says why: %j", async (text, problem) => {
+])("a page that is out of date is reported with the reason: %j", async (text, problem) => {
   expect(await sync(text)).toEqual({ text, problems: [problem] });
 });
 

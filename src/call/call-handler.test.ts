@@ -164,7 +164,7 @@ test("metadata and the parent's id reach the handler, malformed ones do not", as
   });
 });
 
-test("an answer that cannot travel is told as an error, without what cannot travel in it", async () => {
+test("a response that cannot be sent is an error, without the value that cannot be sent", async () => {
   const { handler } = setUp([
     operation("secret", () => {
       throw new CallError("UNUSUAL", "unusual", { code: () => 1 });
@@ -175,7 +175,7 @@ test("an answer that cannot travel is told as an error, without what cannot trav
 
   handler({ type: "call.requested", requestId: "r", operationId: "test.secret", input: {} }, (frame) => {
     if ("details" in frame && typeof (frame.details as { code?: unknown }).code === "function") {
-      throw new CallError("EXECUTION_ERROR", "A function cannot travel.");
+      throw new CallError("EXECUTION_ERROR", "A function cannot be sent.");
     }
     sent.push(frame);
     told.resolve();
@@ -215,7 +215,7 @@ test("credit that is not a count allows no value, and each value costs one", asy
   await vi.waitFor(() => expect(data()).toEqual([[0, 1], [1, 2], [2, 3], "call.completed"]));
 });
 
-test("events of the registry tell a call that ran out of time when it does", async () => {
+test("events of the registry report a timeout when it happens", async () => {
   const { ask, registry } = setUp([operation("secret", () => new Promise(() => {}))]);
   const kinds: string[] = [];
   registry.on("call", (event) => kinds.push(event.kind === "failed" ? event.error.code : event.kind));
@@ -226,7 +226,7 @@ test("events of the registry tell a call that ran out of time when it does", asy
   expect(kinds).toEqual(["started", "TIMEOUT"]);
 });
 
-test("a handler can be wired to an EventTarget by hand, and answers with events", async () => {
+test("a handler can be connected to an EventTarget by hand, and responds with events", async () => {
   const target = new EventTarget();
   const registry = new OperationRegistry();
   registry.register(operation("echo", (input) => input));
@@ -237,7 +237,7 @@ test("a handler can be wired to an EventTarget by hand, and answers with events"
   expect((await callMap.call("test.echo", { a: 1 })).data).toEqual({ a: 1 });
 });
 
-test("respond takes envelopes only, and late answers are ignored", async () => {
+test("respond accepts envelopes only, and late responses are ignored", async () => {
   const calls = new PendingRequestMap();
   const heard = deferred<string>();
   const note = (frame: CallRequested) => {

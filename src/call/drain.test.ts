@@ -55,7 +55,7 @@ test("what does not finish in time fails, and stopping does not wait longer", as
   });
 });
 
-test("stopping does not wait for a transport that does not answer", async () => {
+test("stopping does not wait for a transport that does not respond", async () => {
   const inner = createInProcessTransport();
   const transport: Transport = {
     name: "by hand",

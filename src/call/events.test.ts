@@ -11,7 +11,7 @@ test("there is a schema for every frame, under both names", () => {
   expectTypeOf<Omit<CallResponded, "type">>().toExtend<CallEventMap["call.responded"]>();
 });
 
-test("an answer is an envelope and nothing else", () => {
+test("a response is an envelope and nothing else", () => {
   const answer = { requestId: "r", output: localEnvelope(1, "test.echo"), seq: 0 };
 
   expect(Value.Check(CallEventMap["call.responded"], answer)).toBe(true);

@@ -244,7 +244,7 @@ describe("metadata of a call from outside this process", () => {
     expect(sent).toEqual([{ accept: expect.any(String), "x-trace": "t1" }]);
   });
 
-  test("is told apart by context.remote", async () => {
+  test("is distinguished by context.remote", async () => {
     const { registry, gateway, remote, throughGateway } = await startHub();
     registry.register(define({ name: "where", inputSchema: Type.Unknown(), handler: (_input, { remote: is }) => is }));
     await vi.waitFor(() => expect(gateway.has("task.where")).toBe(true));
@@ -284,7 +284,7 @@ describe("the name that was probably meant", () => {
     expect(await message(worker.execute("task.outer", {}))).not.toContain("Did you mean");
   });
 
-  test("is one that the caller may see, for calls that travel", async () => {
+  test("is one that the caller may see, for remote calls", async () => {
     const bus = new InProcessBus();
     const registry = new OperationRegistry();
     registry.registerAll([define({ name: "purge", ...rules }), define({ name: "list" })]);

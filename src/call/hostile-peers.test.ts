@@ -129,7 +129,7 @@ describe("a peer that announces", () => {
     expect((await registry.execute("test.good", 5)).data).toBe(5);
   });
 
-  test("thousands of things that are no operations is told of in a few words", async () => {
+  test("thousands of values that are not operations are reported briefly", async () => {
     const { registry, announce, skipped } = await meet();
 
     await announce([...Array.from({ length: 5_000 }, () => ({})), spec("good")]);

@@ -218,7 +218,7 @@ describe("peers that a test plays", () => {
     return { source, announce, reports };
   }
 
-  test("a peer that gives itself a name full of control characters writes no line of its own into a report", async () => {
+  test("a peer whose name contains control characters cannot add a line to a report", async () => {
     const { announce, reports } = await listen();
     const spec = describeSpec(operation("shared", () => 1));
 
@@ -234,7 +234,7 @@ describe("peers that a test plays", () => {
     ]);
   });
 
-  test("what a spec throws when it is read is told in a few words", async () => {
+  test("an error that a spec throws when it is read is reported briefly", async () => {
     const { announce, reports } = await listen();
     const spec = describeSpec(operation("unusual", () => 1));
     const failing = () => {
@@ -275,7 +275,7 @@ describe("a subscription to a followed operation", () => {
     expect(requests.map(({ credit }) => credit)).toEqual([7, 3, 64]);
   });
 
-  test("ends after its idleTimeout, and the peer is told", async () => {
+  test("ends after its idleTimeout, and the peer is notified", async () => {
     const { hub, aborts } = await follow();
 
     await expect(subscribe(hub.registry, "test.ticks", {}, { idleTimeout: 30 }).next()).rejects.toMatchObject({

@@ -28,7 +28,7 @@ function value(frame: CallRequested, seq: number): ReplyFrame {
   return { type: "call.responded", requestId: frame.requestId, output: localEnvelope(seq, frame.operationId), seq };
 }
 
-test("a call that is one too many fails at once and leaves the others alone", async () => {
+test("a call above the limit fails immediately and does not affect the others", async () => {
   const { calls, requests } = setUp({ pendingCalls: 1 });
   const first = calls.call("test.echo", {});
 
@@ -79,7 +79,7 @@ test.each([0, Number.NaN, "5s", null])("the timeout %j is refused, and nothing i
   expect(requests).toEqual([]);
 });
 
-test("a value that was lost ends a subscription with STREAM_GAP and tells the producer", async () => {
+test("a lost value ends a subscription with STREAM_GAP and notifies the producer", async () => {
   const { calls, requests, followUps } = setUp();
   const values = calls.subscribe("test.ticks", {});
   const first = values.next();
@@ -121,7 +121,7 @@ test("a producer that ignores its credit in bytes ends with OVERFLOW", async () 
   });
 });
 
-test("credit is reported as soon as a value is taken that asks for it", async () => {
+test("credit is sent as soon as a value that requires it is consumed", async () => {
   const { calls, requests, followUps } = setUp();
   const values = calls.subscribe("test.ticks", {});
   const first = values.next();
@@ -179,7 +179,7 @@ test("a response that is not an envelope is BAD_RESPONSE, a second one is ignore
   expect(calls.ignoredCount).toBe(1);
 });
 
-test("abort gives up a call by its id and tells the serving side", async () => {
+test("abort cancels a call by its id and notifies the server", async () => {
   const { calls, requests, followUps } = setUp();
   const call = calls.call("test.echo", {});
   const { requestId } = requests[0]!.frame;
@@ -242,7 +242,7 @@ test("the default timeout is sent where an abort could get lost, and stops the h
   expect(inTime).toEqual({ ...expected, sent: [4_000], outcome: "TIMEOUT" });
 });
 
-test("a subscription that is answered by who listens to the events gets all its values", async () => {
+test("a subscription that a listener of the events serves receives all its values", async () => {
   const target = new EventTarget();
   const answering = new PendingRequestMap(target);
   target.addEventListener("call.requested", (event) => {
@@ -261,7 +261,7 @@ test("a subscription that is answered by who listens to the events gets all its 
   await answering.close();
 });
 
-test("a map says what it takes when it is given something else", () => {
+test("a map names the argument that it requires when it receives another one", () => {
   const make = (transport: unknown) => () => new PendingRequestMap(transport as Transport);
 
   expect(make(Promise.resolve(createInProcessTransport()))).toThrow("Await the transport first");
@@ -272,7 +272,7 @@ test("a map says what it takes when it is given something else", () => {
 test.each([
   ["in process", undefined],
   ["over an EventTarget", new EventTarget()],
-])("invalid arguments are told apart from what runs, %s", async (_, target) => {
+])("invalid arguments are distinguished from failures of the call, %s", async (_, target) => {
   const calls = new PendingRequestMap(target);
   const registry = new OperationRegistry();
   registry.register(operation("echo", (input) => input));

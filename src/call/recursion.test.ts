@@ -104,7 +104,7 @@ describe("what a request claims of the calls above it", () => {
   const inner = operation("inner", () => "in");
   const outer = operation("outer", (_input, { env }) => env["test"]!["inner"]!({}));
 
-  test("counts as deep as it says, and calls inside go on from there", async () => {
+  test("counts from the depth that it claims, and nested calls continue from there", async () => {
     const ask = await serve([inner, outer]);
 
     expect(await ask({ depth: 63 })).toMatchObject({ output: { data: "in" } });

@@ -42,7 +42,7 @@ test("a spec with every field is valid", () => {
   expect(Value.Check(OperationSpecSchema, spec)).toBe(true);
 });
 
-test.each(fields)("%s is checked, and its schema says the same", (name, { kind, isOptional }) => {
+test.each(fields)("%s is checked, and its schema accepts the same values", (name, { kind, isOptional }) => {
   const { [name]: _, ...without } = spec;
   const invalid = { ...spec, [name]: Symbol("invalid") };
 

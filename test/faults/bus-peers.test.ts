@@ -58,7 +58,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       await Promise.all([worker.close(), caller.close()]);
     });
 
-    test("a handler hears that its call was given up also when its worker takes no more", async () => {
+    test("a handler is notified that its call was cancelled, also when its worker accepts no more calls", async () => {
       const worker = await connectBroker(broker, port, { heartbeat });
       const caller = await connectBroker(broker, port, { heartbeat });
       const { replies, followUps, stop } = await hold(worker);

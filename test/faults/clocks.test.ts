@@ -58,7 +58,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       return data.n;
     };
 
-    test("a worker whose clock is wrong by ten minutes does what others do", async () => {
+    test("a worker whose clock is off by ten minutes behaves like others", async () => {
       await using calls = new PendingRequestMap(await connectBroker(broker, port));
       const seen: unknown[] = [];
 
@@ -102,7 +102,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
   });
 }
 
-test("a WebSocket server whose clock is wrong by ten minutes, and jumps, does what others do", async () => {
+test("a WebSocket server whose clock is off by ten minutes, and jumps, behaves like others", async () => {
   const program = await bundleProgram(new URL("../support/websocket-server.ts", import.meta.url));
   const env = { ...process.env, ...preload, CLOCK_SHIFT: String(-10 * minute) };
   const child = fork(program, ["0"], { execArgv: [], env });

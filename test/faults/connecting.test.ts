@@ -23,24 +23,21 @@ describe("NATS", () => {
   test("without a server, the error reports where and why, and contains no password", async () => {
     const connecting = createNATSTransport({ servers: `nats://ada:secret@127.0.0.1:${closedPort}` });
 
-    const message = `Cannot connect to the NATS server at 127.0.0.1:${closedPort}: connection refused. Is it running, and is the address right?`;
+    const message = `Cannot connect to the NATS server at 127.0.0.1:${closedPort}: connection refused. Check that it is running and that the address is correct.`;
     await expect(connecting).rejects.toMatchObject({ ...notThere, message });
   });
 
-  test.skipIf(nats === undefined)(
-    "wrong credentials are UPSTREAM_DENIED, which trying again does not mend",
-    async () => {
-      const { port } = nats!;
+  test.skipIf(nats === undefined)("invalid credentials are UPSTREAM_DENIED, which is not retryable", async () => {
+    const { port } = nats!;
 
-      const connecting = createNATSTransport({
-        servers: `127.0.0.1:${port}`,
-        connect: { user: "ada", pass: "wrong" },
-      });
+    const connecting = createNATSTransport({
+      servers: `127.0.0.1:${port}`,
+      connect: { user: "ada", pass: "wrong" },
+    });
 
-      const message = `The NATS server at 127.0.0.1:${port} refused the connection: Authorization Violation. Pass the right user and password, or token, in \`connect\`.`;
-      await expect(connecting).rejects.toMatchObject({ ...denied, message });
-    },
-  );
+    const message = `The NATS server at 127.0.0.1:${port} refused the connection: Authorization Violation. Pass a valid user and password, or a valid token, in \`connect\`.`;
+    await expect(connecting).rejects.toMatchObject({ ...denied, message });
+  });
 
   test.skipIf(nats === undefined)("a server that is addressed with tls:// is not spoken to in plain text", async () => {
     const connecting = createNATSTransport({
@@ -59,7 +56,7 @@ describe("Redis", () => {
   test("without a server, the error reports where and why, and contains no password", async () => {
     const connecting = createRedisTransport({ url: `redis://ada:secret@127.0.0.1:${closedPort}` });
 
-    const message = `Cannot connect to the Redis server at 127.0.0.1:${closedPort}: connect ECONNREFUSED 127.0.0.1:${closedPort}. Is it running, and is the address right?`;
+    const message = `Cannot connect to the Redis server at 127.0.0.1:${closedPort}: connect ECONNREFUSED 127.0.0.1:${closedPort}. Check that it is running and that the address is correct.`;
     await expect(connecting).rejects.toMatchObject({ ...notThere, message });
   });
 
@@ -74,17 +71,14 @@ describe("Redis", () => {
     expect(JSON.stringify({ ...error, cause: error.cause })).not.toContain("secret");
   });
 
-  test.skipIf(redis === undefined)(
-    "a wrong password is UPSTREAM_DENIED, which trying again does not mend",
-    async () => {
-      const { port } = redis!;
+  test.skipIf(redis === undefined)("an invalid password is UPSTREAM_DENIED, which is not retryable", async () => {
+    const { port } = redis!;
 
-      const connecting = createRedisTransport({ url: `redis://:wrong@127.0.0.1:${port}` });
+    const connecting = createRedisTransport({ url: `redis://:wrong@127.0.0.1:${port}` });
 
-      const message = `The Redis server at 127.0.0.1:${port} refused the connection: WRONGPASS invalid username-password pair or user is disabled. Pass the right user and password in \`url\` or \`connect\`.`;
-      await expect(connecting).rejects.toMatchObject({ ...denied, message });
-    },
-  );
+    const message = `The Redis server at 127.0.0.1:${port} refused the connection: WRONGPASS invalid username-password pair or user is disabled. Pass a valid user and password in \`url\` or \`connect\`.`;
+    await expect(connecting).rejects.toMatchObject({ ...denied, message });
+  });
 
   test.skipIf(redis === undefined)("a missing password is UPSTREAM_DENIED too, and leaves no connection", async () => {
     const { port } = redis!;
@@ -95,13 +89,13 @@ describe("Redis", () => {
 
     await expect(connecting).rejects.toMatchObject({
       ...denied,
-      message: expect.stringContaining("NOAUTH Authentication required. Pass the right user and password"),
+      message: expect.stringContaining("NOAUTH Authentication required. Pass a valid user and password"),
     });
     await vi.waitFor(async () => expect(await admin.clientList()).toHaveLength(1), 10_000);
   });
 });
 
-describe("a Redis user who may not do everything", () => {
+describe("a Redis user with restricted rights", () => {
   const open = async (user: string) =>
     new PendingRequestMap(await createRedisTransport({ url: `redis://${user}:pass@127.0.0.1:${redis!.port}` }));
 

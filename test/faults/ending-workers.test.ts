@@ -19,7 +19,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
   describe.skipIf(service === undefined)(`workers that end on ${broker}`, () => {
     const port = service?.port ?? 0;
 
-    test("under load, SIGTERM: what runs is answered, what comes goes to others, and it exits with 0", async () => {
+    test("under load, SIGTERM: running calls finish, new calls go to other workers, and it exits with 0", async () => {
       const starting = [startWorker(broker, port, { program }), startWorker(broker, port, { program })] as const;
       await using first = await starting[0];
       await using second = await starting[1];

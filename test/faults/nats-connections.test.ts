@@ -34,7 +34,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
   const ask = async () => new PendingRequestMap(await createNATSTransport({ servers }));
   const echo = operation("echo", (input) => input);
 
-  test("answers that leave together and fit one by one arrive, however many bytes their characters have", async () => {
+  test("responses that leave together and fit one by one arrive, however many bytes their characters have", async () => {
     await using _ = await serve([operation("sized", ({ size }) => "ä".repeat(size))]);
     await using calls = await ask();
     await calls.call("test.sized", { size: 1 });
@@ -46,7 +46,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     expect(answers.map(({ data }) => data.length)).toEqual(answers.map(() => 20_000));
   });
 
-  test("a worker whose answer finds its connection drained by the owner stays alive", async () => {
+  test("a worker whose connection was drained by its owner before a response stays alive", async () => {
     const connection = await connectNATS({ servers });
     const [started, release] = [deferred<void>(), deferred<void>()];
     const hold = operation("hold", () => {
@@ -126,7 +126,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     await connection.close();
   });
 
-  test("a request that cannot be answered is dropped and counted", async () => {
+  test("a request without a reply address is dropped and counted", async () => {
     let starts = 0;
     await using worker = await serve([operation("count", () => ++starts)]);
     const stranger = await connectNATS({ servers });
@@ -173,7 +173,7 @@ describe.skipIf(service === undefined)("connections to NATS", () => {
     await stranger.close();
   });
 
-  test("what the server does not allow to be heard is an error at once", async () => {
+  test("a subscription that the server does not allow is an error immediately", async () => {
     const connect = { user: "caller", pass: "x" };
     await using calls = new PendingRequestMap(await createNATSTransport({ servers, connect }));
     const registry = new OperationRegistry();

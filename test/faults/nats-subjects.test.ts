@@ -69,7 +69,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     expect(new Set(others.map(({ code }) => code))).toEqual(new Set(["OPERATION_NOT_FOUND"]));
   });
 
-  test("an answer above the server's limit is PAYLOAD_TOO_LARGE, and one at the limit arrives", async () => {
+  test("a response above the server's limit is PAYLOAD_TOO_LARGE, and one at the limit arrives", async () => {
     await serve([operation("sized", ({ size }) => "x".repeat(size))]);
     const calls = new PendingRequestMap(await join());
 
@@ -80,7 +80,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     expect(data).toHaveLength(65_000);
   });
 
-  test("who may read other inboxes does not see answers to a prefix of one's own", async () => {
+  test("a user that may read other inboxes does not see responses to a custom prefix", async () => {
     await serve([operation("secret", () => "for ada")]);
     const eve = await connectNATS({ servers, user: "eve", pass: "x" });
     const seen: string[] = [];
@@ -123,7 +123,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     expect(results).toEqual(callers.map((_, caller) => ({ status: "fulfilled", value: new Set([caller]) })));
   });
 
-  test("who may not ask for an operation is told so at once", async () => {
+  test("a caller that may not call an operation is denied immediately", async () => {
     const { map: serving } = await serve([operation("echo", (input) => input)]);
     const calls = new PendingRequestMap(await join("bob"));
 
@@ -135,7 +135,7 @@ describe.skipIf(service === undefined)("calls over NATS", () => {
     await serving.close();
   });
 
-  test("who may serve one of two operations serves none of them, and is told so", async () => {
+  test("a worker that may serve one of two operations serves neither, and receives an error", async () => {
     const { map: serving } = await serve([operation("mine", () => "theirs"), operation("other", () => "theirs")]);
     const transport = await join("dan");
     const calls = new PendingRequestMap(await join());

@@ -30,7 +30,7 @@ describe.skipIf(service === undefined)("members of a Redis bus", () => {
   };
   const echo = operation("echo", (input) => input);
 
-  test("peers in another database are not heard", async () => {
+  test("messages of peers in another database are not received", async () => {
     const hub = new OperationRegistry();
     onTestFinished(() => hub.close());
     await hub.follow(peerSource(await connect()));

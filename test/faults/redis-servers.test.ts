@@ -62,7 +62,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     };
   };
 
-  test("operations that go all at once are left with a few commands each", async () => {
+  test("operations that are removed together need a few commands each", async () => {
     const transport = await createRedisTransport({ url });
     using inspector = await inspect();
     const ids = Array.from({ length: 50 }, (_, n) => `many.operation${n}`);
@@ -106,7 +106,7 @@ describe.skipIf(service === undefined)("Redis servers that are emptied, cut off 
     expect(refused).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: false });
   });
 
-  test("a server that refuses to write says so to callers, and workers go on when it does not any more", async () => {
+  test("callers receive an error of a server that refuses writes, and workers continue when it accepts them again", async () => {
     using redis = await inspect();
     await using _ = await serve([operation("echo", (input) => input)], { heartbeat: 1_000 });
     await using calls = await ask();

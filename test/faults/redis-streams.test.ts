@@ -40,7 +40,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     return { send: (...args: string[]) => client.sendCommand(args), [Symbol.dispose]: () => client.destroy() };
   };
 
-  test("a request that three workers died with is given up, told to its caller and kept", async () => {
+  test("a request that three workers died with is cancelled, reported to its caller and kept", async () => {
     using redis = await inspect();
     const starting = Array.from({ length: 4 }, () => startWorker("redis", port, { heartbeat }));
     await using first = await starting[0]!;
@@ -86,7 +86,7 @@ describe.skipIf(service === undefined)("requests in Redis streams", () => {
     expect(await redis.send("EXISTS", "operations:call:work.echo")).toBe(0);
   });
 
-  test("garbage on the bus is dropped and counted, and answers go to inboxes only", async () => {
+  test("malformed messages are dropped and counted, and responses go to inboxes only", async () => {
     using redis = await inspect();
     const { map: serving, transport } = await serve();
     const { map } = await connect();

@@ -10,23 +10,28 @@ import { outcome } from "./suite.ts";
 const service = await startRedis("--client-output-buffer-limit", "pubsub 65536 0 0");
 afterAll(() => service?.close());
 
-test.skipIf(service === undefined)("a caller that Redis cut off for its many answers listens again", async () => {
-  const { port } = service!;
-  await using serving = new PendingRequestMap(await connectBroker("redis", port));
-  const registry = new OperationRegistry();
-  registry.register(operation("large", ({ size }) => "x".repeat(size)));
-  registry.register(operation("hang", () => new Promise(() => {})));
-  await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
-  await using calls = new PendingRequestMap(await connectBroker("redis", port));
-  await calls.call("test.large", { size: 1 });
-  const waiting = Array.from({ length: 20 }, () => outcome(calls.call("test.hang", {})));
+test.skipIf(service === undefined)(
+  "a caller that Redis disconnected because of many responses subscribes again",
+  async () => {
+    const { port } = service!;
+    await using serving = new PendingRequestMap(await connectBroker("redis", port));
+    const registry = new OperationRegistry();
+    registry.register(operation("large", ({ size }) => "x".repeat(size)));
+    registry.register(operation("hang", () => new Promise(() => {})));
+    await serving.handle(buildCallHandler({ registry, callMap: serving })).ready;
+    await using calls = new PendingRequestMap(await connectBroker("redis", port));
+    await calls.call("test.large", { size: 1 });
+    const waiting = Array.from({ length: 20 }, () => outcome(calls.call("test.hang", {})));
 
-  const cut = await outcome(calls.call("test.large", { size: 5_000_000 }));
-  const errors = await Promise.all(waiting);
-  await vi.waitFor(() => calls.call("test.large", { size: 10 }, { deadline: Date.now() + 2_000 }));
-  const small = await Promise.all(Array.from({ length: 100 }, (_, size) => calls.call("test.large", { size })));
+    const cut = await outcome(calls.call("test.large", { size: 5_000_000 }));
+    const errors = await Promise.all(waiting);
+    await vi.waitFor(() => calls.call("test.large", { size: 10 }, { deadline: Date.now() + 2_000 }));
+    const small = await Promise.all(Array.from({ length: 100 }, (_, size) => calls.call("test.large", { size })));
 
-  expect(cut).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
-  expect(new Set(errors.map(({ code, mayHaveRun }) => `${code} ${mayHaveRun}`))).toEqual(new Set(["UNAVAILABLE true"]));
-  expect(small.map(({ data }) => (data as string).length)).toEqual(Array.from({ length: 100 }, (_, size) => size));
-});
+    expect(cut).toMatchObject({ code: "UNAVAILABLE", mayHaveRun: true });
+    expect(new Set(errors.map(({ code, mayHaveRun }) => `${code} ${mayHaveRun}`))).toEqual(
+      new Set(["UNAVAILABLE true"]),
+    );
+    expect(small.map(({ data }) => (data as string).length)).toEqual(Array.from({ length: 100 }, (_, size) => size));
+  },
+);

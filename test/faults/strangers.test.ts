@@ -150,7 +150,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(own.length).toBeGreaterThan(0);
     });
 
-    test("a third party can neither answer a call, nor end or feed it, though it knows the id", async () => {
+    test("a third party that knows the id of a call can neither respond to it, nor end it, nor send values", async () => {
       let requestId = "";
       let release = () => {};
       const hold = operation("hold", (_input, context) => {
@@ -186,7 +186,7 @@ for (const [broker, service] of [["nats", nats] as const, ["redis", redis] as co
       expect(calls.ignoredCount).toBe(0);
     });
 
-    test("two peers with one request id get their own answers", async () => {
+    test("two peers with the same request id receive their own responses", async () => {
       await using _ = await serve([operation("echo", (input) => input)]);
       await using one = await joinAsStranger(broker, port);
       await using two = await joinAsStranger(broker, port);

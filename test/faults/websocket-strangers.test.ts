@@ -27,7 +27,7 @@ async function join({ url }: TestServer): Promise<{ socket: WebSocket; heard: Ar
   return { socket, heard };
 }
 
-test("a client cannot answer the call that another one was asked", async () => {
+test("a client cannot respond to the call of another client", async () => {
   const server = await serve({ acceptOperations: true });
   const desk = await createWebSocketTransport(server.url);
   closing.push(() => desk.close());
@@ -54,7 +54,7 @@ test("a client cannot answer the call that another one was asked", async () => {
   expect((await call).data).toBe("the truth");
 });
 
-test("two clients with one request id get their own answers", async () => {
+test("two clients with the same request id receive their own responses", async () => {
   const server = await serve();
   const [one, two] = [await join(server), await join(server)];
   const request = { type: "call.requested", requestId: "same", operationId: "test.echo" };

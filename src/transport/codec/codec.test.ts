@@ -59,7 +59,7 @@ function plainObject(entries: Array<[string, unknown]>): object {
   return Object.fromEntries(entries);
 }
 
-describe("values that travel", () => {
+describe("values that can be sent", () => {
   test("any value arrives as it left", () => {
     fc.assert(
       fc.property(anything, (value) => {
@@ -195,7 +195,7 @@ class Hidden {
   }
 }
 
-describe("values that do not travel", () => {
+describe("values that cannot be sent", () => {
   const circular: Record<string, unknown> = { list: [] };
   (circular["list"] as unknown[]).push({ back: circular });
 
@@ -239,7 +239,7 @@ describe("values that do not travel", () => {
     });
   });
 
-  test("an answer that cannot be sent may have run", () => {
+  test("a call whose response cannot be sent may have run", () => {
     const frame = { type: "call.progressed", requestId: "r", progress: { value: () => 1 } };
 
     expect(failure(() => encode(frame, limits))).toMatchObject({ code: "EXECUTION_ERROR", mayHaveRun: true });
@@ -327,7 +327,7 @@ describe("hostile frames", () => {
     [`{"type":"call.credited",${base}}`, "count of call.credited is invalid"],
     ['{"type":"peer.announced","peerId":"p","specs":[null]}', "specs of peer.announced is invalid"],
     ['~{"type":"x","v":["~regexp","(a+)+$"]}', "it has an unknown tag"],
-    ['~{"type":"x","v":["~number","1"]}', "a tagged number is not one that JSON lacks"],
+    ['~{"type":"x","v":["~number","1"]}', "a tagged number is a number that JSON can represent"],
     [`~{"type":"x","v":["~bigint","${"9".repeat(20_001)}"]}`, "a tagged bigint has no digits, or too many"],
     [taggedList('["~error",{"name":"E","message":""}]', 10_001), "it has more than 10000 errors"],
     ['~{"type":"x","v":["~date","2020"]}', "a tagged date has no time"],
@@ -402,7 +402,7 @@ describe("hostile frames", () => {
     expect(failure(() => decode(new Uint8Array([0xff, 0xfe]), limits))).toMatchObject({ code: "BAD_RESPONSE" });
   });
 
-  test("whatever is cut or changed on the way gives a frame or a typed error", () => {
+  test("a truncated or changed message is a frame or a typed error", () => {
     const text = encode(
       request({ when: new Date(0), map: new Map([[1, new Uint8Array(3)]]), e: new Error("x") }),
       limits,

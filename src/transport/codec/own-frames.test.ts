@@ -100,7 +100,7 @@ describe("a frame of ours", () => {
     ["a long code", new CallError("X".repeat(1_000), "oh")],
     ["malformed flags", new CallError("X", "oh", undefined, { retryable: "yes" as never, mayHaveRun: null as never })],
     ["a message that is not a string", Object.defineProperty(new CallError("X", "oh"), "message", { value: 5 })],
-  ])("that tells an error with %s arrives", (_, error) => {
+  ])("that contains an error with %s arrives", (_, error) => {
     const sent = toFailedFrame("r-1", error);
 
     const arrived = decode(encode(sent, limits), limits);

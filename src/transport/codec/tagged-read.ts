@@ -22,7 +22,7 @@ function read(value: unknown, depth: number): unknown {
   const first = Array.isArray(value) ? value[0] : undefined;
   const name = typeof first === "string" && first.startsWith(tag.list) ? first : undefined;
   if (depth <= 0 && name !== tag.undefined && name !== tag.number && name !== tag.bigint)
-    throw badFrame("it is nested too deep");
+    throw badFrame("it is nested too deeply");
   if (name !== undefined) return readTagged(name, value as unknown[], depth - 1);
   if (Array.isArray(value)) return readItems(value, 0, depth - 1);
   return readProperties(value as Record<string, unknown>, depth - 1);
@@ -84,7 +84,7 @@ const numbers: ReadonlyMap<unknown, number> = new Map([
 
 function readNumber(text: unknown): number {
   const value = numbers.get(text);
-  if (value === undefined) throw badFrame("a tagged number is not one that JSON lacks");
+  if (value === undefined) throw badFrame("a tagged number is a number that JSON can represent");
   return value;
 }
 

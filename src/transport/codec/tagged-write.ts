@@ -60,15 +60,15 @@ class TaggedWriter {
       case "object":
         return value === null ? null : this.#copyObject(value);
       case "function":
-        throw this.#fail("functions do not travel");
+        throw this.#fail("functions cannot be sent");
       default:
-        throw this.#fail("symbols do not travel");
+        throw this.#fail("symbols cannot be sent");
     }
   }
 
   #copyObject(object: object): unknown {
     if (this.#ancestors.includes(object)) throw this.#fail("it contains itself");
-    if (this.#ancestors.length >= this.#options.maxDepth) throw this.#fail("it is nested too deep");
+    if (this.#ancestors.length >= this.#options.maxDepth) throw this.#fail("it is nested too deeply");
     this.#count(1);
     this.#ancestors.push(object);
     try {
@@ -197,7 +197,7 @@ class TaggedWriter {
 }
 
 function describeLoss(object: object): string {
-  if (object instanceof Promise) return "promises do not travel; an await may be missing";
+  if (object instanceof Promise) return "promises cannot be sent; an await may be missing";
   return `the state of a ${classNameOf(object)} is not in its own enumerable properties and would be lost`;
 }
 

@@ -19,7 +19,7 @@ describe("the table of the wire format", () => {
     expect(rows).toHaveLength(20);
   });
 
-  test.each(rows)("$source is written as it says", ({ value, text }) => {
+  test.each(rows)("$source is written as documented", ({ value, text }) => {
     const frame = { type: "call.progressed", requestId: "r", progress: { value: [1n, value] } };
 
     const marked = text.replace('"value":', '"value":[["~bigint","1"],').replace(/}}$/, "]}}");
@@ -27,7 +27,7 @@ describe("the table of the wire format", () => {
     expect(encode(frame, limits)).toBe(marked);
   });
 
-  test.each(rows)("$source is read as it says", ({ value, text }) => {
+  test.each(rows)("$source is read as documented", ({ value, text }) => {
     expect(decode(text, limits)).toStrictEqual({ type: "call.progressed", requestId: "r", progress: { value } });
   });
 });

@@ -50,7 +50,7 @@ function request(requestId: string): CallRequested {
 const hang = () => vi.fn<OnRequest>(() => () => {});
 
 describe("an EventTarget", () => {
-  test("that brings a request twice starts it once, also with two who serve it", async () => {
+  test("that delivers a request twice starts it once, also with two servers", async () => {
     const target = new EventTarget();
     const servers = [hang(), hang()];
     for (const server of servers) await join(target).serve(["test.hang"], server);
@@ -62,7 +62,7 @@ describe("an EventTarget", () => {
     expect(servers.map((server) => server.mock.calls.length)).toEqual([1, 0]);
   });
 
-  test("brings a request that is answered during its dispatch to one server", async () => {
+  test("delivers a request to one server if that server responds during the dispatch", async () => {
     const target = new EventTarget();
     const starts: string[] = [];
     for (const name of ["first", "second"]) {
@@ -184,7 +184,7 @@ describe("an EventTarget", () => {
     await silent;
   });
 
-  test("whose transport is closed tells the end of a call to itself once, both as caller and as server", async () => {
+  test("whose transport is closed notifies itself once of the end of a call, as caller and as server", async () => {
     const transport = join(new EventTarget());
     const aborts: string[] = [];
     await transport.serve(["test.hang"], () => (followUp) => void aborts.push(followUp.type));

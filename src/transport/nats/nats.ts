@@ -106,7 +106,7 @@ function toConnectError(options: NATSTransportOptions, cause: unknown): CallErro
   if (isCallError(cause)) return cause;
   const unconnected = { server: "NATS", addresses: toAddresses(options), cause };
   if ((cause as Error).name !== "AuthorizationError") return cannotConnect(unconnected);
-  return credentialsRefused(unconnected, "Pass the right user and password, or token, in `connect`.");
+  return credentialsRefused(unconnected, "Pass a valid user and password, or a valid token, in `connect`.");
 }
 
 function toAddresses({ servers, connect: more, connection }: NATSTransportOptions): string[] {

@@ -64,7 +64,7 @@ test("a call whose worker sends signs of life waits, and fails three heartbeats 
   ]);
 });
 
-test("a worker that has the call and is asked in time keeps it, however long its heartbeat is", () => {
+test("a worker that confirms the call in time keeps it, however long its heartbeat is", () => {
   const { caller, sent, replies, request, tick } = setUp();
   request("r");
 
@@ -156,7 +156,7 @@ test("a broker that does not report whether it held a request is not waited for"
   expect(replies).toMatchObject([{ code: "UNAVAILABLE", mayHaveRun: true }]);
 });
 
-test("10,000 silent calls are asked about and withdrawn in a few messages", () => {
+test("10,000 silent calls are queried and withdrawn with a few messages", () => {
   let messages = 0;
   const { replies, request, tick } = setUp({ broadcast: () => void messages++ });
   for (let n = 0; n < 10_000; n++) request(`r-${n}`);

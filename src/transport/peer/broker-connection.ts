@@ -16,7 +16,7 @@ interface Unconnected {
 /** `UNAVAILABLE`: the first connection to a broker failed. */
 export function cannotConnect({ server, addresses, cause }: Unconnected): CallError {
   const where = describe(server, addresses);
-  const message = `Cannot connect to the ${where}: ${toReason(cause)}. Is it running, and is the address right?`;
+  const message = `Cannot connect to the ${where}: ${toReason(cause)}. Check that it is running and that the address is correct.`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 

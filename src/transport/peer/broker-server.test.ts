@@ -101,7 +101,7 @@ test("a request is acknowledged after one heartbeat, and again at each one that 
   expect(sent).toEqual([taken, taken, taken]);
 });
 
-test("a caller that asks receives which calls run here, and that another worker may run an idempotent one", async () => {
+test("a caller that sends a query receives the running calls, and which of them another worker may run", async () => {
   const { server, sent, flush } = setUp();
   await server.serve(["test.one", "test.again"], () => () => {});
   server.setIdempotent(["test.again"]);
@@ -120,7 +120,7 @@ test("a caller that asks receives which calls run here, and that another worker 
   ]);
 });
 
-test("the next attempt of an idempotent call runs after its caller was asked, that of other calls never", async () => {
+test("the next attempt of an idempotent call runs after its caller confirmed it, that of other calls never", async () => {
   const { server, sent, flush } = setUp();
   const runs: string[] = [];
   await server.serve(["test.one", "test.again"], (frame) => {

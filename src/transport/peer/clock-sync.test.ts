@@ -70,7 +70,7 @@ test("a request that its caller has withdrawn is dropped, others of the same que
   ]);
 });
 
-test("a request is asked for again at each beat, because brokers lose messages", async () => {
+test("a request is queried again at each heartbeat, because brokers lose messages", async () => {
   const { sync, answer } = createSync();
   const ended: unknown[] = [];
   sync.hold(new PeerClock("caller"), createRequest(ended, "a"));

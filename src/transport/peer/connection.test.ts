@@ -335,7 +335,7 @@ test("a producer with unlimited credit leaves time for other work", async () => 
 describe("the heartbeat", () => {
   const heartbeat = 1_000;
 
-  test("ends a connection that has gone silent", () => {
+  test("ends a connection whose peer has stopped responding", () => {
     vi.useFakeTimers();
     const { connection } = attachPeer(createTransport(), { heartbeat });
 

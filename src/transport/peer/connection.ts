@@ -195,7 +195,7 @@ export class Connection implements RemotePeer, Pulse {
 
   onSilence(): void {
     log.warn("{transport}: no sign of life from a peer", { transport: this.#owner.name });
-    this.close(new Error("The peer has gone silent"));
+    this.close(new Error("The peer has stopped responding"));
   }
 
   /** Accepts a message from the channel. A malformed frame ends the connection, because calls may be lost with it. */

@@ -20,7 +20,7 @@ export function toAdapterError(transport: string, error: unknown): CallError {
 
 /** `UNAVAILABLE`: the worker that had accepted a call is gone. */
 export function workerGone(operationId: string, mayHaveRun = true): CallError {
-  const message = `The worker that had taken "${operationId}" is gone.`;
+  const message = `The worker that accepted "${operationId}" was lost before it replied.`;
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun });
 }
 
@@ -32,12 +32,12 @@ export function unacknowledged(operationId: string, mayHaveRun: boolean): CallEr
 
 /** `UNAVAILABLE`: a request that another worker may have started reached a worker that must not run it again. */
 export function notMovable(operationId: string): CallError {
-  const message = `The worker of "${operationId}" was lost, and another one does not run it again.`;
+  const message = `The worker that accepted "${operationId}" was lost. It may have run, so no other worker runs it again.`;
   return new CallError("UNAVAILABLE", message, undefined, { retryable: true, mayHaveRun: true });
 }
 
 /** `EXECUTION_ERROR`: every worker that accepted the request was lost before it replied. */
 export function poisonous(operationId: string): CallError {
-  const message = `"${operationId}" failed: every worker that took this request died with it.`;
+  const message = `Every worker that accepted "${operationId}" was lost before it replied.`;
   return new CallError("EXECUTION_ERROR", message, { operationId }, { retryable: false, mayHaveRun: true });
 }

@@ -133,7 +133,7 @@ export async function connectFirst(clients: readonly RedisClient[], place: Redis
 export function toConnectError(place: RedisServerOptions, cause: unknown): CallError {
   const unconnected = { server: "Redis", addresses: toAddresses(place), cause };
   if (!isDenial(cause)) return cannotConnect(unconnected);
-  return credentialsRefused(unconnected, "Pass the right user and password in `url` or `connect`.");
+  return credentialsRefused(unconnected, "Pass a valid user and password in `url` or `connect`.");
 }
 
 function toAddresses({ url, client, connect }: RedisServerOptions): string[] {

@@ -90,7 +90,7 @@ describe("an attempt that takes too long", () => {
   });
 });
 
-test("a server that drops every connection is asked less and less often", async () => {
+test("a server that drops every connection is contacted with growing pauses", async () => {
   const moments: number[] = [];
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1", handleProtocols: ([first]) => first ?? false });
   closing.push(() => server.close());

@@ -137,11 +137,11 @@ function notOpened(url: string, status: number | undefined, cause: unknown): Cal
     return new CallError("UPSTREAM_DENIED", message, { status }, { mayHaveRun: false });
   }
   if (status !== undefined) {
-    const message = `The ${server} did not open a WebSocket but replied with HTTP ${status}. Is the path right?`;
+    const message = `The ${server} did not open a WebSocket but replied with HTTP ${status}. Check the path of the URL.`;
     return new CallError("UNAVAILABLE", message, { status }, { retryable: status >= 500, mayHaveRun: false });
   }
   const reason = cause === undefined || cause === null ? "" : `: ${toReason(cause)}`; // browsers do not report a reason
-  const message = `Cannot connect to the ${server}${reason}. Is it running, and is the address right?`;
+  const message = `Cannot connect to the ${server}${reason}. Check that it is running and that the address is correct.`;
   return new CallError("UNAVAILABLE", message, undefined, { cause, retryable: true, mayHaveRun: false });
 }
 

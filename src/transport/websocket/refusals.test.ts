@@ -26,7 +26,7 @@ test("without a server, the error contains address and reason, and no secret", a
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      "Cannot connect to the WebSocket server ws://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1. Is it running, and is the address right?",
+      "Cannot connect to the WebSocket server ws://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1. Check that it is running and that the address is correct.",
     retryable: true,
     mayHaveRun: false,
   });
@@ -71,7 +71,7 @@ test("a path without a server is not reported as a server that is down", async (
 
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: `The WebSocket server ws://127.0.0.1:${server.port} did not open a WebSocket but replied with HTTP 404. Is the path right?`,
+    message: `The WebSocket server ws://127.0.0.1:${server.port} did not open a WebSocket but replied with HTTP 404. Check the path of the URL.`,
     details: { status: 404 },
     retryable: false,
     mayHaveRun: false,
@@ -138,6 +138,7 @@ test("a socket class that fails immediately, and again while it is closed, is cl
 
   await expect(dialled).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: "Cannot connect to the WebSocket server ws://127.0.0.1:1. Is it running, and is the address right?",
+    message:
+      "Cannot connect to the WebSocket server ws://127.0.0.1:1. Check that it is running and that the address is correct.",
   });
 });

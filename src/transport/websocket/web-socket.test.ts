@@ -142,27 +142,30 @@ describe("calls", () => {
   });
 });
 
-describe("who may connect", () => {
+describe("authentication", () => {
   const authenticate = (token: string) => (token === "sesame" ? { id: "ali", scopes: ["admin"] } : undefined);
 
   test.each([
     ["callable", false],
     ["all", true],
-  ] as const)("a client without scopes is told of operations that are %s", async (announces, isShown) => {
-    const server = await serve({ authenticate, allowAnonymous: true, announces });
-    const told = async (calls: PendingRequestMap) => {
-      const specs = await new Promise<readonly OperationSpec[]>((resolve) => {
-        calls.transport.watchPeers((event) => event.type === "peer.announced" && resolve(event.specs));
-      });
-      return specs.map(({ name }) => name);
-    };
+  ] as const)(
+    "a client without scopes receives announcements of operations that are %s",
+    async (announces, isShown) => {
+      const server = await serve({ authenticate, allowAnonymous: true, announces });
+      const told = async (calls: PendingRequestMap) => {
+        const specs = await new Promise<readonly OperationSpec[]>((resolve) => {
+          calls.transport.watchPeers((event) => event.type === "peer.announced" && resolve(event.specs));
+        });
+        return specs.map(({ name }) => name);
+      };
 
-    const known = await told(await dial(server.url, { token: "sesame" }));
-    const anonymous = await told(await dial(server.url));
+      const known = await told(await dial(server.url, { token: "sesame" }));
+      const anonymous = await told(await dial(server.url));
 
-    expect(known).toContain("admin");
-    expect(anonymous).toEqual(known.filter((name) => isShown || name !== "admin"));
-  });
+      expect(known).toContain("admin");
+      expect(anonymous).toEqual(known.filter((name) => isShown || name !== "admin"));
+    },
+  );
 
   test("the token of the handshake is the identity of every call, whatever frames claim", async () => {
     const server = await serve({ authenticate, allowAnonymous: true });

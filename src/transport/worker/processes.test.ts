@@ -103,7 +103,7 @@ describe("a pool of processes", () => {
     expect(await pidOf(calls)).not.toBe(pid);
   });
 
-  test("a process that ends by itself fails its calls with its code", async () => {
+  test("a process that exits fails its calls with its exit code", async () => {
     const { calls } = await startPool();
 
     await expect(calls.call("test.die", {})).rejects.toMatchObject({

@@ -37,7 +37,7 @@ function startWorker() {
 }
 
 describe("one worker", () => {
-  test("calls that are made before the thread is up are answered, with the values as they were", async () => {
+  test("calls that are made before the thread has started succeed, with the values at the time of the call", async () => {
     const { calls } = startWorker();
 
     const answers = await Promise.all([calls.call("test.echo", { n: 1n }), calls.call("test.echo", [undefined, -0])]);
@@ -171,7 +171,7 @@ describe("a pool", () => {
     expect([...perThread.values()]).toEqual([100, 100, 100]);
   });
 
-  test("the least busy thread is asked first", async () => {
+  test("the least busy thread is called first", async () => {
     const { calls } = await startPool({ size: 2 });
     const busy = await whoAnswers(calls);
     const pending = calls.call("test.hang", {}).catch((error) => error.code);
@@ -218,7 +218,7 @@ describe("a pool", () => {
 
     await expect(calls.call("test.block", {})).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringContaining("The peer has gone silent"),
+      message: expect.stringContaining("The peer has stopped responding"),
       mayHaveRun: true,
     });
 
@@ -233,7 +233,7 @@ describe("a pool", () => {
     await vi.waitFor(() => expect(pool.size).toBe(7));
   });
 
-  test("what the threads announced stands while they are started again, and goes when the pool does", async () => {
+  test("announcements of threads are kept while they restart, and removed when the pool closes", async () => {
     const { pool, calls } = await startPool({ size: 2 });
     const events: string[] = [];
     const known = new Set<string>();
@@ -275,7 +275,7 @@ describe("a pool", () => {
     await vi.waitFor(() => expect(announced).toBeGreaterThanOrEqual(3));
   });
 
-  test("while all threads are down calls are UNAVAILABLE, whatever they ask for", async () => {
+  test("while all threads are down, calls of any operation are UNAVAILABLE", async () => {
     const { pool, calls } = await startPool({ size: 2, worker: { workerData: { startsAfter: 1_000 } } });
     const asked: Array<Promise<string>> = [];
 

@@ -257,6 +257,6 @@ function withServer(error: CallError, name: string): CallError {
   const { code, message, cause = error, retryable, mayHaveRun } = error;
   const details = isObject(error.details) ? error.details : {};
   if (details["server"] === name) return error;
-  const named = `MCP server ${quote(name)}: ${message}`;
+  const named = `The MCP server ${quote(name)} failed. ${message}`;
   return new CallError(code, named, { server: name, ...details }, { cause, retryable, mayHaveRun });
 }

@@ -24,7 +24,7 @@ test("calls are refused while a program leaves too much input unread, and succee
   expect(refused).toMatchObject({
     code: "LIMIT_EXCEEDED",
     message:
-      'MCP server "tiny": The program does not read its input, and too many bytes are queued: the limit is 1000000. ' +
+      'The MCP server "tiny" failed. The program does not read its input, and too many bytes are queued: the limit is 1000000. ' +
       "Raise limits.bufferedBytes if you need more.",
     details: { server: "tiny", limit: "bufferedBytes", allowed: 1_000_000 },
     mayHaveRun: false,

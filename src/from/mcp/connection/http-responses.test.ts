@@ -29,7 +29,7 @@ test("an incomplete response fails immediately", async () => {
 
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: 'MCP server "tiny": The response ended before it was complete.',
+    message: 'The MCP server "tiny" failed. The response ended before it was complete.',
     mayHaveRun: true,
   });
 });
@@ -58,7 +58,7 @@ test.each([
 
   await expect(call(connection, "echo")).rejects.toMatchObject({
     code: "PAYLOAD_TOO_LARGE",
-    message: 'MCP server "tiny": The response has more than 1000000 bytes.',
+    message: 'The MCP server "tiny" failed. The response has more than 1000000 bytes.',
   });
 });
 

@@ -105,7 +105,7 @@ describe("client credentials", () => {
     expect(error).toMatchObject({
       code: "UPSTREAM_DENIED",
       message:
-        `MCP server "locked": The server names the authorization server "${foreign.origin}", which has another ` +
+        `The MCP server "locked" failed. The server names the authorization server "${foreign.origin}", which has another ` +
         `origin. Set "expectedIssuer" of "auth" to the issuer that may receive the client's credentials.`,
       mayHaveRun: false,
     });

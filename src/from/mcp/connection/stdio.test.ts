@@ -105,7 +105,7 @@ test("a missing program is UNAVAILABLE with a hint what to check", async () => {
   await expect(opening).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      'MCP server "absent": The program "no-such-program-here" was not found. Check "command" and PATH, whose relative entries are ignored.',
+      'The MCP server "absent" failed. The program "no-such-program-here" was not found. Check "command" and PATH, whose relative entries are ignored.',
     retryable: false,
     mayHaveRun: false,
   });
@@ -137,7 +137,7 @@ test("a program that ends immediately is UNAVAILABLE, with its code and its last
   await expect(opening).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message:
-      'MCP server "broken": The program ended with code 3 before it was ready. Its last output: cannot open the database',
+      'The MCP server "broken" failed. The program ended with code 3 before it was ready. Its last output: cannot open the database',
     details: { server: "broken", exitCode: 3, signal: null, stderr: ["cannot open the database"] },
     mayHaveRun: false,
   });
@@ -159,7 +159,7 @@ test("a silent program is a TIMEOUT, and is ended", async () => {
 
   expect(error).toMatchObject({
     code: "TIMEOUT",
-    message: `MCP server "silent": The server was not ready within ${time} ms. Raise "timeouts.connect" if it needs longer to start.`,
+    message: `The MCP server "silent" failed. The server was not ready within ${time} ms. Raise "timeouts.connect" if it needs longer to start.`,
   });
   expect(await isRunning(Number(error.details.stderr[0]))).toBe(false);
 });
@@ -235,7 +235,7 @@ test("a message over the limit fails its own call only", async () => {
 
   await expect(big).rejects.toMatchObject({
     code: "PAYLOAD_TOO_LARGE",
-    message: 'MCP server "tiny": The server sent a message of more than 100000 bytes.',
+    message: 'The MCP server "tiny" failed. The server sent a message of more than 100000 bytes.',
   });
   expect(await small).toHaveLength(90_000);
   expect(await pidOf(connection)).toBe(pid);
