@@ -232,6 +232,35 @@ test("routes WebSocket handshakes to the server of their path, and refuses other
   });
 });
 
+test("a server that throws during a handshake responds with 500, and the process continues", async () => {
+  const failing: UpgradeHandler = {
+    upgrade: () => {
+      throw new Error("secret");
+    },
+    isUnauthenticated: false,
+    close: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const listener = await start({ "/calls": failing });
+
+  const { received } = sendRaw(
+    listener.port,
+    "GET /calls HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+  );
+
+  expect(await received).toBe("HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+});
+
+test("refuses invalid times and sizes, and accepts fractions of milliseconds", async () => {
+  const server = createDescribingServer("root");
+
+  await expect(listen({ "/": server }, { requestTimeout: -1 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  await expect(listen({ "/": server }, { maxConnections: 0.5 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  await expect(listen({ "/": server }, { port: 65_536 })).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  const options = { headersTimeout: 10.5, requestTimeout: 100.5, keepAliveTimeout: 10.5, closeTimeout: 0.5 };
+  await start({ "/": server }, options);
+});
+
 test("ignores upgrades to other protocols, with their body and the next request of the connection", async () => {
   const sockets = { upgrade: () => {}, isUnauthenticated: false, close: async () => {} };
   const listener = await start({

@@ -126,15 +126,16 @@ class NodeListener implements Listener {
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    const headersTimeout = resolveDuration("headersTimeout", options.headersTimeout, 20_000);
-    const requestTimeout = resolveDuration("requestTimeout", options.requestTimeout, 60_000);
+    // Node accepts integers only.
+    const headersTimeout = Math.ceil(resolveDuration("headersTimeout", options.headersTimeout, 20_000));
+    const requestTimeout = Math.ceil(resolveDuration("requestTimeout", options.requestTimeout, 60_000));
     this.#server = createServer(
       {
         maxHeaderSize: resolveCount("maxHeaderBytes", options.maxHeaderBytes, 32 * 1024, { min: 1 }),
         headersTimeout: Math.min(headersTimeout, requestTimeout), // Node refuses a longer one.
         requestTimeout,
         connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 5_000),
-        keepAliveTimeout: resolveDuration("keepAliveTimeout", options.keepAliveTimeout, 65_000),
+        keepAliveTimeout: Math.ceil(resolveDuration("keepAliveTimeout", options.keepAliveTimeout, 65_000)),
       },
       toRequestListener((request, incoming, outgoing) => {
         if (this.#closing !== undefined) outgoing.setHeader("connection", "close");
@@ -255,11 +256,13 @@ class NodeListener implements Listener {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (request.headers.upgrade?.toLowerCase() !== "websocket") return this.#ignoreUpgrade(request, socket, head);
     const mount = findMount(this.#mounts, findPath(`http://localhost${request.url}`));
-    if (mount?.server.upgrade !== undefined) {
-      return mount.server.upgrade(request, socket, head, this.#describe(mount, request));
+    if (mount?.server.upgrade === undefined) return refuseUpgrade(socket, "404 Not Found");
+    try {
+      mount.server.upgrade(request, socket, head, this.#describe(mount, request));
+    } catch (error) {
+      log.error("node: a server failed to handle an upgrade: {error}", { error });
+      refuseUpgrade(socket, "500 Internal Server Error");
     }
-    socket.on("error", () => {}); // The client may disconnect before the reply.
-    socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () => socket.destroy());
   }
 
   /**
@@ -284,6 +287,11 @@ class NodeListener implements Listener {
       headers: request && new IncomingHeaders(request, incoming),
     };
   }
+}
+
+function refuseUpgrade(socket: Duplex, status: string): void {
+  socket.on("error", () => {}); // The client may disconnect before the reply.
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }
 
 function cannotListen(error: unknown, host: string, port: number): CallError {
