@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
 import { logger } from "../internal/log.ts";
 
@@ -39,19 +39,19 @@ function findFastResponse(): typeof Response {
  */
 export class IncomingHeaders {
   readonly #request: Request;
-  readonly #incoming: IncomingMessage;
+  readonly #sent: IncomingHttpHeaders;
 
-  constructor(request: Request, incoming: IncomingMessage) {
+  constructor(request: Request, { headers }: IncomingMessage) {
     this.#request = request;
-    this.#incoming = incoming;
+    this.#sent = headers;
   }
 
   get(name: string): string | null {
-    return this.#incoming.headers[name] === undefined ? null : this.#request.headers.get(name);
+    return this.#sent[name] === undefined ? null : this.#request.headers.get(name);
   }
 
   has(name: string): boolean {
-    return this.#incoming.headers[name] !== undefined && this.#request.headers.has(name);
+    return this.#sent[name] !== undefined && this.#request.headers.has(name);
   }
 }
 
