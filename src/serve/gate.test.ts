@@ -207,6 +207,14 @@ describe("credentials", () => {
     });
   });
 
+  test("credentials that the authenticator does not know are refused with a message for people", () => {
+    const message = "The server does not accept these credentials. Check the token or key.";
+    expect(check({ authenticate: () => undefined }, { authorization: "Bearer unknown" })).toMatchObject({
+      status: 401,
+      error: new CallError("ACCESS_DENIED", message, undefined, { mayHaveRun: false }),
+    });
+  });
+
   test("the message of a CallError reaches the caller", () => {
     const authenticate = () => {
       throw new CallError("ACCESS_DENIED", "The token has expired; create a new one.", { internal: true });

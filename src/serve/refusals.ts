@@ -43,7 +43,7 @@ export function malformedToken(): CallError {
 
 /** The reason to refuse a result of `authenticate`. */
 export function toDenial(result: unknown, expiresAt: number): CallError {
-  if (result === undefined) return denied("The server does not accept credentials of this type.");
+  if (result === undefined) return denied("The server does not accept these credentials. Check the token or key.");
   if (expiresAt <= Date.now()) return denied("The credentials have expired. Authenticate again.");
   log.error(
     "authenticate returned a value that is not an identity. Return an object with id and scopes, or undefined.",

@@ -206,6 +206,7 @@ export class HTTPHost implements FetchServer {
 
   #notFound(path: string, failure: Failing): Response {
     const id = toOperationId(path);
+    if (id === "") return this.toProblem(noOperationAtRoot(failure.info?.basePath), failure);
     const nearest = this.#visible.for(failure.caller?.identity).nearest(id);
     return this.toProblem(operationNotFound(id, nearest), failure);
   }
@@ -244,6 +245,12 @@ function toOperationId(path: string): string {
 function retryAfter({ details }: CallError): string {
   const milliseconds = getOwn(details, "retryAfter");
   return typeof milliseconds === "number" && milliseconds > 0 ? String(Math.ceil(milliseconds / 1_000)) : "1";
+}
+
+/** The page that a person opens first, to see whether the server works. */
+function noOperationAtRoot(basePath = ""): CallError {
+  const message = `The root is not an operation. GET ${basePath}${documentPath} describes the operations that you may call.`;
+  return new CallError("OPERATION_NOT_FOUND", message, undefined, { mayHaveRun: false });
 }
 
 function serverClosed(): CallError {

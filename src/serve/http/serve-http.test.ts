@@ -174,6 +174,17 @@ describe("errors", () => {
     expect((await send(`/${name}`)).status).toBe(404);
   });
 
+  test("the root refers to the document", async () => {
+    const { send } = setUp();
+    expect(await read(await send("/"))).toMatchObject({
+      status: 404,
+      body: {
+        code: "OPERATION_NOT_FOUND",
+        detail: "The root is not an operation. GET /openapi.json describes the operations that you may call.",
+      },
+    });
+  });
+
   test("suggestions contain visible operations only", async () => {
     const { send } = setUp();
     expect((await read(await send("/task/secre"))).body.detail).toBe('No operation "task.secre".');
