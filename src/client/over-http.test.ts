@@ -74,10 +74,12 @@ describe("requests", () => {
   test("a call is a POST with the input as JSON", async () => {
     const { create, received } = await setUp(undefined, { token: "sesame", metadata: { city: "Zürich", n: 1 } });
 
-    const data = await create({ title: "Ship it", due: new Date(0), none: undefined }, { timeout: 1_500 });
+    await create({}); // Loads what the time limit of a first call includes.
+
+    const data = await create({ title: "Ship it", due: new Date(0), none: undefined }, { timeout: 59_500 });
 
     expect(data).toBe("done");
-    expect(received).toEqual([
+    expect(received.slice(1)).toEqual([
       {
         method: "POST",
         path: "/task/create",
@@ -86,7 +88,7 @@ describe("requests", () => {
           authorization: "Bearer sesame",
           "content-type": "application/json",
           "operation-metadata": '{"city":"Z\\u00fcrich","n":1}',
-          prefer: "wait=2",
+          prefer: "wait=60",
         }),
         body: '{"title":"Ship it","due":"1970-01-01T00:00:00.000Z"}',
       },
