@@ -118,7 +118,9 @@ class MCPServer implements FetchServer {
     if (this.#needsCredentials(body, caller)) return this.#challenge(request, info);
     const { sdk, modern, sessions } = await this.#parts;
     this.#callers.set(request, caller);
-    if (await sdk.isLegacyRequest(request, body)) return sessions.handle(request, body, caller);
+    if (isSessionRequest(request, body) || (await sdk.isLegacyRequest(request, body))) {
+      return sessions.handle(request, body, caller);
+    }
     if (getOwn(body, "method") !== "subscriptions/listen") return modern.fetch(request, { parsedBody: body });
     return modern.fetch(this.#endWithCredentials(request, body, caller), { parsedBody: body });
   }
@@ -214,6 +216,13 @@ class MCPServer implements FetchServer {
     this.#visible.close();
     this.#gate.close();
   }
+}
+
+/** Recognizes requests in a session. The general test of the SDK would be a large part of the cost of a call. */
+function isSessionRequest({ headers }: Request, body: unknown): boolean {
+  if (!headers.has("mcp-session-id") || !/^202[45]-/.test(headers.get("mcp-protocol-version") ?? "")) return false;
+  const claim = getOwn(getOwn(getOwn(body, "params"), "_meta"), "io.modelcontextprotocol/protocolVersion");
+  return typeof getOwn(body, "method") === "string" && claim === undefined;
 }
 
 /** Reads a body. With a known length, reading it as a string is faster, and the host enforces the length. */
