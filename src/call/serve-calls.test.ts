@@ -39,6 +39,20 @@ test("callers are authenticated, and what is registered later is served too", as
   expect((await calls.call("test.whoami", {}, { token: "other" })).data).toBeUndefined();
 });
 
+test("include and exclude select operations, also those that are registered later", async () => {
+  const bus = new InProcessBus();
+  const registry = new OperationRegistry();
+  registry.register(echo);
+  const transport = createInProcessTransport(bus);
+  await using _served = await serveCalls(registry, transport, { include: ["test.*"], exclude: ["test.who*"] });
+  await using calls = new PendingRequestMap(createInProcessTransport(bus));
+
+  registry.register(whoami);
+
+  expect((await calls.call("test.echo", 1)).data).toBe(1);
+  await expect(calls.call("test.whoami", {})).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+});
+
 test("running calls may finish while it closes, and subscriptions end", async () => {
   const bus = new InProcessBus();
   await using calls = new PendingRequestMap(createInProcessTransport(bus));

@@ -36,7 +36,7 @@ export interface ServeMCPOptions extends ServeOptions, MCPServerDescription {
  * protocol. Requires the package `@modelcontextprotocol/server`. Mount the server with `listen` of
  * `@alkdev/operations/node`, or pass its `fetch` to a framework.
  * @example
- * await listen({ "/mcp": serveMCP(registry, { authenticate: bearerTokens({ tokens }) }) }, { port: 4000 });
+ * await listen({ "/mcp": serveMCP(registry, { authenticate: bearerTokens(tokens) }) }, { port: 4000 });
  */
 export function serveMCP(registry: OperationRegistry, options: ServeMCPOptions): FetchServer {
   return new MCPServer(registry, options);
