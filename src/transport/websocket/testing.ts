@@ -16,7 +16,7 @@ export interface TestServer {
   http: Server;
   transport: WebSocketServerTransport;
   calls: PendingRequestMap;
-  /** What the handlers saw. */
+  /** Calls that the handlers started, aborted calls, values that were sent, and scopes of callers. */
   seen: { started: number; aborted: number; sent: number; scopes: unknown[] };
   close(): Promise<void>;
 }
@@ -24,7 +24,10 @@ export interface TestServer {
 const spec = { namespace: "test", version: "1.0.0", description: "", inputSchema: {}, outputSchema: {} };
 const open = { accessControl: { requiredScopes: [] } };
 
-/** Starts it: `test.echo`, `test.whoami`, `test.hang`, `test.admin` (needs the scope), `test.count`, `test.flood`. */
+/**
+ * Starts a server with `test.echo`, `test.whoami`, `test.hang`, `test.admin` (requires the scope `admin`), `test.count`
+ * and `test.flood`.
+ */
 export async function startServer(
   options: WebSocketServerOptions = {},
   { port = 0, host = "127.0.0.1" }: { port?: number; host?: string } = {},

@@ -5,7 +5,7 @@ import { localEnvelope } from "../../operation/index.ts";
 import type { CallRequested, OnRequest } from "../transport.ts";
 import { createWorkerTransport } from "./worker-transport.ts";
 
-/** The worker that tests start, as a thread or a process: operations that answer, hang, die and misbehave. */
+/** The worker that tests start, as a thread or a process. Its operations respond, hang, exit or block. */
 const transport = createWorkerTransport();
 
 const handlers: Record<string, (frame: CallRequested) => unknown> = {
