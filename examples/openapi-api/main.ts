@@ -86,4 +86,33 @@ await following.close();
 assert.equal(refused.code, "UNAVAILABLE");
 assert.deepEqual(hub.list(), []);
 
+import { createRegistry, defineOperation, Type } from "@alkdev/operations";
+import { listen } from "@alkdev/operations/node";
+import { serveHTTP } from "@alkdev/operations/serve-http";
+
+const create = defineOperation({
+  namespace: "task",
+  name: "create",
+  type: "mutation",
+  inputSchema: Type.Object({ title: Type.String() }),
+  outputSchema: Type.Object({ id: Type.Integer() }),
+  errors: { TITLE_TAKEN: Type.Object({ title: Type.String() }) },
+  handler: ({ title }, { errors }) => {
+    if (title === "Ship it") throw errors.TITLE_TAKEN({ title }, "There is a task with this title.");
+    return { id: 1 };
+  },
+});
+const tasks = createRegistry({ operations: [create] });
+const listener = await listen({ "/api": serveHTTP(tasks, { authenticate: "none" }) }, { port: 0 });
+
+// #region trust
+const remote = new OperationRegistry();
+await remote.follow(openAPISource(`${listener.url}/api/openapi.json`, { trust: "operations" }));
+
+const taken = await remote.execute("task.create", { title: "Ship it" }).catch((error) => error);
+console.log(taken.code, taken.details);
+// #endregion trust
+assert.deepEqual([taken.code, taken.details], ["TITLE_TAKEN", { title: "Ship it" }]);
+await listener.close();
+
 await shop.close();

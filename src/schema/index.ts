@@ -6,13 +6,13 @@ export {
   type ValueError,
   validateOrThrow,
 } from "./compile.ts";
+export { componentPrefix, restoreComponent, sourceKeyword, splitComponent } from "./component-schemas.ts";
 export { FromSchema, type FromSchemaOptions, type SchemaReport } from "./from-schema.ts";
 export {
   assertsNothing,
   copySubschemas,
   type Dialect,
   forEachSubschema,
-  relocateSchema,
   type SchemaObject,
 } from "./keywords.ts";
 export {

@@ -132,14 +132,3 @@ function copyHeld(value: unknown, keyword: string, copy: VisitSubschema<unknown>
   }
   return copies;
 }
-
-/** Copies a schema that moves within its document: references that begin with `from`, such as `#/$defs/a`, begin with `to`. */
-export function relocateSchema(schema: unknown, from: string, to: string): unknown {
-  if (!isObject(schema)) return schema;
-  const copy = copySubschemas(schema, (part) => relocateSchema(part, from, to));
-  const { $ref } = copy;
-  if (typeof $ref === "string" && ($ref === from || $ref.startsWith(`${from}/`))) {
-    copy["$ref"] = to + $ref.slice(from.length);
-  }
-  return copy;
-}

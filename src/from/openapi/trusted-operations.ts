@@ -14,7 +14,7 @@ import {
   OperationType,
   toPublicSpec,
 } from "../../operation/index.ts";
-import { FromSchema, relocateSchema } from "../../schema/index.ts";
+import { componentPrefix, FromSchema, restoreComponent, sourceKeyword } from "../../schema/index.ts";
 import type { ReportBuilder } from "../report.ts";
 import type { HTTPServiceConfig } from "./config.ts";
 import type { OpenAPIDocument } from "./document.ts";
@@ -39,8 +39,6 @@ const log = logger("from", "openapi");
 
 /** The extension that contains the spec of an operation, without its access rule and `_meta`. */
 const extension = "x-alkdev-operation";
-
-const schemaPrefix = "#/components/schemas/";
 
 /**
  * Restores the operations of a server of this package from its document. Only their specs come from the document: requests
@@ -206,7 +204,7 @@ class TrustedImporter {
   #componentOf(reference: unknown): string | undefined {
     const $ref = getOwn(reference, "$ref");
     const name =
-      typeof $ref === "string" && $ref.startsWith(schemaPrefix) ? $ref.slice(schemaPrefix.length) : undefined;
+      typeof $ref === "string" && $ref.startsWith(componentPrefix) ? $ref.slice(componentPrefix.length) : undefined;
     return name !== undefined && isObject(getOwn(this.#schemas, name)) ? name : undefined;
   }
 
@@ -230,11 +228,10 @@ class TrustedImporter {
 
   #restore(reference: unknown): unknown {
     const name = this.#componentOf(reference)!;
-    const component = this.#schemas[name];
-    const source = getOwn(component, "x-alkdev-source");
-    if (typeof source !== "string") return relocateSchema(component, schemaPrefix + name, "#");
-    if (isNestedDeeper(source, this.#document.limits.jsonDepth)) throw badConfig("The schema is nested too deep.");
-    return JSON.parse(source);
+    const source = getOwn(this.#schemas[name], sourceKeyword);
+    const isTooDeep = typeof source === "string" && isNestedDeeper(source, this.#document.limits.jsonDepth);
+    if (isTooDeep) throw badConfig("The schema is nested too deep.");
+    return restoreComponent(this.#schemas, name);
   }
 }
 

@@ -1,5 +1,5 @@
-import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { relocateSchema } from "../../schema/index.ts";
+import type { JSONObject } from "../../internal/objects.ts";
+import { componentPrefix, restoreComponent, sourceKeyword, splitComponent } from "../../schema/index.ts";
 import { toPublicSchema } from "../public-schema.ts";
 
 /** A reference to a schema of the document. */
@@ -7,7 +7,7 @@ export interface ComponentReference {
   $ref: string;
 }
 
-/** Maximum length of the name of a component. */
+/** Maximum length of the name of a schema. */
 const maxNameLength = 120;
 
 /** Matches the JSON of every schema that other programs cannot read as it is. Most schemas are written unchanged. */
@@ -15,7 +15,7 @@ const mayChange =
   /"(?:\$(?:ref|id|anchor|schema|dynamicRef|dynamicAnchor|recursiveRef)|additionalItems)"|"items":\[|"type":(?!"(?:string|number|integer|boolean|object|array|null)")/;
 
 /**
- * The schemas of one OpenAPI document. Each is written once, even if several operations have it, and its references are
+ * The names of one OpenAPI document, and its schemas. Each schema is written once, even if several operations have it, and its references are
  * pointers into the document.
  *
  * A schema that other programs cannot read as it is, such as one with an `$id`, is written differently. Its component
@@ -24,6 +24,7 @@ const mayChange =
 export class Components {
   readonly schemas: Record<string, JSONObject> = {};
   readonly #names = new Map<string, string>();
+  readonly #taken = new Set<string>();
   /** The next number to append to a name that is in use. */
   readonly #counts = new Map<string, number>();
 
@@ -34,27 +35,39 @@ export class Components {
     if (name === undefined) {
       name = this.#freeName(wantedName);
       this.#names.set(source, name);
-      const isKept = !mayChange.test(source);
-      this.schemas[name] = isKept ? (schema as JSONObject) : toComponent(source, `/components/schemas/${name}`);
+      if (mayChange.test(source)) this.#write(source, name);
+      else this.schemas[name] = schema as JSONObject;
     }
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: componentPrefix + name };
+  }
+
+  /** Writes a schema as other programs read it. */
+  #write(source: string, name: string): void {
+    const component = toPublicSchema(JSON.parse(source), `/components/schemas/${name}`);
+    const parts = splitComponent(name, component, (definition) => this.#freeName(`${name}.${definition}`));
+    Object.assign(this.schemas, parts);
+    if (JSON.stringify(restoreComponent(parts, name)) === source) return;
+    this.schemas[name] = { ...parts[name], [sourceKeyword]: source };
+  }
+
+  /** Returns the id of an operation in the document: unique, and without characters that URLs cannot contain. */
+  takeOperationId(id: string): string {
+    return this.#take("operation", id.replaceAll(/[^A-Za-z0-9._~:/@!$&'()*+,;=-]/g, "_"));
   }
 
   #freeName(wanted: string): string {
-    const base = wanted.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, maxNameLength);
+    return this.#take("schema", wanted.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, maxNameLength));
+  }
+
+  /** Returns a name that is unique among the names of its kind. */
+  #take(kind: "schema" | "operation", base: string): string {
     let name = base;
-    while (Object.hasOwn(this.schemas, name)) {
-      const count = this.#counts.get(base) ?? 2;
-      this.#counts.set(base, count + 1);
+    while (this.#taken.has(`${kind} ${name}`)) {
+      const count = this.#counts.get(`${kind} ${base}`) ?? 2;
+      this.#counts.set(`${kind} ${base}`, count + 1);
       name = `${base}_${count}`;
     }
+    this.#taken.add(`${kind} ${name}`);
     return name;
   }
-}
-
-function toComponent(source: string, location: string): JSONObject {
-  const original: unknown = JSON.parse(source);
-  const component = toPublicSchema(original, location);
-  const restored = JSON.stringify(relocateSchema(component, `#${location}`, "#"));
-  return restored === source || !isObject(original) ? component : { ...component, "x-alkdev-source": source };
 }

@@ -242,6 +242,7 @@ describe("the OpenAPI document", () => {
         put: {
           parameters: [parameter],
           requestBody: {
+            required: true,
             content: {
               "application/json": {
                 schema: {
@@ -287,8 +288,10 @@ describe("the OpenAPI document", () => {
       "test.op_1.input",
       "test.op_2.input",
       "test.op_4.input",
+      "test.op_4.input.Tree",
     ]);
     expect(Object.keys(paths)).toEqual(schemas.map((_, index) => `/test/op%20${index}`));
+    expect(paths).toMatchObject({ "/test/op%200": { post: { operationId: "test.op_0" } } });
     const at = (name: string) => `#/components/schemas/${name}`;
     expect(components.schemas["test.op_1.input"]).toEqual({
       type: "object",
@@ -308,7 +311,11 @@ describe("the OpenAPI document", () => {
       },
       $defs: { leaf: { type: "string" } },
     });
-    expect(components.schemas["test.op_4.input"]).toHaveProperty("x-alkdev-source", JSON.stringify(tree()));
+    expect(components.schemas["test.op_4.input"]).toEqual({
+      $ref: at("test.op_4.input.Tree"),
+      "x-alkdev-definitions": { Tree: "test.op_4.input.Tree" },
+      "x-alkdev-source": JSON.stringify(tree()),
+    });
   });
 
   test("contains the security schemes of the authenticator, of which a caller needs one", async () => {
@@ -319,6 +326,13 @@ describe("the OpenAPI document", () => {
     const describe = () => ({ securitySchemes, headers: ["authorization", "x-api-key"] });
     const document = await documentOf([create], { authenticate: { authenticate: byScopes, describe } });
     expect(document).toMatchObject({ security: [{ token: [] }, { key: [] }], components: { securitySchemes } });
+  });
+
+  test("has ids that differ and that a URL can contain", async () => {
+    const names = ["a b", "a_b", "a\u00a0b", "issues/create"];
+    const { paths } = await documentOf(names.map((name) => operation({ name, type: "mutation" })));
+    const ids = Object.values(paths as Record<string, { post: JSONObject }>).map(({ post }) => post["operationId"]);
+    expect(ids).toEqual(["test.a_b", "test.a_b_2", "test.a_b_3", "test.issues/create"]);
   });
 
   test("leaves out an operation whose schema is not JSON", async () => {

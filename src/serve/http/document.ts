@@ -182,13 +182,13 @@ class OperationDescriber {
     ];
     const body = this.#bodySchema();
     return {
-      operationId: id,
+      operationId: this.#components.takeOperationId(id),
       summary: title ?? (firstLine(description) || id),
       ...(description !== "" && { description }),
       tags: tags === undefined || tags.length === 0 ? [namespace] : tags,
       ...(parameters.length > 0 && { parameters }),
       ...(body !== undefined && {
-        requestBody: { required: true, content: { "application/json": { schema: body } } },
+        requestBody: { required: this.#isBodyRequired(), content: { "application/json": { schema: body } } },
       }),
       responses: {
         ...this.#successes(),
@@ -244,6 +244,14 @@ class OperationDescriber {
     for (const name of names) setOwn(schema["properties"] as JSONObject, name, { $ref: this.#pointerTo(name) });
     const required = names.filter((name) => this.#isRequired(name));
     return required.length > 0 ? { ...schema, required } : schema;
+  }
+
+  #isBodyRequired(): boolean {
+    const { body, parameters } = this.#input;
+    if (body === "none" || body === "whole") return true;
+    if (body !== "rest") return this.#isRequired(body.property);
+    const { required } = this.#published.inputSchema as JSONObject;
+    return Array.isArray(required) && required.some((name) => !parameters.some(({ property }) => property === name));
   }
 
   /** Whether callers must pass a property. Those with a default are required only after it is filled. */
