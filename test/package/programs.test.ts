@@ -27,7 +27,7 @@ for (const { file, content } of pagePrograms) {
 }
 writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
 linkPeers(project);
-linkPackages(project, ["tsx", ...importedPackages()]);
+linkPackages(project, ["tsx", "@types/express", ...importedPackages()]);
 
 /** The packages that examples import by name. */
 function importedPackages(): Set<string> {

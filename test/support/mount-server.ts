@@ -22,7 +22,7 @@ export function createMountServer(): FetchServer {
         outputSchema: Type.String(),
         errors: { UNKNOWN_NAME: Type.Object({ name: Type.String() }) },
         handler: ({ name }, { errors, identity }) => {
-          if (name === "nobody") throw errors.UNKNOWN_NAME({ name }, "This name is unknown.");
+          if (name === "stranger") throw errors.UNKNOWN_NAME({ name }, "This name is unknown.");
           return `Hello ${name}, from ${identity?.id}`;
         },
       }),

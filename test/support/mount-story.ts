@@ -14,7 +14,7 @@ export interface MountStory {
 /** What a server that is mounted correctly makes the story see. */
 export const expectedMountStory: MountStory = {
   called: { status: 200, body: "Hello Ada, from ada" },
-  failed: { status: 422, body: { code: "UNKNOWN_NAME", details: { name: "nobody" } } },
+  failed: { status: 422, body: { code: "UNKNOWN_NAME", details: { name: "stranger" } } },
   refused: { status: 401, body: { code: "ACCESS_DENIED" } },
   missing: { status: 404, body: { code: "OPERATION_NOT_FOUND" } },
   streamed: "id: 0\ndata: 1\n\nid: 1\ndata: 2\n\nid: 2\ndata: 3\n\nevent: end\nid: end\n\n",
@@ -37,7 +37,7 @@ export async function runMountStory(url: string): Promise<MountStory> {
   const counts = async () => (await (await get("counts")).json()) as { started: number; aborted: number };
 
   const called = await read(await post("greet", { name: "Ada" }));
-  const failed = await read(await post("greet", { name: "nobody" }));
+  const failed = await read(await post("greet", { name: "stranger" }));
   const refused = await read(await post("greet", { name: "Ada" }, { headers: { "content-type": "application/json" } }));
   const missing = await read(await get("nothing"));
   const streamed = await (await get("count?to=3")).text();
