@@ -81,6 +81,7 @@ export {
   type HandlerOf,
   type HTTPResponseMeta,
   HTTPResponseMetaSchema,
+  type HTTPRoute,
   httpEnvelope,
   type Identity,
   type IdOf,

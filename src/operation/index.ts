@@ -48,6 +48,7 @@ export type { DefaultBuilders, TDefault } from "./default-builders.ts";
 export type {
   DefineInNamespace,
   HandlerOf,
+  HTTPRoute,
   IdOf,
   KnownFrom,
   OperationDefaults,
