@@ -56,7 +56,8 @@ import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("stdio.ts", import.meta.url));
 await using local = new OperationRegistry();
-await local.follow(mcpSource({ name: "tasks", command: "npx", args: ["tsx", program], trust: "operations" }));
+const start = { command: process.execPath, args: ["--import", "tsx", program] };
+await local.follow(mcpSource({ name: "tasks", ...start, trust: "operations" }));
 console.log((await local.execute("task.list", {})).data);
 // #endregion stdio
 
