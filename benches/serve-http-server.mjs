@@ -160,8 +160,8 @@ async function answerBare(request, response) {
   if (request.url.startsWith("/market/")) {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
-    if (request.url === "/market/ticks") await writeTicks(response);
-    return;
+    if (request.url === "/market/ticks") return writeTicks(response);
+    return new Promise((resolve) => response.once("close", resolve)); // as our handler waits for the end
   }
   const input = request.method === "GET" ? parseQuery(request.url) : JSON.parse(await readBody(request));
   const body = JSON.stringify(await createTask(input));
