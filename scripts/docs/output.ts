@@ -1,6 +1,7 @@
-/** Patterns of values that differ between runs: times, ids, durations, ports. */
+/** Patterns of values that differ between runs: times, ids, tokens, durations, ports. */
 const volatile: Array<[RegExp, string]> = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "<uuid>"],
+  [/(?<![\w-])[\w-]{43}(?![\w-])/g, "<token>"], // 256 bits as base64url
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
   [/\b1\d{12}\b/g, "<time>"],
   [/\b\d+(\.\d+)? ?(ms|µs|ns|s)\b/g, "<duration>"],
@@ -8,7 +9,7 @@ const volatile: Array<[RegExp, string]> = [
 ];
 
 /**
- * Whether `shown` is the output or a range of its lines. Times, ids, durations, ports and trailing spaces may differ.
+ * Whether `shown` is the output or a range of its lines. Times, ids, tokens, durations, ports and trailing spaces may differ.
  */
 export function isShownTruly(shown: string, output: string): boolean {
   const part = mask(shown);

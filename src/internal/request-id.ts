@@ -10,8 +10,9 @@ let prefix: string | undefined;
 let count = 0;
 
 /**
- * Returns a new id that is unique across processes: a random prefix and a counter. Other ids of this process can be derived
- * from it, so use it only for requests that only their server can reply to. Takes a tenth of the time of {@link createId}.
+ * Returns a new id that is unique across processes: a random prefix and a counter. Other ids of this process, and their
+ * number, can be derived from it. Use it only where no other caller sees it, for requests that only their server can
+ * reply to. Takes a tenth of the time of {@link createId}.
  */
 export function nextRequestId(): string {
   prefix ??= `${createId()}-`;
@@ -23,5 +24,3 @@ export function nextRequestId(): string {
 function flatten(id: string): string {
   return id.charCodeAt(0) < 0 ? "" : id;
 }
-
-export { createId as randomRequestId };

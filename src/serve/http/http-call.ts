@@ -1,5 +1,5 @@
 import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import {
   type CallError,
   type Identity,
@@ -49,7 +49,7 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
 
   constructor(host: HTTPHost, request: Request, info: FetchInfo | undefined, caller: Caller, route: Route) {
     this.operationId = route.operation.id;
-    this.requestId = nextRequestId();
+    this.requestId = createId();
     this.identity = caller.identity;
     this.input = undefined;
     this.timeout = undefined;

@@ -2,7 +2,7 @@ import { ReportBuilder } from "../../from/report.ts";
 import type { SourceReport } from "../../from/source.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import { CallError, type Limits, operationNotFound, resolveLimits, unavailable } from "../../operation/index.ts";
 import { coreOf, type OperationRegistry } from "../../registry/index.ts";
 import { ServerCalls } from "../calls.ts";
@@ -221,7 +221,7 @@ export class HTTPHost implements FetchServer {
 }
 
 function failing(request: Request, info: FetchInfo | undefined, caller?: Caller): Failing {
-  return { request, info, caller, requestId: nextRequestId() };
+  return { request, info, caller, requestId: createId() };
 }
 
 /** Removes the path at which a server is mounted. Returns `undefined` for a path outside of it. */

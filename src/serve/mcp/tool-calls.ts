@@ -1,5 +1,5 @@
 import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { nextRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import {
   type CallError,
   type Identity,
@@ -71,7 +71,7 @@ export class ToolCalls {
     try {
       return await run();
     } catch (error) {
-      return this.#fail(mapError(error), operationId, nextRequestId());
+      return this.#fail(mapError(error), operationId, createId());
     }
   }
 
@@ -80,7 +80,7 @@ export class ToolCalls {
     const served: ServedRequest = {
       operationId: tool.operation.id,
       input,
-      requestId: nextRequestId(),
+      requestId: createId(),
       identity,
       metadata,
     };

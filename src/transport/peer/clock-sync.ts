@@ -1,5 +1,5 @@
 import { monotonicNow } from "../../internal/deadlines.ts";
-import { randomRequestId } from "../../internal/request-id.ts";
+import { createId } from "../../internal/request-id.ts";
 import type { OtherFrame } from "../codec/index.ts";
 import { defer } from "./batch-writer.ts";
 import { type CallRef, readCallRefs, splitRefs, toCallRef } from "./outgoing-calls.ts";
@@ -166,7 +166,7 @@ export class ClockSync {
   #ask(clock: PeerClock, held: readonly HeldRequest[], onReply?: () => void): void {
     if (this.#questions.size >= maxQuestions) this.#questions.delete(this.#questions.keys().next().value!);
     // The id cannot be guessed, so only the peer that received it can reply, and the reply need not name that peer.
-    const question = randomRequestId();
+    const question = createId();
     const askedAt = monotonicNow();
     clock.dueAt = askedAt + validityMs;
     this.#questions.set(question, { clock, askedAt, held, onReply });
