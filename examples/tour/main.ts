@@ -7,6 +7,7 @@ import { showMore } from "./more.ts";
 import { readOptions } from "./options.ts";
 import { heading, oneLine, table } from "./print.ts";
 import { createTourRegistry } from "./registry.ts";
+import { showMCPServer } from "./serve-mcp.ts";
 import { startWeatherAPI } from "./weather-api.ts";
 
 const { all, transports } = readOptions(process.argv.slice(2));
@@ -29,6 +30,7 @@ async function tour(): Promise<void> {
   showSources(registry);
   await showComposition(registry);
   await compareTransports(registry, api.documentUrl, transports, (close) => closers.push(close));
+  await showMCPServer(registry, (close) => closers.push(close));
   if (all) await showMore(registry);
   showNext();
 }

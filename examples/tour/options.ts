@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 const help = `Usage: npm start -- [options]
 
 Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
-calls over HTTP, a WebSocket and worker threads. Nothing leaves this machine. The program checks its own results.
+calls over HTTP, MCP, a WebSocket and worker threads. Nothing leaves this machine. The program checks its own results.
 
   --all     show every part
   --nats    also call over NATS: the server at NATS_URL, or one that \`npm start\` starts
