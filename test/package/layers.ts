@@ -139,8 +139,33 @@ export const layers: Record<string, Layer> = {
       "call",
       "jwt",
       "node",
+      "auth",
+      "client",
+      "middleware",
+      "serve",
+      "serve/authenticator.ts",
+      "serve/http",
+      "serve/mcp",
     ],
-    packages: [],
+    packages: ["typebox", "yaml", "jsonc-parser", "smol-toml", "node-sqlite3-wasm"],
+  },
+  cli: {
+    ours: [
+      "internal",
+      "operation",
+      "schema",
+      "registry",
+      "from/source.ts",
+      "from/*",
+      "auth",
+      "client",
+      "node",
+      "serve",
+      "serve/http",
+      "serve/mcp",
+      "hub",
+    ],
+    packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser"],
   },
   "index.ts": {
     ours: [
@@ -161,7 +186,7 @@ export const layers: Record<string, Layer> = {
 export const typePackages = ["typebox", "@standard-schema/spec"];
 
 /** Layers that may import Node's own modules. Everything else also runs in a browser. */
-export const nodeLayers = ["auth", "node", "transport/nats", "transport/redis"];
+export const nodeLayers = ["auth", "cli", "hub", "node", "transport/nats", "transport/redis"];
 
 /** Layers that load Node's own modules with `import()`, in the functions that need them, and run without them too. */
 export const lazyNodeLayers = ["from/mcp", "serve/mcp"];
@@ -173,6 +198,8 @@ export const lazyPackages = [
   "@nats-io/transport-node",
   "@redis/client",
   "jose",
+  "jq-wasm",
+  "node-sqlite3-wasm",
   "ws",
 ];
 

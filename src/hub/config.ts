@@ -1,0 +1,186 @@
+import type { StoredToken } from "../auth/index.ts";
+import type { MCPClientConfig } from "../from/mcp/index.ts";
+import type { HTTPServiceConfig } from "../from/openapi/index.ts";
+import type { AccessControl, OperationType } from "../operation/index.ts";
+import type { OperationSelection } from "../registry/index.ts";
+import type { NATSTransportOptions } from "../transport/nats/index.ts";
+import type { RedisTransportOptions } from "../transport/redis/index.ts";
+
+/** A variable of the environment, whose value is read when the hub starts. Created by {@link env}. */
+export interface EnvReference {
+  /** Name of the variable. */
+  readonly env: string;
+}
+
+/** A configuration in which every string may also be an {@link EnvReference}. */
+export type WithEnv<T> = T extends string
+  ? T | EnvReference
+  : T extends (...args: never[]) => unknown
+    ? T
+    : T extends object
+      ? { [K in keyof T]: WithEnv<T[K]> }
+      : T;
+
+/** Options that all sources share. The key of a source in {@link HubConfig.sources} is its name. */
+export interface SourceOptions extends OperationSelection {
+  /** New names by id in the source, such as `{ "github.issues/list": "issues" }`. */
+  rename?: Readonly<Record<string, string>>;
+  /** Namespace of its operations. @default the name of the source; modules and peers keep their own */
+  namespace?: string;
+  /** Access rule of its operations. @default requires the scope with the name of the source */
+  accessControl?: AccessControl;
+}
+
+/** Operations in the modules of a folder. */
+export interface ModulesSourceConfig extends SourceOptions {
+  /** Path of the folder, relative to the configuration file. */
+  modules: string;
+}
+
+/** Operations of an HTTP API. */
+export interface OpenAPISourceConfig
+  extends SourceOptions,
+    WithEnv<
+      Omit<HTTPServiceConfig, "namespace" | "include" | "exclude" | "rename" | "accessControl" | "onReport" | "fetch">
+    > {
+  /** URL of the OpenAPI document, or its path relative to the configuration file. */
+  openapi: string | EnvReference;
+  /** `"operations"` for a server of this package that you trust: its operations keep their specs and errors. */
+  trust?: "operations";
+}
+
+/** Tools of an MCP server. */
+export interface MCPServerSourceConfig extends SourceOptions {
+  /** How to start the server or connect to it. */
+  mcp: WithEnv<Omit<MCPClientConfig, "accessControl" | "onReport" | "fetch">>;
+}
+
+/** Tools of the MCP servers in a configuration file of an editor or agent. */
+export interface MCPFileSourceConfig extends SourceOptions {
+  /** The file, and the servers to use. */
+  mcpConfig: {
+    /** Path of the file, relative to the configuration file; `~` is the home folder. */
+    file: string;
+    /** Names of the servers to use. @default all */
+    servers?: readonly string[];
+  };
+}
+
+/** How the hub proves its identity and checks that of others on a message bus. */
+export interface BusTrust {
+  /** Key with which calls are signed, and incoming calls are checked. */
+  sign?: string | EnvReference;
+  /** Trusts everyone who can connect to the bus. Set it only for a bus without other users. @default false */
+  trustedBus?: boolean;
+  /** Also serves the operations of the hub on this bus, except those that came from it. @default false */
+  serve?: boolean;
+}
+
+/** Operations of peers on NATS. */
+export interface NATSSourceConfig extends SourceOptions {
+  /** The bus. */
+  nats: BusTrust & WithEnv<Omit<NATSTransportOptions, "connection">>;
+}
+
+/** Operations of peers on Redis. */
+export interface RedisSourceConfig extends SourceOptions {
+  /** The bus. */
+  redis: BusTrust & WithEnv<Omit<RedisTransportOptions, "client">>;
+}
+
+/** Operations of a registry that is served over WebSocket. */
+export interface WebSocketSourceConfig extends SourceOptions {
+  /** The server. */
+  websocket: {
+    /** Its URL, such as `ws://127.0.0.1:4000/calls`. */
+    url: string | EnvReference;
+    /** Token that authenticates the hub. */
+    token?: string | EnvReference;
+  };
+}
+
+/** A source of operations. The field that only one kind of source has decides which kind it is. */
+export type SourceConfig =
+  | ModulesSourceConfig
+  | OpenAPISourceConfig
+  | MCPServerSourceConfig
+  | MCPFileSourceConfig
+  | NATSSourceConfig
+  | RedisSourceConfig
+  | WebSocketSourceConfig;
+
+/** Where and how the hub serves its operations. */
+export interface HubServeConfig {
+  /** Address of the interface. @default "127.0.0.1" */
+  host?: string;
+  /** Port; 0 selects a free one. @default 4000 */
+  port?: number;
+  /** Serves HTTP and the OpenAPI document at `/`. @default true */
+  http?: boolean;
+  /** Serves MCP at `/mcp`. @default true */
+  mcp?: boolean;
+  /** Serves the call protocol over WebSocket at `/calls`. @default true */
+  websocket?: boolean;
+  /** Serves the console. It does not exist yet, so `true` is refused. @default false */
+  console?: boolean;
+}
+
+/** Who may call. */
+export interface HubAccessConfig {
+  /** Tokens, stored as hashes. `operations token` creates them. */
+  tokens?: readonly StoredToken[];
+}
+
+/** A rule that restricts operations. All rules that match apply; a rule never allows more. */
+export interface HubRule {
+  /** Ids of operations, in which `*` matches any characters, before or after renaming. */
+  match: string;
+  /** Only operations of this type. @default all */
+  type?: OperationType;
+  /** Scopes that callers need in addition. */
+  requiredScopes?: readonly string[];
+  /** Removes the operations, for nested calls too. @default false */
+  deny?: boolean;
+}
+
+/** What the hub records about calls. */
+export interface HistoryConfig {
+  /** Database file, relative to the configuration file. @default calls are recorded in memory only */
+  file?: string;
+  /** How long calls are kept, such as `"7d"`, `"12h"` or `"30m"`. @default "7d" */
+  keep?: string;
+  /** Maximum number of calls in memory. @default 1,000 */
+  limit?: number;
+  /** Ids of operations whose input, output and error details are recorded; `*` matches any characters. @default none */
+  payloads?: readonly string[];
+}
+
+/** Configuration of a hub. */
+export interface HubConfig {
+  /** Address of the JSON Schema, for editors. */
+  $schema?: string;
+  /** Where operations come from, by name. */
+  sources?: Readonly<Record<string, SourceConfig>>;
+  /** Where and how they are served. */
+  serve?: HubServeConfig;
+  /** Who may call. @default a token that the hub creates */
+  access?: HubAccessConfig;
+  /** Rules that restrict operations. */
+  rules?: readonly HubRule[];
+  /** What is recorded about calls. @default the last 1,000 calls, in memory */
+  history?: HistoryConfig;
+}
+
+/**
+ * Checks the types of a configuration and returns it unchanged.
+ * @example
+ * export default defineConfig({ sources: { tasks: { modules: "./operations" } } });
+ */
+export function defineConfig(config: HubConfig): HubConfig {
+  return config;
+}
+
+/** Refers to a variable of the environment. A variable that is not set is an error that names it and its place. */
+export function env(name: string): EnvReference {
+  return { env: name };
+}
