@@ -17,6 +17,7 @@ export default defineConfig({
       "src/transport/worker/processes.test.ts",
       "test/stories/mcp-{faulty-servers,tools}.test.ts",
       // paths, links and environments as POSIX has them
+      "src/cli/trust.test.ts",
       "src/from/mcp/connection/environment.test.ts",
       "src/node/file-system.test.ts",
     ],

@@ -1,0 +1,182 @@
+import { mkdtemp, readdir, readFile, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { HubConfig } from "../hub/index.ts";
+import { checkTrust, type RequireTrustOptions, requireTrust, revokeTrust, storeTrust } from "./trust.ts";
+
+let folder: string;
+let options: RequireTrustOptions & { stateFolder: string };
+
+beforeEach(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), "trust-")));
+  options = {
+    stateFolder: join(folder, "state"),
+    readConfig: async (file) => JSON.parse(await readFile(file, "utf8")),
+  };
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+async function write(name: string, content: HubConfig | string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+const reference = (name: string) => `$${"{"}${name}}`;
+const tasks: HubConfig = { sources: { tasks: { modules: "./operations" } } };
+
+test("everything that a configuration would run or read is listed", async () => {
+  const file = await write("operations.config.json", {
+    sources: {
+      tasks: { modules: "./operations" },
+      files: { mcp: { command: "npx", args: ["-y", "server \u001b[2J"] } },
+      remote: {
+        mcp: {
+          url: "https://example.com/mcp",
+          headers: { "x-key": `${reference("KEY")} ${reference("file:~/.ssh/id_rsa")}` },
+        },
+      },
+      mine: { mcpConfig: { file: ".mcp.json" } },
+      github: {
+        openapi: "https://example.com/openapi.json",
+        auth: { type: "bearer", token: reference("GITHUB_TOKEN") },
+      },
+    },
+  });
+  const { actions, trusted } = await checkTrust(file, options);
+  expect({ actions, trusted }).toEqual({
+    actions: [
+      'run the modules in "./operations" for the source "tasks"',
+      'run "npx" "-y" "server \\u001b[2J" for the source "files"',
+      'read the variable "KEY" for the source "remote"',
+      'read the file "~/.ssh/id_rsa" for the source "remote"',
+      'run the MCP servers of ".mcp.json" for the source "mine"',
+      'read the variable "GITHUB_TOKEN" for the source "github"',
+    ],
+    trusted: false,
+  });
+});
+
+test("a configuration that runs and reads nothing needs no trust", async () => {
+  const file = await write("operations.config.json", { sources: { api: { openapi: "https://example.com/a.json" } } });
+  expect(await checkTrust(file, { ...options, stateFolder: undefined })).toMatchObject({ actions: [], trusted: true });
+});
+
+test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", async (extension) => {
+  const file = await write(`operations.config.${extension}`, "throw new Error('it ran')");
+  const readConfig = () => expect.unreachable();
+  expect(await checkTrust(file, { ...options, readConfig })).toMatchObject({
+    actions: ["run it, because it is a program"],
+    trusted: false,
+  });
+});
+
+test("trust is bound to the content and the real path", async () => {
+  const file = await write("operations.config.json", tasks);
+  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  const trusted = async (path: string) => (await checkTrust(path, options)).trusted;
+  expect(await trusted(file)).toBe(true);
+
+  await symlink(file, join(folder, "link.json"));
+  expect(await trusted(join(folder, "link.json"))).toBe(true);
+
+  await write("operations.config.json", `${JSON.stringify(tasks)} `);
+  expect(await trusted(file)).toBe(false);
+
+  await write("operations.config.json", tasks);
+  expect(await trusted(file)).toBe(true);
+
+  await rename(file, join(folder, "moved.json"));
+  expect(await trusted(join(folder, "moved.json"))).toBe(false);
+});
+
+test("a changed or new MCP file in the folder ends the trust; one of the user does not", async () => {
+  const own = await write("user.json", "{}");
+  const inner = await realpath(await mkdtemp(join(folder, "project-")));
+  const file = join(inner, "operations.config.json");
+  const mcpConfig = (path: string) => ({ mcpConfig: { file: path } });
+  const sources = { a: mcpConfig(".mcp.json"), b: mcpConfig(own), c: mcpConfig("../user.json"), d: mcpConfig("~/x") };
+  await writeFile(file, JSON.stringify({ sources }));
+  const trust = async () => storeTrust(await checkTrust(file, options), options.stateFolder);
+  const trusted = async () => (await checkTrust(file, options)).trusted;
+
+  await trust();
+  await writeFile(own, '{ "mcpServers": {} }');
+  expect(await trusted()).toBe(true);
+  await writeFile(join(inner, ".mcp.json"), "{}");
+  expect(await trusted()).toBe(false);
+  await trust();
+  expect(await trusted()).toBe(true);
+  await writeFile(join(inner, ".mcp.json"), "[]");
+  expect(await trusted()).toBe(false);
+});
+
+test("trust can be revoked, also after the file is gone", async () => {
+  const file = await write("operations.config.json", tasks);
+  expect(await revokeTrust(file, options.stateFolder)).toBe(false);
+  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  expect(await revokeTrust(file, options.stateFolder)).toBe(true);
+  expect((await checkTrust(file, options)).trusted).toBe(false);
+  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  await rm(file);
+  expect(await revokeTrust(file, options.stateFolder)).toBe(true);
+});
+
+test("a record that is damaged, or of another path, is not trust", async () => {
+  const file = await write("operations.config.json", tasks);
+  const check = await checkTrust(file, options);
+  await storeTrust(check, options.stateFolder);
+  const [name] = await readdir(join(options.stateFolder, "trusted"));
+  const record = join(options.stateFolder, "trusted", name!);
+  for (const content of ["{", "null", JSON.stringify({ file: "/other", hash: check.hash })]) {
+    await writeFile(record, content);
+    expect((await checkTrust(file, options)).trusted).toBe(false);
+  }
+});
+
+test("only the user can read what is trusted", async () => {
+  const file = await write("operations.config.json", tasks);
+  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  const records = join(options.stateFolder, "trusted");
+  const [name] = await readdir(records);
+  const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+  expect([await mode(records), await mode(join(records, name!))]).toEqual(["700", "600"]);
+});
+
+test("in a pipe an untrusted configuration is refused with the list of what it would run", async () => {
+  const file = await write("operations.config.json", tasks);
+  await expect(requireTrust(file, options)).rejects.toMatchObject({
+    code: "CONFIG_NOT_TRUSTED",
+    mayHaveRun: false,
+    message: [
+      `The configuration ${JSON.stringify(file)} would:`,
+      '  - run the modules in "./operations" for the source "tasks"',
+      "It is not trusted, so nothing was run. Read it, then run `operations trust`, or name it with --config.",
+    ].join("\n"),
+  });
+});
+
+test("a terminal asks once: a yes is stored, a no is not", async () => {
+  const file = await write("operations.config.json", tasks);
+  const questions: string[] = [];
+  const ask = (reply: boolean) => async (question: string) => {
+    questions.push(question);
+    return reply;
+  };
+  await expect(requireTrust(file, { ...options, ask: ask(false) })).rejects.toThrow("It is not trusted");
+  await requireTrust(file, { ...options, ask: ask(true) });
+  await requireTrust(file, { ...options, ask: ask(false) });
+  const question = `The configuration ${JSON.stringify(file)} would:
+  - run the modules in "./operations" for the source "tasks"
+Do you trust it?`;
+  expect(questions).toEqual([question, question]);
+});
+
+test("without a state folder a yes holds for one command", async () => {
+  const file = await write("operations.config.json", tasks);
+  const without = { ...options, stateFolder: undefined };
+  await requireTrust(file, { ...without, ask: async () => true });
+  expect((await checkTrust(file, without)).trusted).toBe(false);
+});

@@ -1,0 +1,164 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { HubConfig, SourceConfig } from "../hub/index.ts";
+import { isObject } from "../internal/objects.ts";
+import { quote } from "../internal/text.ts";
+import { CallError } from "../operation/index.ts";
+
+/** Where trust is stored, and how a configuration is read. */
+export interface TrustOptions {
+  /** The state folder of the user. `undefined` without a home folder; then no configuration is trusted. */
+  stateFolder: string | undefined;
+  /** Reads a JSON or YAML configuration without resolving its references. It must not run anything. */
+  readConfig: (file: string) => Promise<HubConfig>;
+}
+
+/** What a configuration would do, and whether its user allowed it. */
+export interface ConfigTrust {
+  /** Real path of the configuration. */
+  readonly file: string;
+  /** Hash of the configuration and of the MCP files in its folder that it names. */
+  readonly hash: string;
+  /** What it would run or read, one sentence part each, such as `run the modules in "./operations"`. */
+  readonly actions: readonly string[];
+  /** Whether it may do that: it does nothing that needs trust, or the user trusts exactly this content at this path. */
+  readonly trusted: boolean;
+}
+
+/** Options of {@link requireTrust}. */
+export interface RequireTrustOptions extends TrustOptions {
+  /** Asks the user on a terminal whether the actions are allowed. Missing in a pipe. */
+  ask?: ((question: string) => Promise<boolean>) | undefined;
+}
+
+/** Extensions of configurations that run when they are read. */
+const programExtensions = new Set([".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"]);
+
+/**
+ * Reports what a configuration would run or read, and whether its user trusts it. A configuration in TypeScript or
+ * JavaScript is not loaded.
+ */
+export async function checkTrust(file: string, { stateFolder, readConfig }: TrustOptions): Promise<ConfigTrust> {
+  const path = await realpath(file);
+  const config = programExtensions.has(extname(path)) ? undefined : await readConfig(path);
+  const actions = config === undefined ? ["run it, because it is a program"] : listActions(config);
+  const hash = await hashFiles(path, config === undefined ? [] : listMCPFiles(config, dirname(path)));
+  const trusted = actions.length === 0 || (stateFolder !== undefined && (await readRecord(stateFolder, path)) === hash);
+  return { file: path, hash, actions, trusted };
+}
+
+/** Stores that the user trusts a configuration as it is now. A change of its content ends the trust. */
+export async function storeTrust({ file, hash }: ConfigTrust, stateFolder: string): Promise<void> {
+  const record = recordPath(stateFolder, file);
+  await mkdir(dirname(record), { recursive: true, mode: 0o700 });
+  const partial = `${record}.${randomUUID()}`; // Another process never reads half a record.
+  await writeFile(partial, `${JSON.stringify({ file, hash })}\n`, { mode: 0o600 });
+  await rename(partial, record);
+}
+
+/** Ends the trust in a configuration. Returns whether it was trusted, whatever its content. */
+export async function revokeTrust(file: string, stateFolder: string): Promise<boolean> {
+  const path = await realpath(file).catch(() => resolve(file));
+  if ((await readRecord(stateFolder, path)) === undefined) return false;
+  await rm(recordPath(stateFolder, path), { force: true });
+  return true;
+}
+
+/**
+ * Returns if a configuration that was found, not named, may run. On a terminal the user is asked, and a yes is stored. In
+ * a pipe, or after a no, throws `CONFIG_NOT_TRUSTED`, which lists what it would run.
+ */
+export async function requireTrust(file: string, options: RequireTrustOptions): Promise<void> {
+  const trust = await checkTrust(file, options);
+  if (trust.trusted) return;
+  const question = `${describeActions(trust)}\nDo you trust it?`;
+  if (options.ask !== undefined && (await options.ask(question))) {
+    if (options.stateFolder !== undefined) await storeTrust(trust, options.stateFolder);
+    return;
+  }
+  throw notTrusted(trust);
+}
+
+/** Describes what a configuration would do, in one line for each action. */
+export function describeActions({ file, actions }: Pick<ConfigTrust, "file" | "actions">): string {
+  const lines = actions.map((action) => `  - ${action}`);
+  return [`The configuration ${quote(file, 1_000)} would:`, ...lines].join("\n");
+}
+
+function notTrusted(trust: ConfigTrust): CallError {
+  const message =
+    `${describeActions(trust)}\n` +
+    "It is not trusted, so nothing was run. Read it, then run `operations trust`, or name it with --config.";
+  const details = { file: trust.file, actions: trust.actions };
+  return new CallError("CONFIG_NOT_TRUSTED", message, details, { mayHaveRun: false });
+}
+
+/** What a configuration would run, or would read from the user's environment and files to send it to a server. */
+function listActions({ sources = {} }: HubConfig): string[] {
+  return Object.entries(sources).flatMap(([name, source]) => {
+    const suffix = `for the source ${quote(name)}`;
+    return [...listPrograms(source), ...listReferences(source)].map((action) => `${action} ${suffix}`);
+  });
+}
+
+function listPrograms(source: SourceConfig): string[] {
+  if ("modules" in source) return [`run the modules in ${quote(source.modules)}`];
+  if ("mcpConfig" in source) return [`run the MCP servers of ${quote(source.mcpConfig.file)}`];
+  if (!("mcp" in source)) return [];
+  const { command, args = [] } = source.mcp;
+  if (command === undefined) return [];
+  const words = [command, ...args].map((word) => quote(typeof word === "string" ? word : `\${${word.env}}`, 1_000));
+  return [`run ${words.join(" ")}`];
+}
+
+/** References such as `${NAME}` and `${file:…}`. Their values would be sent to a server that the configuration names. */
+function listReferences(value: unknown): string[] {
+  if (typeof value === "string") {
+    return Array.from(value.matchAll(/\$\{([^}]*)\}/g), ([, name = ""]) =>
+      name.startsWith("file:") ? `read the file ${quote(name.slice(5))}` : `read the variable ${quote(name)}`,
+    );
+  }
+  if (Array.isArray(value)) return value.flatMap(listReferences);
+  return isObject(value) ? Object.values(value).flatMap(listReferences) : [];
+}
+
+/**
+ * The MCP files that a configuration names in its own folder. They contain commands too. A file elsewhere belongs to the
+ * user: editors write to it all the time, and a cloned repository cannot.
+ */
+function listMCPFiles({ sources = {} }: HubConfig, folder: string): string[] {
+  return Object.values(sources).flatMap((source) => {
+    if (!("mcpConfig" in source) || source.mcpConfig.file.startsWith("~")) return [];
+    const path = resolve(folder, source.mcpConfig.file);
+    const inside = relative(folder, path);
+    return inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? [] : [path];
+  });
+}
+
+/** The hash of files and their number of bytes, so that bytes cannot move from one file to the next. */
+async function hashFiles(config: string, others: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const path of [config, ...others]) {
+    const bytes = await readFile(path).catch((error: unknown) => {
+      if (path === config) throw error;
+      return undefined; // A file that is missing now must not appear later with commands.
+    });
+    hash.update(`${bytes?.length ?? "missing"}\n`).update(bytes ?? "");
+  }
+  return `sha256:${hash.digest("hex")}`;
+}
+
+function recordPath(stateFolder: string, file: string): string {
+  return join(stateFolder, "trusted", `${createHash("sha256").update(file).digest("hex")}.json`);
+}
+
+/** The hash that was stored for a path. A record that cannot be read is not trust. */
+async function readRecord(stateFolder: string, file: string): Promise<string | undefined> {
+  try {
+    const record: unknown = JSON.parse(await readFile(recordPath(stateFolder, file), "utf8"));
+    return isObject(record) && record["file"] === file ? String(record["hash"]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
