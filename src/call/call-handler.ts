@@ -9,10 +9,9 @@ import {
 import type { CallRequested, Reply, SendFollowUp, Unsubscribe } from "../transport/transport.ts";
 import { setRunningRequests } from "./drain.ts";
 import { IncomingCall } from "./incoming-call.ts";
-import { type IdentityRules, sendError } from "./incoming-request.ts";
+import { type IdentityRules, type RequestLimits, RequestRunner, sendError } from "./incoming-request.ts";
 import { IncomingSubscription } from "./incoming-subscription.ts";
 import type { PendingRequestMap } from "./pending-request-map.ts";
-import { type RequestLimits, RequestRunner } from "./request-runner.ts";
 
 /**
  * Replies to requests. Without `reply`, it replies through the map that it was built with, for programs that listen to
@@ -71,9 +70,8 @@ export function buildCallHandler(options: CallHandlerOptions): BuiltCallHandler 
   const handle = (frame: CallRequested, given?: Reply, caller?: Identity): SendFollowUp => {
     if (given === undefined && !callMap.claim(frame)) return ignoreFollowUps;
     const reply = given ?? callMap.replyTo(frame);
-    const refusal = runner.refuse();
-    if (refusal !== undefined) {
-      void sendError(reply, frame, refusal);
+    if (runner.running >= runner.maxRunning) {
+      void sendError(reply, frame, runner.refusal());
       return ignoreFollowUps;
     }
     if (frame.credit !== undefined) {

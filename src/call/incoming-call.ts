@@ -2,7 +2,7 @@ import { logger } from "../internal/log.ts";
 import { aborted, type CallError, type Identity, type ResponseEnvelope } from "../operation/index.ts";
 import { executeIncoming, Guard, type IncomingExecution } from "../registry/index.ts";
 import type { CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
+import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 
 const log = logger("call");
 
@@ -31,7 +31,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   /** Whether the caller is waiting for a reply. */
   declare private hasCaller: boolean;
 
-  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
     this.identity = undefined;
     this.deadline = undefined;
@@ -77,13 +77,9 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   onResult(output: ResponseEnvelope): void {
-    if (!this.leave()) return this.#logLateResult();
-    this.guard?.release();
-    this.sendResult(output);
-  }
-
-  protected sendResult(output: ResponseEnvelope): void {
-    const { reply, frame, host } = this;
+    if (!this.leave()) return this.logLateResult();
+    const { reply, frame, host, guard } = this;
+    guard?.release();
     try {
       const sent = reply(
         host.isRemote
@@ -97,7 +93,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   onError(error: unknown): void {
-    if (!this.leave()) return this.#logLateResult();
+    if (!this.leave()) return this.logLateResult();
     this.guard?.release();
     this.sendFailure(error);
   }
@@ -119,7 +115,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     if (this.leave() && this.hasCaller) this.sendFailure(error);
   }
 
-  #logLateResult(): void {
+  protected logLateResult(): void {
     const { operationId } = this;
     log.debug("{operationId} settled after its call had ended. The result was dropped.", { operationId });
   }

@@ -1,4 +1,5 @@
-import { Linked, type LinkedSet } from "../internal/linked-set.ts";
+import { monotonicNow } from "../internal/deadlines.ts";
+import { Linked, LinkedSet } from "../internal/linked-set.ts";
 import { logger } from "../internal/log.ts";
 import {
   type AuthenticatedIdentity,
@@ -8,12 +9,23 @@ import {
   expiryOf,
   type Identity,
   isCallError,
+  type Limits,
+  limitExceeded,
   mapError,
   type Progress,
+  resolveDuration,
+  resolveLimits,
 } from "../operation/index.ts";
-import type { CallBudget, CallOrigin, RegistryCore } from "../registry/index.ts";
+import {
+  type CallBudget,
+  type CallOrigin,
+  coreOf,
+  type OperationRegistry,
+  type RegistryCore,
+} from "../registry/index.ts";
 import { type CallRequested, type FollowUp, type Reply, toFailedFrame } from "../transport/transport.ts";
-import { type CallBudgets, isShared } from "./call-budgets.ts";
+import { CallBudgets, isShared } from "./call-budgets.ts";
+import type { RunningRequests } from "./drain.ts";
 
 const log = logger("call");
 
@@ -39,19 +51,88 @@ export interface IdentityRules {
   trustedBus?: boolean | undefined;
 }
 
-/** The state that the incoming requests of one handler share. */
-export interface IncomingHost extends IdentityRules {
-  /** Runs the requests. */
+/** Limits of the requests that a server runs. */
+export interface RequestLimits {
+  /**
+   * Time limit of calls that arrive without a timeout, in ms; `Infinity` for no limit. Like `execute`, calls in process
+   * have no default limit. @default 30,000
+   */
+  defaultTimeout?: number | undefined;
+  /** Maximum time limit that a caller can request, in ms; `Infinity` for no limit. @default one hour */
+  maxTimeout?: number | undefined;
+  /** Maximum number of running calls, and of further calls that one of them may cause. */
+  limits?: Pick<Limits, "pendingCalls" | "callsPerRoot"> | undefined;
+}
+
+/** Options of a {@link RequestRunner}. */
+export interface RequestRunnerOptions extends RequestLimits, IdentityRules {
+  registry: OperationRegistry;
+  /** Whether requests come from outside this process. */
+  isRemote: boolean;
+  /** Whether calls are made in this process, so that they have no default time limits. */
+  isInProcess: boolean;
+}
+
+/** Runs the requests that one server receives: with deadlines, budgets, a maximum number, and an orderly end. */
+export class RequestRunner implements RunningRequests {
   readonly core: RegistryCore;
-  readonly budgets: CallBudgets;
-  /** The requests that are running. */
-  readonly open: LinkedSet<IncomingRequest>;
-  /** Number of running requests. */
-  running: number;
+  readonly authenticate: Authenticate | undefined;
+  readonly trustedBus: boolean | undefined;
   /** Whether requests come from outside this process. */
   readonly isRemote: boolean;
+  readonly budgets: CallBudgets;
+  /** The requests that are running. */
+  readonly open = new LinkedSet<IncomingRequest>();
+  /** Number of running requests. */
+  running = 0;
+  /** Maximum number of running requests. Above it, further ones are refused with {@link refusal}. */
+  readonly maxRunning: number;
   /** Callbacks that are called and removed when no request is running. */
-  waiting: Array<() => void>;
+  waiting: Array<() => void> = [];
+  readonly #defaultTimeout: number;
+  readonly #maxTimeout: number;
+
+  constructor({ registry, isRemote, isInProcess, limits, ...options }: RequestRunnerOptions) {
+    const never = { infinite: true };
+    const timeoutDefault = isInProcess ? Number.POSITIVE_INFINITY : 30_000;
+    this.#defaultTimeout = resolveDuration("defaultTimeout", options.defaultTimeout, timeoutDefault, never);
+    const maximumDefault = isInProcess ? Number.POSITIVE_INFINITY : 3_600_000;
+    this.#maxTimeout = resolveDuration("maxTimeout", options.maxTimeout, maximumDefault, never);
+    const { pendingCalls, callsPerRoot } = resolveLimits(limits);
+    this.maxRunning = pendingCalls;
+    this.core = coreOf(registry);
+    this.authenticate = options.authenticate;
+    this.trustedBus = options.trustedBus;
+    this.isRemote = isRemote;
+    this.budgets = new CallBudgets(callsPerRoot);
+  }
+
+  /** Returns the error for a further request while {@link maxRunning} requests are running. */
+  refusal(): CallError {
+    return limitExceeded("Too many calls are running", "pendingCalls", this.maxRunning);
+  }
+
+  /** Returns when a request fails with `TIMEOUT`, in ms since the epoch. Subscriptions have no default limit. */
+  deadlineOf(frame: CallRequested): number | undefined {
+    const { timeout, expiresAt, credit } = frame;
+    const isNumber = typeof timeout === "number" && !Number.isNaN(timeout);
+    const unlimited = credit === undefined ? this.#defaultTimeout : Number.POSITIVE_INFINITY;
+    // A requested timeout cannot exceed the maximum; an invalid one counts as 0.
+    const left = timeout === undefined ? unlimited : isNumber ? Math.min(timeout, this.#maxTimeout) : 0;
+    if (left === Number.POSITIVE_INFINITY) return undefined;
+    const now = Date.now(); // Read this clock first: a pause between the two reads must not extend the deadline.
+    return now + (Number.isFinite(expiresAt) ? Math.min(left, expiresAt! - monotonicNow()) : left);
+  }
+
+  end(which: "subscriptions" | "all", toError: (operationId: string) => CallError): void {
+    for (const request of [...this.open]) {
+      if (which === "all" || request.isSubscription) request.endWith(toError(request.operationId));
+    }
+  }
+
+  settled(): Promise<void> {
+    return this.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
 }
 
 /** Far above every limit, and far below the largest safe integer. */
@@ -65,12 +146,12 @@ export abstract class IncomingRequest extends Linked implements CallOrigin {
   declare readonly parentRequestId: string | undefined;
   declare readonly metadata: Record<string, unknown> | undefined;
   declare budget: CallBudget | undefined;
-  declare protected readonly host: IncomingHost;
+  declare protected readonly host: RequestRunner;
   declare protected readonly frame: CallRequested;
   declare protected readonly reply: Reply;
   declare protected isOpen: boolean;
 
-  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
     super();
     const { depth, parentRequestId, metadata } = frame;
     // In process and over an event target, the frame was not checked by a codec.
@@ -183,7 +264,7 @@ async function authenticateCaller(
   return identity;
 }
 
-function joinBudget(host: IncomingHost, { rootRequestId }: CallRequested): CallBudget | undefined {
+function joinBudget(host: RequestRunner, { rootRequestId }: CallRequested): CallBudget | undefined {
   return typeof rootRequestId === "string" ? host.budgets.join(rootRequestId) : undefined;
 }
 

@@ -10,7 +10,7 @@ import {
 } from "../operation/index.ts";
 import { subscribeIncoming } from "../registry/index.ts";
 import type { CallCompleted, CallRequested, CallResponded, FollowUp, Reply } from "../transport/transport.ts";
-import { type IncomingHost, IncomingRequest } from "./incoming-request.ts";
+import { IncomingRequest, type RequestRunner } from "./incoming-request.ts";
 
 /** A subscription that runs for a remote caller. It requests values from its handler while there is credit. */
 export class IncomingSubscription extends IncomingRequest {
@@ -23,7 +23,7 @@ export class IncomingSubscription extends IncomingRequest {
   /** Ends the subscription when the credential of its caller expires. */
   #expiry: Timer | undefined = undefined;
 
-  constructor(host: IncomingHost, frame: CallRequested, reply: Reply) {
+  constructor(host: RequestRunner, frame: CallRequested, reply: Reply) {
     super(host, frame, reply);
     this.#credit = toCount(frame.credit);
     const bytes = toCount(frame.creditBytes);

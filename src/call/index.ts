@@ -9,10 +9,9 @@ export {
 export { drain, type StopOptions } from "./drain.ts";
 export { CallEventMap, CallEventSchema } from "./events.ts";
 export { IncomingCall } from "./incoming-call.ts";
-export type { Authenticate, IdentityRules } from "./incoming-request.ts";
+export { type Authenticate, type IdentityRules, RequestRunner } from "./incoming-request.ts";
 export { IncomingSubscription } from "./incoming-subscription.ts";
 export type { CallRequestOptions, SignIdentity, SubscribeRequestOptions } from "./outgoing/index.ts";
 export { type PeerSourceOptions, peerSource } from "./peers.ts";
 export { PendingRequestMap, type PendingRequestMapOptions, type StopHandling } from "./pending-request-map.ts";
-export { RequestRunner } from "./request-runner.ts";
 export { type ServeCallsOptions, type ServedCalls, serveCalls } from "./serve-calls.ts";

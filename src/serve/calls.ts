@@ -86,26 +86,26 @@ export class ServerCalls {
 
   /** Runs a query or mutation. It is aborted when its client disconnects. Never throws. */
   execute(request: ServedRequest, client: ClientConnection, outcome: ServedOutcome): void {
-    const refusal = this.#runner.refuse();
-    if (refusal !== undefined) return outcome.onError(refusal);
+    const runner = this.#runner;
+    if (runner.running >= runner.maxRunning) return outcome.onError(runner.refusal());
     const frame = toFrame(request);
-    const call = new ClientCall(this.#runner, frame, outcome, client);
-    call.begin(request.identity, this.#runner.deadlineOf(frame));
+    const call = new ClientCall(runner, frame, outcome, client);
+    call.begin(request.identity, runner.deadlineOf(frame));
     // Most calls end within a millisecond. Listening to a signal would be a large part of their cost.
     if (call.isRunning && this.#fresh.push(call) === 1) startTimer(this.#watchClients, freshMs, { keepsAlive: false });
   }
 
   /** Starts a subscription, which requests values while there is credit: {@link maxValuesAhead} at first. Never throws. */
   subscribe(request: ServedRequest, receiver: ValueReceiver): ServedSubscription | undefined {
-    const refusal = this.#runner.refuse();
-    if (refusal !== undefined) {
-      receiver.onError(refusal);
+    const runner = this.#runner;
+    if (runner.running >= runner.maxRunning) {
+      receiver.onError(runner.refusal());
       return undefined;
     }
     const frame = toFrame(request);
     frame.credit = maxValuesAhead;
-    const subscription = new ClientSubscription(this.#runner, frame, receiver);
-    void subscription.begin(request.identity, this.#runner.deadlineOf(frame));
+    const subscription = new ClientSubscription(runner, frame, receiver);
+    void subscription.begin(request.identity, runner.deadlineOf(frame));
     return subscription;
   }
 
@@ -159,7 +159,9 @@ class ClientCall extends IncomingCall {
     if (this.isOpen) this.outcome.onProgress?.(progress);
   }
 
-  protected override sendResult(envelope: ResponseEnvelope): void {
+  override onResult(envelope: ResponseEnvelope): void {
+    if (!this.leave()) return this.logLateResult();
+    this.guard?.release();
     this.outcome.onResult(envelope);
   }
 

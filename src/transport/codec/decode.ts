@@ -35,7 +35,8 @@ export function decode(message: string | Uint8Array, { maxMessage, jsonDepth }: 
   const depth = jsonDepth + frameLevels;
   // One level of a map is three levels in the message.
   const maxNesting = isTagged ? depth * 3 : depth;
-  if (isNestedDeeper(text, maxNesting)) throw badFrame("it is nested too deeply");
+  // Every level needs two characters.
+  if (text.length > maxNesting * 2 && isNestedDeeper(text, maxNesting)) throw badFrame("it is nested too deeply");
   let frame: unknown;
   try {
     frame = JSON.parse(isTagged ? text.slice(taggedMark.length) : text);

@@ -57,6 +57,8 @@ export interface PendingRequest {
 
 /** Events that an adapter reports to its transport. */
 export interface BrokerEvents {
+  /** Number of requests that this peer is running. */
+  readonly runningRequests: number;
   /** A request arrived. `from` is the caller's address, or empty when it cannot receive a reply. */
   onRequest(message: string | Uint8Array, from: string): void;
   /** A message to this peer's address arrived, or one to all peers that serve one of its operations. */

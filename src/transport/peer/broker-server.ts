@@ -132,6 +132,11 @@ export class BrokerServer {
     };
   }
 
+  /** Number of requests that are running. */
+  get running(): number {
+    return this.#host.total.pending;
+  }
+
   /** Sets the operations that may run more than once. */
   setIdempotent(operationIds: readonly string[]): void {
     this.#idempotent = new Set(operationIds);

@@ -89,6 +89,10 @@ export class BrokerTransport implements Transport, BrokerEvents {
     return this.#dropped;
   }
 
+  get runningRequests(): number {
+    return this.#server.running;
+  }
+
   request(operationId: string, frame: CallRequested, onReply: (frame: ReplyFrame) => void): SendFollowUp {
     if (this.#closing !== undefined) throw transportClosed(this.name, { mayHaveRun: false });
     return this.#caller.request(operationId, frame, onReply);

@@ -252,8 +252,12 @@ export class RedisAdapter implements BrokerAdapter {
 
   async #openReader(): Promise<StreamReader> {
     const client = this.#options.createClient();
+    const events = this.#events;
     const reader = new StreamReader(client, this.#commands, {
       consumer: this.address,
+      get runningRequests() {
+        return events.runningRequests;
+      },
       block: Math.min(1_000, this.#options.heartbeat),
       isStream: (key) => this.#membership.isStream(key),
       onEntries: (key, entries) => this.#onEntries(key, entries),

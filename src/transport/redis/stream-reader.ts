@@ -8,7 +8,8 @@ const log = logger("transport", "redis");
 
 /**
  * Number of requests that one read returns from each stream. It is low at first, so that workers share a short queue.
- * It doubles after each read that returns this many.
+ * While the queue is longer, a read returns as many more as requests have ended since the last read. So a worker whose
+ * requests take long leaves the queue to the others.
  */
 const batch = { min: 2, max: 256 };
 /** Delay before the next attempt, in ms. */
@@ -21,6 +22,8 @@ export interface StreamReaderHost {
   readonly consumer: string;
   /** Maximum time that one read waits, in ms: the maximum silence of its connection. */
   readonly block: number;
+  /** Number of requests that this worker is running. */
+  readonly runningRequests: number;
   /** Returns false if the key is known not to be a stream. One such key would make the read of all keys fail. */
   isStream(key: string): boolean;
   onEntries(key: string, entries: StreamEntry[]): void;
@@ -41,6 +44,8 @@ export class StreamReader {
   #isClosed = false;
   #isFailing = false;
   #batch: number = batch.min;
+  /** Number of running requests after the last read. */
+  #runningAfterRead = 0;
   #running: Promise<void> | undefined;
 
   constructor(client: RedisClient, commands: RedisClient, host: StreamReaderHost) {
@@ -113,13 +118,15 @@ export class StreamReader {
         ...keys.map(() => ">"),
       ]);
       this.#isFailing = false;
+      const ended = this.#runningAfterRead - this.#host.runningRequests;
       let most = 0;
       for (const [key, items] of Array.isArray(reply) ? (reply as Array<[string, unknown]>) : []) {
         const entries = readEntries(items);
         most = Math.max(most, entries.length);
         this.#host.onEntries(key, entries);
       }
-      this.#batch = most < this.#batch ? batch.min : Math.min(2 * this.#batch, batch.max);
+      this.#batch = most < this.#batch ? batch.min : Math.min(batch.min + Math.max(ended, 0), batch.max);
+      this.#runningAfterRead = this.#host.runningRequests;
     } catch (error) {
       await this.#recover(error as Error);
     }
