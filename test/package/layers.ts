@@ -165,7 +165,7 @@ export const layers: Record<string, Layer> = {
       "serve/mcp",
       "hub",
     ],
-    packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser"],
+    packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
   },
   "index.ts": {
     ours: [
