@@ -6,20 +6,37 @@ import type { OperationSelection } from "../registry/index.ts";
 import type { NATSTransportOptions } from "../transport/nats/index.ts";
 import type { RedisTransportOptions } from "../transport/redis/index.ts";
 
+/** Marks an {@link EnvReference}. Copies of this package share it: the command line and a configuration have one each. */
+export const envReference: unique symbol = Symbol.for("@alkdev/operations/env");
+
 /** A variable of the environment, whose value is read when the hub starts. Created by {@link env}. */
 export interface EnvReference {
   /** Name of the variable. */
-  readonly env: string;
+  readonly [envReference]: string;
 }
+
+type Callable = ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown);
 
 /** A configuration in which every string may also be an {@link EnvReference}. */
 export type WithEnv<T> = T extends string
   ? T | EnvReference
-  : T extends (...args: never[]) => unknown
+  : T extends Callable
     ? T
     : T extends object
       ? { [K in keyof T]: WithEnv<T[K]> }
       : T;
+
+/** A configuration without {@link EnvReference}s: the opposite of {@link WithEnv}. */
+export type WithoutEnv<T> = T extends EnvReference
+  ? never
+  : T extends Callable
+    ? T
+    : T extends object
+      ? { [K in keyof T]: WithoutEnv<T[K]> }
+      : T;
+
+/** A checked {@link HubConfig}: variables have been replaced by their values, and paths are absolute. */
+export type ResolvedConfig = WithoutEnv<HubConfig>;
 
 /** Options that all sources share. The key of a source in {@link HubConfig.sources} is its name. */
 export interface SourceOptions extends OperationSelection {
@@ -85,7 +102,13 @@ export interface NATSSourceConfig extends SourceOptions {
 /** Operations of peers on Redis. */
 export interface RedisSourceConfig extends SourceOptions {
   /** The bus. */
-  redis: BusTrust & WithEnv<Omit<RedisTransportOptions, "client">>;
+  redis: BusTrust &
+    WithEnv<Omit<RedisTransportOptions, "client" | "connect">> & {
+      /** Further options of the client: user, password, number of the database, TLS. */
+      connect?: WithEnv<
+        Pick<NonNullable<RedisTransportOptions["connect"]>, "username" | "password" | "database" | "socket">
+      >;
+    };
 }
 
 /** Operations of a registry that is served over WebSocket. */
@@ -94,8 +117,13 @@ export interface WebSocketSourceConfig extends SourceOptions {
   websocket: {
     /** Its URL, such as `ws://127.0.0.1:4000/calls`. */
     url: string | EnvReference;
-    /** Token that authenticates the hub. */
-    token?: string | EnvReference;
+    /** Authenticates the hub. */
+    auth?: {
+      /** Type of the credential. */
+      type: "bearer";
+      /** Token of the hub at that server. */
+      token: string | EnvReference;
+    };
   };
 }
 
@@ -182,5 +210,5 @@ export function defineConfig(config: HubConfig): HubConfig {
 
 /** Refers to a variable of the environment. A variable that is not set is an error that names it and its place. */
 export function env(name: string): EnvReference {
-  return { env: name };
+  return { [envReference]: name };
 }

@@ -14,10 +14,21 @@ export {
   type NATSSourceConfig,
   type OpenAPISourceConfig,
   type RedisSourceConfig,
+  type ResolvedConfig,
   type SourceConfig,
   type SourceOptions,
   type WebSocketSourceConfig,
   type WithEnv,
+  type WithoutEnv,
 } from "./config.ts";
-export { type MCPConfigFile, type MCPConfigInput, type MCPConfigOptions, readMCPConfig } from "./mcp-config.ts";
+export { findConfig, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config-load.ts";
+export { type Environment, type ResolveConfigOptions, resolveConfig } from "./config-resolve.ts";
+export {
+  type LoadMCPConfigOptions,
+  loadMCPConfig,
+  type MCPConfigFile,
+  type MCPConfigInput,
+  type MCPConfigOptions,
+  readMCPConfig,
+} from "./mcp-config.ts";
 export type { MCPVariables } from "./mcp-config-variables.ts";

@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import type { MCPClientConfig } from "../from/mcp/index.ts";
 import { isObject } from "../internal/objects.ts";
 import { CallError } from "../operation/index.ts";
@@ -35,6 +38,34 @@ export interface MCPConfigFile {
   skipped: Array<{ where: string; reason: string }>;
   /** Fields that are not supported. */
   warnings: Array<{ where: string; reason: string }>;
+}
+
+/** Options of {@link loadMCPConfig}. */
+export interface LoadMCPConfigOptions {
+  /** Names of the servers to read. @default all */
+  servers?: readonly string[];
+  /**
+   * Variables that the file may use. `OPERATIONS_INPUT_<ID>` is the value of `${input:id}`. @default the environment of
+   * this process
+   */
+  environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Reads the MCP servers of a configuration file of an editor or agent. Programs run in the folder of the file, unless it
+ * sets another one. Throws `VALIDATION_ERROR` if the file cannot be read.
+ */
+export async function loadMCPConfig(file: string, options: LoadMCPConfigOptions = {}): Promise<MCPConfigFile> {
+  const { servers: names, environment = process.env } = options;
+  const folder = dirname(resolve(file));
+  const text = await readFile(file, "utf8");
+  const content = readMCPConfig(text, {
+    env: environment,
+    workspaceFolder: folder,
+    readFile: (path) => readFileSync(resolve(folder, path), "utf8"),
+  });
+  const selected = Object.entries(content.servers).filter(([name]) => names === undefined || names.includes(name));
+  return { ...content, servers: Object.fromEntries(selected) };
 }
 
 /** Paths of the servers in a file, and the syntax of their variables. */
