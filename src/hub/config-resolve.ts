@@ -31,8 +31,8 @@ function replaceReferences(value: unknown, environment: Environment, path: reado
   if (Array.isArray(value))
     return value.map((item, index) => replaceReferences(item, environment, [...path, `${index}`]));
   if (!isDataObject(value)) return value;
-  const name = (value as Partial<EnvReference>)[envReference];
-  if (name !== undefined) {
+  if (isReference(value)) {
+    const name = value.env;
     const found = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (found === undefined) {
       throw new CallError("VALIDATION_ERROR", `${path.join(".")}: the variable ${name} is not set.`, undefined, {
@@ -45,6 +45,10 @@ function replaceReferences(value: unknown, environment: Environment, path: reado
   for (const [key, member] of Object.entries(value))
     setOwn(copy, key, replaceReferences(member, environment, [...path, key]));
   return copy;
+}
+
+function isReference(value: object): value is EnvReference {
+  return (value as Partial<EnvReference>)[envReference] === true;
 }
 
 function resolvePaths(config: ResolvedConfig, folder: string): ResolvedConfig {

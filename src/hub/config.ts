@@ -12,7 +12,9 @@ export const envReference: unique symbol = Symbol.for("@alkdev/operations/env");
 /** A variable of the environment, whose value is read when the hub starts. Created by {@link env}. */
 export interface EnvReference {
   /** Name of the variable. */
-  readonly [envReference]: string;
+  readonly env: string;
+  /** Distinguishes the reference from an object of the configuration with a key `env`. */
+  readonly [envReference]: true;
 }
 
 type Callable = ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown);
@@ -210,5 +212,5 @@ export function defineConfig(config: HubConfig): HubConfig {
 
 /** Refers to a variable of the environment. A variable that is not set is an error that names it and its place. */
 export function env(name: string): EnvReference {
-  return { [envReference]: name };
+  return { env: name, [envReference]: true };
 }
