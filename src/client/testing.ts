@@ -1,5 +1,9 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Type } from "typebox";
+import { onTestFinished } from "vitest";
 import { createRegistry, defineOperation, mcpEnvelope } from "../index.ts";
+import { type ConnectOptions, connect } from "./index.ts";
 
 const base = { namespace: "task", version: "1.0.0", description: "", accessControl: { requiredScopes: [] } } as const;
 
@@ -86,3 +90,65 @@ export function createTaskRegistry() {
 
 /** The type of the registry, as a client imports it. */
 export type TaskRegistry = ReturnType<typeof createTaskRegistry>["registry"];
+
+/** A request as the server received it. */
+export interface Received {
+  method: string | undefined;
+  path: string | undefined;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+/** Responds to a request as a test needs it. */
+export type Respond = (response: ServerResponse, received: Received) => void;
+
+export const localMeta = { source: "local", operationId: "task.create", timestamp: 1 } as const;
+export const envelopeHeaders = { "content-type": "application/vnd.alkdev.envelope+json" };
+export const problemHeaders = { "content-type": "application/problem+json" };
+export const streamHeaders = { "content-type": "text/event-stream" };
+
+const sendEnvelope: Respond = (response) => {
+  response.writeHead(200, envelopeHeaders).end(JSON.stringify({ data: "done", meta: localMeta }));
+};
+
+/** A server that responds as the test says, and the requests that it received. */
+export async function listen(respond: Respond = sendEnvelope) {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { method, url: path, headers } = request;
+    received.push({ method, path, headers, body });
+    respond(response, received.at(-1)!);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  onTestFinished(close);
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, close };
+}
+
+/** A client of a server that responds as the test says. */
+export async function setUp(respond?: Respond, options?: ConnectOptions) {
+  const { origin, received, close } = await listen(respond);
+  const client = connect(`${origin}/`, options);
+  onTestFinished(() => client.close());
+  return { create: client["task"]!["create"]!, client, origin, received, close };
+}
+
+/** Calls and returns the error. */
+export async function failureOf(call: PromiseLike<unknown>): Promise<unknown> {
+  return call.then(
+    (value) => Promise.reject(new Error(`The call returned ${JSON.stringify(value)}.`)),
+    (error: unknown) => error,
+  );
+}
+
+/** Reads a subscription to its end or its failure. */
+export async function collect(values: AsyncIterable<unknown>): Promise<unknown[]> {
+  const collected: unknown[] = [];
+  for await (const value of values) collected.push(value);
+  return collected;
+}
