@@ -102,7 +102,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     if (!this.leave()) return;
     this.hasCaller = false;
     this.sendFailure(error);
-    this.guard?.abandon(error);
+    this.guard?.end({ kind: "aborted", reason: error }, error);
   }
 
   #run(identity: Identity | undefined): void {

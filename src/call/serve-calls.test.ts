@@ -165,3 +165,18 @@ test("something that is not a registry or not a transport is refused", async () 
     "requires a transport or an EventTarget",
   );
 });
+
+test("a call that closing ends is reported by the registry as failed", async () => {
+  const bus = new InProcessBus();
+  await using calls = new PendingRequestMap(createInProcessTransport(bus));
+  const registry = createRegistry({ operations: [operation("slow", () => new Promise(() => {}))] });
+  const kinds: string[] = [];
+  registry.on("call", (event) => kinds.push(event.kind === "failed" ? event.error.code : event.kind));
+  const served = await serveCalls(registry, createInProcessTransport(bus));
+  const slow = calls.call("test.slow", {}).catch(({ code }) => code);
+
+  await served.close({ timeout: 0 });
+
+  expect(await slow).toBe("UNAVAILABLE");
+  expect(kinds).toEqual(["started", "UNAVAILABLE"]);
+});

@@ -139,10 +139,10 @@ export class Guard extends Linked implements Expiring {
     return this.controller.signal;
   }
 
-  /** Ends the call: notifies its caller, its handler's signal and its nested calls. */
-  end(ending: Ending): void {
+  /** Ends the call: notifies its caller, its handler's signal and its nested calls. The caller receives `given`, if any. */
+  end(ending: Ending, given?: CallError): void {
     if (this.released || this.ended !== undefined) return;
-    const error = toError(this.operationId, ending, this.started);
+    const error = given ?? toError(this.operationId, ending, this.started);
     this.ended = error;
     this.#leave();
     this.endListener?.(error);
