@@ -64,3 +64,7 @@ test("the other options are passed to the registry", async () => {
 
   await expect(registry.execute("math.add", { left: 1, right: 2 })).rejects.toMatchObject({ code: "OUTPUT_INVALID" });
 });
+
+test("without operations, the registry is empty", () => {
+  expect([createRegistry().list(), createRegistry({}).list()]).toEqual([[], []]);
+});

@@ -52,8 +52,8 @@ export interface CreateRegistryOptions<Operations extends readonly IOperationDef
   extends Omit<RegistryOptions, "customAuth"> {
   /** Functions that `accessControl.customAuth` names, each with the input of its operations. A missing function denies access. */
   customAuth?: CustomAuthOf<Operations[number]>;
-  /** Registered immediately; more can be registered later. Throws when two have the same id. */
-  operations: Operations;
+  /** Registered immediately; more can be registered later. Throws when two have the same id. @default none */
+  operations?: Operations;
 }
 
 /**
@@ -62,12 +62,12 @@ export interface CreateRegistryOptions<Operations extends readonly IOperationDef
  * @example
  * const registry = createRegistry({ operations: [create, list] });
  */
-export function createRegistry<const Operations extends readonly IOperationDefinition[]>(
-  options: CreateRegistryOptions<Operations>,
+export function createRegistry<const Operations extends readonly IOperationDefinition[] = readonly []>(
+  options: CreateRegistryOptions<Operations> = {},
 ): OperationRegistry<KnownFrom<Operations>> {
   const { operations, ...registryOptions } = options;
   const registry = new OperationRegistry(registryOptions as RegistryOptions);
-  registry.registerAll(operations);
+  registry.registerAll(operations ?? []);
   return registry as OperationRegistry<KnownFrom<Operations>>;
 }
 
