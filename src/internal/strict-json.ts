@@ -84,7 +84,7 @@ class LossFinder {
 
   #checkObject(object: object): void {
     if (this.#ancestors.has(object)) throw this.#fail("it contains itself");
-    if (this.#ancestors.size >= this.#maxDepth) throw this.#fail("it is nested too deep");
+    if (this.#ancestors.size >= this.#maxDepth) throw this.#fail("it is nested too deeply");
     this.#ancestors.add(object);
     try {
       this.#checkContent(object);

@@ -1,4 +1,4 @@
-import { parseOrigin } from "../internal/request-headers.ts";
+import { parseOrigin } from "../internal/http.ts";
 import type { GateRequest } from "./gate.ts";
 import type { CORSOptions } from "./server.ts";
 

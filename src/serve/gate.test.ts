@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type AuthenticatedIdentity, CallError } from "../operation/index.ts";
+import { createRegistry } from "../registry/index.ts";
+import { serveWebSocket } from "../transport/websocket/index.ts";
 import type { Credentials, IdentifyCaller } from "./authenticator.ts";
 import { type Admission, Gate, type GateOptions, type GateSettings } from "./gate.ts";
+import { serveHTTP } from "./http/index.ts";
+import { serveMCP } from "./mcp/index.ts";
 import { credentialEnded } from "./refusals.ts";
 import type { FetchInfo } from "./server.ts";
 
@@ -39,14 +43,22 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const missing = new TypeError(
+  'The option authenticate is missing or invalid. Pass an authenticator of @alkdev/operations/auth, a function, or "none".',
+);
+
 test("an option authenticate that is missing or invalid is refused", () => {
   for (const authenticate of [undefined, null, "None", {}, true]) {
-    expect(() => new Gate({ authenticate } as unknown as GateOptions)).toThrow(
-      new TypeError(
-        'The option authenticate is missing or invalid. Pass an authenticator of @alkdev/operations/auth, a function, or "none".',
-      ),
-    );
+    expect(() => new Gate({ authenticate } as unknown as GateOptions)).toThrow(missing);
   }
+});
+
+test.each([
+  ["serveHTTP", serveHTTP],
+  ["serveMCP", serveMCP],
+  ["serveWebSocket", serveWebSocket],
+])("%s without options reports that authenticate is missing", (_name, serve) => {
+  expect(() => serve(createRegistry({ operations: [] }), undefined as never)).toThrow(missing);
 });
 
 describe("hosts without authentication", () => {

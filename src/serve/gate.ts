@@ -1,4 +1,4 @@
-import { lastListItem, parseBearer, parseHost, parseOrigin } from "../internal/request-headers.ts";
+import { lastListItem, parseBearer, parseHost, parseOrigin } from "../internal/http.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { waitFor } from "../internal/wait.ts";
 import { type CallError, expiryOf, type Identity, toIdentity, unavailable } from "../operation/index.ts";
@@ -105,7 +105,7 @@ export class Gate {
   #lastLocalHost: string | undefined = undefined;
 
   constructor(options: GateOptions, settings: GateSettings = {}) {
-    this.#authenticator = resolveAuthenticator(options.authenticate);
+    this.#authenticator = resolveAuthenticator(options?.authenticate);
     this.#allowPublic = options.allowPublic === true;
     this.#trustProxy = options.trustProxy === true;
     this.#crossOrigin = new CrossOriginRules(options.cors, settings.exposedHeaders);
@@ -254,7 +254,7 @@ export class Gate {
   }
 }
 
-function resolveAuthenticator(given: ServeOptions["authenticate"]): Authenticator | undefined {
+function resolveAuthenticator(given: ServeOptions["authenticate"] | undefined): Authenticator | undefined {
   if (given === "none") return undefined;
   if (typeof given === "function") return { authenticate: given satisfies IdentifyCaller };
   if (typeof given === "object" && given !== null && typeof given.authenticate === "function") return given;

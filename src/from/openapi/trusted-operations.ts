@@ -230,7 +230,7 @@ class TrustedImporter {
     const name = this.#componentOf(reference)!;
     const source = getOwn(this.#schemas[name], sourceKeyword);
     const isTooDeep = typeof source === "string" && isNestedDeeper(source, this.#document.limits.jsonDepth);
-    if (isTooDeep) throw badConfig("The schema is nested too deep.");
+    if (isTooDeep) throw badConfig("The schema is nested too deeply.");
     return restoreComponent(this.#schemas, name);
   }
 }

@@ -12,11 +12,12 @@ import {
 import type { ServedOutcome, ServedRequest } from "../calls.ts";
 import type { Caller } from "../gate.ts";
 import { toolFailure } from "../outcome.ts";
+import { HTTPError, parseJSONBody, readJSONText } from "../request-body.ts";
 import type { FetchInfo } from "../server.ts";
 import { EventStream, endId } from "./event-stream.ts";
 import type { HTTPHost } from "./http-host.ts";
 import type { InputMapping } from "./parameters.ts";
-import { bodyLost, envelopeType, HTTPError, parseJSONBody, readJSONText, readMetadata, readWait } from "./request.ts";
+import { bodyLost, envelopeType, readMetadata, readWait } from "./request.ts";
 import { safetyHeaders, toResult } from "./response.ts";
 import type { Route } from "./routes.ts";
 

@@ -9,12 +9,13 @@ import { ServerCalls } from "../calls.ts";
 import { type Admission, type Caller, Gate } from "../gate.ts";
 import { statusOf, toPublicError } from "../outcome.ts";
 import { credentialEnded } from "../refusals.ts";
+import { HTTPError } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
 import { createDocumentHandler, type DocumentHandler, type DocumentInfo } from "./document.ts";
 import { Heartbeats } from "./event-stream.ts";
 import { HTTPCall, toCallError } from "./http-call.ts";
-import { findPathStart, HTTPError, urlTooLong } from "./request.ts";
+import { findPathStart, urlTooLong } from "./request.ts";
 import { callHeaders, exposedHeaders, formatProblem, safetyHeaders } from "./response.ts";
 import { documentPath, Endpoint, type Route, type RouteOptions, RouteTable } from "./routes.ts";
 
@@ -57,8 +58,8 @@ export class HTTPHost implements FetchServer {
 
   constructor(registry: OperationRegistry, options: ServeHTTPOptions) {
     this.#options = options;
+    this.#gate = new Gate(options, { exposedHeaders }); // First: it reports that options are missing.
     this.limits = resolveLimits(options.limits);
-    this.#gate = new Gate(options, { exposedHeaders });
     this.isUnauthenticated = this.#gate.isUnauthenticated;
     this.calls = new ServerCalls(registry, options);
     this.#visible = new VisibleOperations(coreOf(registry), options);

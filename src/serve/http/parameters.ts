@@ -200,7 +200,7 @@ export class ParameterReader {
     try {
       return decodeURIComponent(spaced);
     } catch {
-      throw validationError(this.#label, [{ path: "", message: "the query is not valid percent-encoded UTF-8" }]);
+      throw validationError(this.#label, [{ path: "", message: "the query must be percent-encoded UTF-8" }]);
     }
   }
 
@@ -229,7 +229,7 @@ export class ParameterReader {
 
   #parseJSON(name: string, text: string): unknown {
     if (isNestedDeeper(text, this.#maxDepth))
-      throw this.#invalid(name, `is nested more than ${this.#maxDepth} levels deep`);
+      throw this.#invalid(name, `must not be nested more than ${this.#maxDepth} levels deep`);
     try {
       return JSON.parse(text);
     } catch {

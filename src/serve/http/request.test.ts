@@ -46,12 +46,12 @@ describe("query parameters", () => {
     ["size=9007199254740993", "/size", "is too large to be exact"],
     ["size=1e999", "/size", "is too large to be exact"],
     ["nested=x", "/nested", "must be JSON"],
-    [`nested=${"[".repeat(300)}${"]".repeat(300)}`, "/nested", "is nested more than 200 levels deep"],
+    [`nested=${"[".repeat(300)}${"]".repeat(300)}`, "/nested", "must not be nested more than 200 levels deep"],
     ["count=x", "/count", "must be integer"],
     ["count=", "/count", "must be integer"],
     ["count=0x10", "/count", "must be integer"],
     ["isDone=1", "/isDone", "must be boolean"],
-    ["text=%ff", "", "the query is not valid percent-encoded UTF-8"],
+    ["text=%ff", "", "the query must be percent-encoded UTF-8"],
   ])("%s is refused", async (query, path, message) => {
     const { get } = serve([operation("find", { inputSchema: input })]);
     const { status, body } = await get(`/task/find?${query}`);
@@ -176,9 +176,9 @@ describe("bodies", () => {
   });
 
   test.each([
-    ["{", "is not valid JSON"],
-    ["NaN", "is not valid JSON"],
-    [`${"[".repeat(300)}${"]".repeat(300)}`, "is nested more than 200 levels deep"],
+    ["{", "must be valid JSON"],
+    ["NaN", "must be valid JSON"],
+    [`${"[".repeat(300)}${"]".repeat(300)}`, "must not be nested more than 200 levels deep"],
   ])("that are malformed are refused with 400: %s", async (body, message) => {
     const { send } = serve([add]);
     expect(await read(await send("/task/add", withBody(body)))).toMatchObject({

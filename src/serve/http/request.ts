@@ -1,6 +1,7 @@
-import { BodyTooLarge, isNestedDeeper, readBody } from "../../internal/body.ts";
+import { isNestedDeeper } from "../../internal/body.ts";
 import { isObject, type JSONObject } from "../../internal/objects.ts";
-import { CallError, type Limits, validationError } from "../../operation/index.ts";
+import { CallError, validationError } from "../../operation/index.ts";
+import { HTTPError } from "../request-body.ts";
 
 /** Media type of a response with the whole envelope. */
 export const envelopeType = "application/vnd.alkdev.envelope+json";
@@ -12,20 +13,6 @@ type HeaderReader = Pick<Headers, "get">;
 const maxMetadataLength = 8 * 1024;
 /** Maximum length of a header of the trace context, in characters. */
 const maxTraceLength = 512;
-
-/** An error that has a status of its own. */
-export class HTTPError extends Error {
-  readonly status: number;
-  readonly error: CallError;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-
-  constructor(status: number, error: CallError, headers?: Readonly<Record<string, string>>) {
-    super(error.message);
-    this.status = status;
-    this.error = error;
-    this.headers = headers;
-  }
-}
 
 /** Returns the part of a URL from its path on, without parsing the rest. */
 export function findPathStart(url: string): number {
@@ -69,64 +56,7 @@ function parseMetadata(text: string): JSONObject {
   throw validationError("header Operation-Metadata", [{ path: "", message }]);
 }
 
-/**
- * Reads a JSON body as a string. Returns `undefined` if there is no body. Throws or rejects with an {@link HTTPError} if the
- * body has another type or exceeds the limit. Rejects with another error if the client disconnects.
- */
-export function readJSONText(
-  request: Request,
-  headers: HeaderReader,
-  limits: Readonly<Required<Limits>>,
-): Promise<string> | undefined {
-  const length = headers.get("content-length");
-  if (length === "0") return undefined;
-  const isMeasured = length !== null;
-  if (isMeasured && !(Number(length) <= limits.requestBytes)) throw tooLarge(limits.requestBytes);
-  // Reading the stream is slow in Node, and unnecessary if the length is known: the parser of the host enforces it.
-  if (!isMeasured && request.body === null) return undefined;
-  const type = headers.get("content-type");
-  if (type !== "application/json" && !isJSONType(type)) throw unsupportedType();
-  if (headers.get("content-encoding") !== null) throw unsupportedType();
-  return isMeasured ? request.text() : readUnmeasured(request, limits.requestBytes);
-}
-
-/** Parses a body. Returns `undefined` for an empty one. Throws if it is not JSON, or exceeds a limit. */
-export function parseJSONBody(text: string, limits: Readonly<Required<Limits>>): unknown {
-  if (text === "") return undefined;
-  if (text.length > limits.requestBytes) throw tooLarge(limits.requestBytes);
-  if (isNestedDeeper(text, limits.jsonDepth)) throw invalidBody(`is nested more than ${limits.jsonDepth} levels deep`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalidBody("is not valid JSON"); // Without a cause: the message of the parser quotes the input.
-  }
-}
-
-/** Only UTF-8, and no other parameter: a list of types or a type with trailing characters is refused. */
-function isJSONType(type: string | null): boolean {
-  return type !== null && /^application\/json[ \t]*(?:;[ \t]*(?:charset="?utf-8"?[ \t]*)?)?$/i.test(type);
-}
-
-async function readUnmeasured(request: Request, limit: number): Promise<string> {
-  try {
-    return new TextDecoder().decode(await readBody(request, limit));
-  } catch (error) {
-    throw error instanceof BodyTooLarge ? tooLarge(limit) : error;
-  }
-}
-
 const notStarted = { retryable: false, mayHaveRun: false } as const;
-
-function tooLarge(limit: number): HTTPError {
-  const message = `The body is larger than ${limit} bytes. If this is intended, raise limits.requestBytes of the server.`;
-  const details = { limit: "requestBytes", allowed: limit };
-  return new HTTPError(413, new CallError("PAYLOAD_TOO_LARGE", message, details, notStarted));
-}
-
-function unsupportedType(): HTTPError {
-  const message = "Send the body as Content-Type: application/json, in UTF-8 and without Content-Encoding.";
-  return new HTTPError(415, new CallError("VALIDATION_ERROR", message, undefined, notStarted));
-}
 
 /** The URL of a request is too long. */
 export function urlTooLong(limit: number): HTTPError {
@@ -141,8 +71,4 @@ export function urlTooLong(limit: number): HTTPError {
 export function bodyLost(cause: unknown): CallError {
   const message = "The client disconnected before it had sent the whole body.";
   return new CallError("ABORTED", message, undefined, { cause, mayHaveRun: false });
-}
-
-function invalidBody(message: string): CallError {
-  return validationError("body", [{ path: "", message }]);
 }

@@ -1,4 +1,5 @@
 import { toBase64 } from "../../internal/base64.ts";
+import { statusTexts } from "../../internal/http.ts";
 import { truncate } from "../../internal/text.ts";
 import type { CallErrorJSON, ResponseEnvelope } from "../../operation/index.ts";
 import { readBytes, toJSONText, toPublicMeta } from "../outcome.ts";
@@ -80,30 +81,9 @@ export function formatEnvelope({ data, meta }: ResponseEnvelope): string {
   return text === undefined ? `{"meta":${metaText}}` : `{"data":${text},"meta":${metaText}}`;
 }
 
-/** Names of the statuses that this server sends (RFC 9110, section 15). */
-const titles: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  410: "Gone",
-  413: "Content Too Large",
-  414: "URI Too Long",
-  415: "Unsupported Media Type",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  499: "Client Closed Request",
-  500: "Internal Server Error",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
-
 /** Formats an error as problem details (RFC 9457). */
 export function formatProblem(status: number, error: CallErrorJSON, requestId: string): string {
   const { code, message, details, retryable, mayHaveRun } = error;
-  const title = titles[status] ?? truncate(code, 100);
+  const title = statusTexts[status] ?? truncate(code, 100);
   return JSON.stringify({ title, status, detail: message, code, details, retryable, mayHaveRun, requestId });
 }

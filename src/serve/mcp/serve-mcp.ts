@@ -1,5 +1,4 @@
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
-import { BodyTooLarge, isNestedDeeper, readBody } from "../../internal/body.ts";
 import { logger } from "../../internal/log.ts";
 import { getOwn } from "../../internal/objects.ts";
 import { startTimer } from "../../internal/timers.ts";
@@ -7,6 +6,7 @@ import { checkScopes, type Limits, loadPeer, mapError, resolveLimits } from "../
 import { coreOf, type OperationRegistry } from "../../registry/index.ts";
 import { ServerCalls } from "../calls.ts";
 import { type Caller, Gate } from "../gate.ts";
+import { HTTPError, parseJSONBody, readJSONText } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
 import { VisibleOperations } from "../visible.ts";
 import { type MCPListMode, ToolCatalog } from "./catalog.ts";
@@ -67,12 +67,13 @@ class MCPServer implements FetchServer {
 
   constructor(registry: OperationRegistry, options: ServeMCPOptions) {
     this.#options = options;
-    this.#limits = resolveLimits(options.limits);
-    this.#sessionLimits = resolveSessionLimits(options.sessions);
+    // First: it reports that options are missing.
     this.#gate = new Gate(options, {
       exposedHeaders: ["mcp-session-id", "mcp-protocol-version", "www-authenticate"],
       challengeParameters: (request, info) => toChallengeParameter(this.#gate, request, info),
     });
+    this.#limits = resolveLimits(options.limits);
+    this.#sessionLimits = resolveSessionLimits(options.sessions);
     this.isUnauthenticated = this.#gate.isUnauthenticated;
     this.#visible = new VisibleOperations(coreOf(registry), options);
     this.#catalog = new ToolCatalog(this.#visible, options.mode);
@@ -127,25 +128,12 @@ class MCPServer implements FetchServer {
 
   /** Returns the parsed body, or the response to a request whose body cannot be read. */
   async #readBody(request: Request): Promise<unknown> {
-    const { requestBytes, jsonDepth } = this.#limits;
-    const { headers } = request;
-    if (
-      !/^application\/json[ \t]*(?:;|$)/i.test(headers.get("content-type") ?? "") ||
-      headers.has("content-encoding")
-    ) {
-      return toRPCError(415, -32_000, "Send the body as Content-Type: application/json, without Content-Encoding.");
-    }
     try {
-      const text = await readText(request, requestBytes);
-      if (isNestedDeeper(text, jsonDepth)) {
-        return toRPCError(400, -32_700, `The body is nested more than ${jsonDepth} levels deep.`);
-      }
-      return JSON.parse(text) ?? toRPCError(400, -32_600, "The body is not a message of JSON-RPC.");
+      const text = (await readJSONText(request, request.headers, this.#limits)) ?? "";
+      return parseJSONBody(text, this.#limits) ?? toRPCError(400, -32_600, "The body is not a message of JSON-RPC.");
     } catch (error) {
-      if (error instanceof BodyTooLarge) {
-        return toRPCError(413, -32_000, `The body is larger than ${requestBytes} bytes.`);
-      }
-      return toRPCError(400, -32_700, "The body is not valid JSON.");
+      if (error instanceof HTTPError) return toRPCError(error.status, -32_000, error.message);
+      return toRPCError(400, -32_700, mapError(error).message);
     }
   }
 
@@ -223,14 +211,6 @@ function isSessionRequest({ headers }: Request, body: unknown): boolean {
   if (!headers.has("mcp-session-id") || !/^202[45]-/.test(headers.get("mcp-protocol-version") ?? "")) return false;
   const claim = getOwn(getOwn(getOwn(body, "params"), "_meta"), "io.modelcontextprotocol/protocolVersion");
   return typeof getOwn(body, "method") === "string" && claim === undefined;
-}
-
-/** Reads a body. With a known length, reading it as a string is faster, and the host enforces the length. */
-async function readText(request: Request, limit: number): Promise<string> {
-  const length = request.headers.get("content-length");
-  if (length === null) return new TextDecoder().decode(await readBody(request, limit));
-  if (!(Number(length) <= limit)) throw new BodyTooLarge();
-  return request.text();
 }
 
 /** A mounted server has one address. Without a mount, every path is that of the server. */

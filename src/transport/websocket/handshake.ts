@@ -1,5 +1,5 @@
 import { fromLooseBase64, toBase64URL } from "../../internal/base64.ts";
-import { parseBearer, parseHost, parseOrigin } from "../../internal/request-headers.ts";
+import { parseBearer, parseHost, parseOrigin, statusTexts } from "../../internal/http.ts";
 import { isLoopbackHost } from "../../internal/urls.ts";
 
 /** The WebSocket sub-protocol of call frames. */
@@ -52,14 +52,6 @@ export interface WebSocketOrigins {
   /** Origins as browsers send them, such as `https://app.example.com`. */
   allowedOrigins?: readonly string[] | undefined;
 }
-
-const statusTexts = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  503: "Service Unavailable",
-} as const;
 
 /** Headers that must not be repeated, because a proxy and this server might use different values. */
 const singleHeaders = ["host", "authorization", "origin"];
@@ -135,7 +127,7 @@ export function isLoopback(address: string | undefined): boolean {
 /** Replies to a handshake with an HTTP error and closes its connection. */
 export function refuse(
   socket: UpgradeSocket,
-  status: keyof typeof statusTexts,
+  status: number,
   reason: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {

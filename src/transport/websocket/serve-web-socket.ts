@@ -39,8 +39,8 @@ class WebSocketUpgrades implements UpgradeHandler {
   #closed: Promise<void> | undefined = undefined;
 
   constructor(registry: OperationRegistry, options: ServeWebSocketOptions) {
+    this.#gate = new Gate(options); // First: it reports that options are missing.
     const { limits, heartbeat, defaultTimeout, maxTimeout, include, exclude } = options;
-    this.#gate = new Gate(options);
     this.#transport = new WebSocketServer(loadWS("a WebSocket server"), { limits, heartbeat }, this.#admit);
     this.#calls = new PendingRequestMap(this.#transport);
     const callMap = this.#calls;

@@ -1,5 +1,6 @@
 import { BodyTooLarge, readBody } from "../../../internal/body.ts";
 import { noteNumber, parseForeign, TooDeep } from "../../../internal/exact-json.ts";
+import { statusTexts } from "../../../internal/http.ts";
 import { redact, redactDeep } from "../../../internal/secrets.ts";
 import { truncate } from "../../../internal/text.ts";
 import { CallError, type HTTPResponseMeta, httpEnvelope, type ResponseEnvelope } from "../../../operation/index.ts";
@@ -196,24 +197,8 @@ function toArrayBuffer(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer {
   return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength);
 }
 
-const reasons: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  410: "Gone",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  500: "Internal Server Error",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
-
 /** Returns the reason phrase. HTTP/2 does not send one. */
 function reasonOf({ status, statusText }: Response): string {
   const phrase = statusText.replace(/[^\x20-\x7e]/g, "").slice(0, 100);
-  return phrase === "" ? (reasons[status] ?? "no reason phrase") : phrase;
+  return phrase === "" ? (statusTexts[status] ?? "no reason phrase") : phrase;
 }
