@@ -1,0 +1,182 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createToken } from "../auth/index.ts";
+import { defineOperation, Type } from "../operation/index.ts";
+import { OperationRegistry } from "../registry/index.ts";
+import { createAccess, operatorOf, readHubToken } from "./access.ts";
+import { findStateFolder } from "./state-folder.ts";
+
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "hub-access-"));
+  environment = { XDG_STATE_HOME: folder };
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const url = "http://127.0.0.1:4000";
+
+function identify(access: ReturnType<typeof createAccess>, token: string | undefined) {
+  return access.authenticate({ headers: new Headers(), token });
+}
+
+test("the tokens of the configuration identify callers", async () => {
+  const { token, hash } = createToken();
+  const identity = { id: "ada", scopes: ["tasks"] };
+  const access = createAccess({ tokens: [{ hash, identity }] }, { registry: new OperationRegistry(), environment });
+  await access.announce(url);
+  expect([identify(access, token), identify(access, createToken().token), identify(access, undefined)]).toEqual([
+    identity,
+    undefined,
+    undefined,
+  ]);
+  expect([access.token, await readdir(folder)]).toEqual([undefined, []]);
+});
+
+test("without tokens in the configuration, the hub creates one with all scopes", () => {
+  const registry = new OperationRegistry();
+  const access = createAccess(undefined, { registry, environment });
+  expect(access.token).toMatch(/^[\w-]{43}$/);
+  expect(identify(access, access.token)).toEqual({ id: "operator", scopes: ["hub:read", "hub:admin"] });
+  expect([identify(access, createToken().token), identify(access, undefined)]).toEqual([undefined, undefined]);
+});
+
+test("an empty list of tokens allows no caller", () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  try {
+    const access = createAccess({}, { registry: new OperationRegistry(), environment });
+    expect([access.token, identify(access, createToken().token)]).toEqual([undefined, undefined]);
+    expect(warn).toHaveBeenCalledOnce();
+  } finally {
+    warn.mockRestore();
+  }
+});
+
+test("the operator has the scopes and resources of all operations, also of later ones", () => {
+  const registry = new OperationRegistry();
+  const operator = operatorOf(registry);
+  const schemas = { inputSchema: Type.Object({}), outputSchema: Type.String() };
+  const rest = { namespace: "task", type: "query" as const, ...schemas, handler: () => "" };
+  expect(operator()).toEqual({ id: "operator", scopes: ["hub:read", "hub:admin"] });
+  const any = { requiredScopes: ["a"], requiredScopesAny: ["b"] };
+  registry.register(defineOperation({ ...rest, name: "one", accessControl: any }));
+  const resource = { requiredScopes: [], resourceType: "list", resourceAction: "read" };
+  registry.register(defineOperation({ ...rest, name: "two", accessControl: resource }));
+  expect(operator()).toEqual({
+    id: "operator",
+    scopes: ["hub:read", "hub:admin", "a", "b"],
+    resources: { "list:*": ["read"] },
+  });
+  expect(operator()).toBe(operator());
+});
+
+test("the created token is stored for the command line, and only its user can read it", async () => {
+  await mkdir(join(folder, "operations", "hubs"), { recursive: true });
+  await chmod(join(folder, "operations", "hubs"), 0o755);
+  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  await access.announce(url);
+  const hubs = join(folder, "operations", "hubs");
+  const file = join(hubs, (await readdir(hubs))[0]!);
+  expect([(await stat(hubs)).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([0o700, 0o600]);
+  expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url, token: access.token });
+  for (const same of [url, `${url}/`, "http://localhost:4000/path", "http://[::1]:4000", "http://0.0.0.0:4000"]) {
+    expect(await readHubToken(same, environment)).toBe(access.token);
+  }
+  for (const other of ["http://127.0.0.1:4001", "https://127.0.0.1:4000", "http://example.com:4000", "no url"]) {
+    expect(await readHubToken(other, environment)).toBe(undefined);
+  }
+  await access.close();
+  expect(await readdir(hubs)).toEqual([]);
+});
+
+test("a hub that ends does not remove the token of one that started at the same URL", async () => {
+  const options = { registry: new OperationRegistry(), environment };
+  const [first, second] = [createAccess(undefined, options), createAccess(undefined, options)];
+  await first.announce(url);
+  await second.announce(url);
+  await first.close();
+  expect(await readHubToken(url, environment)).toBe(second.token);
+});
+
+test("a malformed file is not a token", async () => {
+  await mkdir(join(folder, "operations", "hubs"), { recursive: true });
+  await writeFile(join(folder, "operations", "hubs", "http-localhost-4000.json"), "{");
+  expect(await readHubToken(url, environment)).toBe(undefined);
+});
+
+test("a new configuration replaces the tokens, and an invalid one changes nothing", async () => {
+  const { token, hash } = createToken();
+  const identity = { id: "ada", scopes: [] };
+  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  await access.announce(url);
+  const created = access.token;
+  let changes = 0;
+  access.onChange!(() => {
+    changes += 1;
+  });
+  await access.update(undefined);
+  expect([access.token, changes]).toEqual([created, 0]);
+  await expect(access.update({ tokens: [{ hash: "abc", identity }] })).rejects.toThrow(TypeError);
+  expect([access.token, identify(access, created), changes]).toEqual([
+    created,
+    { id: "operator", scopes: ["hub:read", "hub:admin"] },
+    0,
+  ]);
+  await access.update({ tokens: [{ hash, identity }] });
+  expect([identify(access, token), identify(access, created), access.token, changes]).toEqual([
+    identity,
+    undefined,
+    undefined,
+    1,
+  ]);
+  expect(await readHubToken(url, environment)).toBe(undefined);
+  await access.update(undefined);
+  expect(identify(access, token)).toBe(undefined);
+  expect(access.token).not.toBe(created);
+  expect(await readHubToken(url, environment)).toBe(access.token);
+});
+
+test("a token that cannot be stored is reported without its value, and the hub works", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  try {
+    const homeless = createAccess(undefined, { registry: new OperationRegistry(), environment: { HOME: "" } });
+    await homeless.announce(url);
+    await writeFile(join(folder, "file"), "");
+    const refused = { XDG_STATE_HOME: join(folder, "file") };
+    const access = createAccess(undefined, { registry: new OperationRegistry(), environment: refused });
+    await access.announce(url);
+    await access.close();
+    const prefix = "[alkdev.operations.hub] The command line cannot find the token of this hub: ";
+    const advice = "Set OPERATIONS_TOKEN in its environment instead.";
+    expect(warn.mock.calls.map(([line]) => line)).toEqual([
+      `${prefix}There is no home folder to keep state in. Set XDG_STATE_HOME to the path of a folder. ${advice}`,
+      expect.stringMatching(/cannot be written: ENOTDIR.*Set OPERATIONS_TOKEN in its environment instead\.$/),
+    ]);
+    expect(identify(homeless, homeless.token)).toMatchObject({ id: "operator" });
+    expect(warn.mock.calls.flat().join()).not.toContain(access.token);
+  } finally {
+    warn.mockRestore();
+  }
+});
+
+test("the token is not printed with the object that has it", () => {
+  const access = createAccess(undefined, { registry: new OperationRegistry(), environment });
+  expect(inspect(access, { depth: 9, showHidden: true }) + JSON.stringify(access)).not.toContain(access.token);
+});
+
+test("the state folder is that of the user", () => {
+  expect([
+    findStateFolder({ XDG_STATE_HOME: "/state", HOME: "/home/ada" }),
+    findStateFolder({ XDG_STATE_HOME: "relative", HOME: "/home/ada" }),
+    findStateFolder({ HOME: "/home/ada" }),
+    findStateFolder({ HOME: "" }),
+  ]).toEqual([
+    "/state/operations",
+    "/home/ada/.local/state/operations",
+    "/home/ada/.local/state/operations",
+    undefined,
+  ]);
+});
