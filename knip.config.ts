@@ -9,7 +9,7 @@ const config: KnipConfig = {
     "examples/*/main.ts",
     "examples/agent-toolbox/readme.ts",
     "src/cli/target.ts",
-    "src/cli/{trust,editors}.ts",
+    "src/cli/{trust,editors,project}.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
     "vitest.portable.config.ts",

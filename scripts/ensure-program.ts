@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { fetchPackages } from "./fetch-packages.ts";
 
 /** The programs, named as they are on a command line. */
-export const programNames = ["redis-server", "nats-server", "chromium"] as const;
+export const programNames = ["redis-server", "nats-server", "chromium", "zsh", "fish"] as const;
 export type ProgramName = (typeof programNames)[number];
 
 /** A program that can be started. */
@@ -32,6 +32,8 @@ const sources: Record<ProgramName, { packages: string[]; executable: string }> =
   "redis-server": { packages: ["redis-server", "redis-tools"], executable: "usr/bin/redis-server" },
   "nats-server": { packages: ["nats-server"], executable: "usr/sbin/nats-server" },
   chromium: { packages: ["chromium"], executable: "usr/lib/chromium/chromium" },
+  zsh: { packages: ["zsh", "zsh-common"], executable: "bin/zsh" },
+  fish: { packages: ["fish", "fish-common"], executable: "usr/bin/fish" },
 };
 
 /** The places on this machine. The cache is shared by all clones, because Chromium and its libraries take 700 MB. */
