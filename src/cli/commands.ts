@@ -1,0 +1,21 @@
+import type { LoadedCommand } from "./command.ts";
+
+/** A row of the table of commands. */
+export interface CommandEntry {
+  /** What the command does, in one sentence. */
+  readonly summary: string;
+  /** Loads the command. Only the command that runs is loaded, so that all of them start fast. */
+  load(): Promise<LoadedCommand>;
+}
+
+/** All commands by name, in the order of the help. */
+export const commands: Readonly<Record<string, CommandEntry>> = {
+  list: {
+    summary: "List operations, or search them.",
+    load: async () => (await import("./commands/list.ts")).list,
+  },
+  call: {
+    summary: "Call an operation and print its result.",
+    load: async () => (await import("./commands/call.ts")).call,
+  },
+};

@@ -1,0 +1,91 @@
+import { truncate } from "../internal/text.ts";
+import { checkPositionals, formatCommandHelp, formatHelp, parseArguments, unknownCommand } from "./arguments.ts";
+import type { CommandContext } from "./command.ts";
+import { commands } from "./commands.ts";
+import { exitCodes, type FailureReport, toFailure, usageError } from "./failures.ts";
+import { OutputStream, toPrintable, toPrintableLine } from "./output-stream.ts";
+
+declare const __PACKAGE_VERSION__: string;
+
+/** Maximum length of the details of a failure that a person reads, in characters. */
+const maxDetailsLength = 2_000;
+
+/** Reasons why a command is ended from outside. */
+const userInterrupted = "The user interrupted the command.";
+const readerGone = "The reader of stdout is gone.";
+
+const args = process.argv.slice(2);
+// Needed before the options are parsed, because parsing may fail. Arguments after `--` are not options.
+const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : args.length);
+const printsJSON = flags.includes("--json");
+const printsColors = !flags.includes("--no-color");
+const interruption = new AbortController();
+const context: CommandContext = {
+  positionals: [],
+  options: { json: printsJSON, "no-color": !printsColors, help: false },
+  environment: process.env,
+  folder: process.cwd(),
+  stdout: new OutputStream(process.stdout, process.env, printsColors),
+  stderr: new OutputStream(process.stderr, process.env, printsColors),
+  signal: interruption.signal,
+  operation: undefined,
+};
+
+process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+process.stdout.on("error", () => interruption.abort(readerGone));
+process.stderr.on("error", () => {}); // Failures are handled where messages are written.
+const exitCode = await main().catch(reportFailure);
+// Anything that is still open, such as an idle connection, must not delay the end. All output is written by now.
+process.exit(exitCode);
+
+async function main(): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined) {
+    await context.stderr.write(formatHelp(__PACKAGE_VERSION__));
+    return exitCodes.usage;
+  }
+  if (name === "--help" || name === "-h") return print(formatHelp(__PACKAGE_VERSION__));
+  if (name === "--version") return print(`${__PACKAGE_VERSION__}\n`);
+  if (name.startsWith("-")) throw usageError('Name a command first. Run "operations --help" for a list.');
+  if (!Object.hasOwn(commands, name)) throw unknownCommand(name);
+  const command = await commands[name]!.load();
+  const { positionals, options } = parseArguments(rest, command.options);
+  if (options["help"] === true) return print(formatCommandHelp(name, command));
+  checkPositionals(name, command, positionals);
+  Object.assign(context, { positionals, options });
+  return (await command.run(context as never)) ?? exitCodes.ok;
+}
+
+async function print(text: string): Promise<number> {
+  await context.stdout.write(text);
+  return exitCodes.ok;
+}
+
+/** The first signal lets the command end what it has started. The second one ends the process immediately. */
+function interrupt(): void {
+  if (interruption.signal.aborted) process.exit(exitCodes.interrupted);
+  interruption.abort(userInterrupted);
+}
+
+async function reportFailure(error: unknown): Promise<number> {
+  const { aborted, reason } = context.signal;
+  if ((error as { code?: unknown } | undefined)?.code === "EPIPE" || (aborted && reason === readerGone)) {
+    return exitCodes.ok; // The reader has what it needs, such as `head -1`.
+  }
+  const { report, exitCode } = toFailure(error, context.operation);
+  if (printsJSON) await writeMessage(`${toPrintable(JSON.stringify({ error: report }))}\n`);
+  else if (!aborted) await writeMessage(formatFailure(report, exitCode));
+  return aborted ? exitCodes.interrupted : exitCode;
+}
+
+/** Writes to stderr. A message that no program reads is not needed. */
+function writeMessage(text: string): Promise<void> {
+  return context.stderr.write(text).catch(() => {});
+}
+
+/** Formats a failure for a person. Messages contain the issues of invalid input and the names that details repeat. */
+function formatFailure({ message, details }: FailureReport, exitCode: number): string {
+  const line = `${context.stderr.colors.red("error:")} ${toPrintable(message)}\n`;
+  if (details === undefined || exitCode !== exitCodes.failed) return line;
+  return `${line}${truncate(toPrintableLine(JSON.stringify(details)), maxDetailsLength)}\n`;
+}

@@ -1,0 +1,74 @@
+import type { WriteStream } from "node:tty";
+import picocolors from "picocolors";
+
+/** Functions that color a string, or return it unchanged where colors are off. */
+export type Colors = ReturnType<typeof picocolors.createColors>;
+
+/** Standard output or standard error: what can be written to it, and how. */
+export class OutputStream {
+  /** Whether a person reads it. */
+  readonly isTerminal: boolean;
+  /** Functions that color a string. */
+  readonly colors: Colors;
+  readonly #stream: NodeJS.WriteStream;
+  readonly #write: NodeJS.WriteStream["write"];
+
+  /** Keeps the function that writes, so that later redirections of the stream do not concern this one. */
+  constructor(
+    stream: NodeJS.WriteStream,
+    environment: Readonly<Record<string, string | undefined>>,
+    allowsColors: boolean,
+  ) {
+    this.#stream = stream;
+    this.#write = stream.write.bind(stream);
+    this.isTerminal = stream.isTTY === true;
+    this.colors = picocolors.createColors(allowsColors && wantsColors(this.isTerminal, environment));
+  }
+
+  /** Number of characters per line; `undefined` if no person reads it. */
+  get columns(): number | undefined {
+    return this.isTerminal ? (this.#stream as WriteStream).columns || 80 : undefined;
+  }
+
+  /** Writes a string or bytes unchanged. Resolves when the reader has room for more. */
+  write(text: string | Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+}
+
+/** Colors by the conventions of no-color.org, force-color.org and bixense.com/clicolors, decided per stream. */
+function wantsColors(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
+  const { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM } = environment;
+  if (NO_COLOR) return false;
+  const forced = FORCE_COLOR || CLICOLOR_FORCE;
+  if (forced) return forced !== "0" && forced !== "false";
+  return isTerminal && TERM !== "dumb";
+}
+
+const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Makes a foreign string safe for a terminal: control and invisible formatting characters become visible escapes, so
+ * that they cannot move the cursor, change colors or reorder the text. Line feeds and tabs stay.
+ */
+export function toPrintable(text: string): string {
+  return text.replace(controls, (character) =>
+    character === "\n" || character === "\t" ? character : escapeCharacter(character),
+  );
+}
+
+/** Makes a foreign string safe for one line of a terminal: also line feeds and tabs become spaces. */
+export function toPrintableLine(text: string): string {
+  return toPrintable(text.replace(/\s+/g, " ").trim());
+}
+
+/** Writes a control character as JSON does, so that JSON stays the same value. */
+function escapeCharacter(character: string): string {
+  let escaped = "";
+  for (let index = 0; index < character.length; index++) {
+    escaped += `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`;
+  }
+  return escaped;
+}
