@@ -115,7 +115,7 @@ class TokenAccess implements HubAccess {
   }
 }
 
-/** Reads the token that a hub at this URL stored for the command line; `undefined` if there is none. */
+/** Reads the token that a hub at this URL stored for the command line; `undefined` if it is missing. */
 export async function readHubToken(url: string, environment?: NodeJS.ProcessEnv): Promise<string | undefined> {
   try {
     const stored = JSON.parse((await readState(tokenFile(url), environment)) ?? "null") as { token?: unknown } | null;

@@ -23,6 +23,8 @@ export {
 } from "./config.ts";
 export { findConfig, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config-load.ts";
 export { type Environment, type ResolveConfigOptions, resolveConfig } from "./config-resolve.ts";
+export { createHub, type Hub, type HubOptions, type ReloadSummary } from "./hub.ts";
+export type { SourceKind, SourceState, SourceStatus } from "./hub-source.ts";
 export {
   type LoadMCPConfigOptions,
   loadMCPConfig,
