@@ -2,7 +2,7 @@ import { number, type ObjectOf, optional, string } from "../internal/shape.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { Identity } from "./identity.ts";
 import type { InferInput, InferOutput } from "./infer.ts";
-import type { AcceptsEmpty, RegisteredEnv, RegisteredOperations } from "./known.ts";
+import type { AcceptsEmpty, CallsOf, RegisteredEnv, RegisteredOperations } from "./known.ts";
 
 // The errors of every operation must be assignable to one type. The return type of `JSON.parse` is the loosest one.
 type AnyErrors = ReturnType<typeof JSON.parse>;
@@ -79,8 +79,13 @@ export interface CallableOperation {
 type TargetOf<Operation> = Operation extends CallableOperation
   ? { input: InferInput<Operation["inputSchema"]>; output: InferOutput<Operation["outputSchema"]> }
   : Operation extends keyof RegisteredOperations
-    ? { input: RegisteredOperations[Operation]["input"]; output: RegisteredOperations[Operation]["output"] }
+    ? RegisteredOperations[Operation] extends { type: "subscription" }
+      ? { input: never; output: never }
+      : { input: RegisteredOperations[Operation]["input"]; output: RegisteredOperations[Operation]["output"] }
     : { input: unknown; output: unknown };
+
+/** The ids in {@link Register}, which editors suggest, and any other id. */
+type CallableId = (keyof CallsOf<RegisteredOperations> & string) | (string & Record<never, never>);
 
 /** The arguments of a nested call after its operation. The input is optional where `undefined` or `{}` is valid. */
 export type NestedCallArguments<Input> =
@@ -94,7 +99,7 @@ export type NestedCallArguments<Input> =
  * an MCP result with `isError`. Trusted like `context.env`. For an id that is unknown at compile time, `call<T>(id, …)` sets
  * the type of the data.
  */
-export type CallOperation = <T = never, const Operation extends string | CallableOperation = string>(
+export type CallOperation = <T = never, const Operation extends CallableId | CallableOperation = string>(
   operation: Operation,
   ...args: NestedCallArguments<TargetOf<Operation>["input"]>
 ) => Promise<[T] extends [never] ? TargetOf<Operation>["output"] : T>;

@@ -54,25 +54,28 @@ export type EnvFunction<Input, Output> =
     : (input: Input, options?: NestedCallOptions) => Promise<ResponseEnvelope<Output>>;
 
 /**
- * Declares the registry that the handlers of a program run in, so that `context.env` is typed with its operations:
- * `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`. A handler that returns a
- * result of `context.env` then needs an explicit return type.
+ * Declares the operations that handlers can call, so that `context.env` and the ids of `context.call` are typed:
+ * - `registry`: the type of a registry, `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`.
+ *   A handler that returns a result of `context.env` then needs an explicit return type.
+ * - `operations`: operations by id. Files that `operations types` writes set it.
  */
 export interface Register {
-  /** Never set. A program adds `registry` by augmenting this interface. */
+  /** Never set. A program adds `registry` or `operations` by augmenting this interface. */
   readonly "~registry"?: never;
 }
 
-/** The operations of the registry in {@link Register}; untyped without one. */
-export type RegisteredOperations<Declared = Register> = Declared extends {
-  registry: { readonly "~known"?: infer Known extends KnownOperations };
-}
+type OfRegistry<Declared> = Declared extends { registry: { readonly "~known"?: infer Known extends KnownOperations } }
   ? Known
   : Record<never, KnownOperation>;
 
-/** The type of `context.env`: that of the registry in {@link Register}, otherwise the untyped one. */
-export type RegisteredEnv<Declared = Register> = Declared extends {
-  registry: { readonly "~known"?: infer Known extends KnownOperations };
-}
-  ? KnownEnv<Known>
-  : OperationEnv;
+type OfTypes<Declared> = Declared extends { operations: infer Known extends KnownOperations }
+  ? Known
+  : Record<never, KnownOperation>;
+
+/** The operations in {@link Register}; untyped without any. */
+export type RegisteredOperations<Declared = Register> = OfRegistry<Declared> & OfTypes<Declared>;
+
+/** The type of `context.env`: the operations in {@link Register}, otherwise the untyped one. */
+export type RegisteredEnv<Declared = Register> = [keyof RegisteredOperations<Declared>] extends [never]
+  ? OperationEnv
+  : KnownEnv<RegisteredOperations<Declared>>;

@@ -12,7 +12,9 @@ export {
   assertsNothing,
   copySubschemas,
   type Dialect,
+  dialectOf,
   forEachSubschema,
+  ignoresRefSiblings,
   type SchemaObject,
 } from "./keywords.ts";
 export {
@@ -26,5 +28,6 @@ export {
   restoreDigits,
   toCallerView,
 } from "./normalise/index.ts";
+export { Resolver } from "./references.ts";
 export { SchemaError } from "./schema-error.ts";
 export { assertIsSchema, isStandardSchema, type StandardValidate, toSchema } from "./to-schema.ts";

@@ -164,7 +164,6 @@ export const layers: Record<string, Layer> = {
       "serve/http",
       "serve/mcp",
       "hub",
-      "hub/config-load.ts", // what trust reads, which is not public
     ],
     packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
   },
