@@ -18,4 +18,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Call an operation and print its result.",
     load: async () => (await import("./commands/call.ts")).call,
   },
+  subscribe: {
+    summary: "Subscribe to an operation and print its values, one per line.",
+    load: async () => (await import("./commands/subscribe.ts")).subscribe,
+  },
 };

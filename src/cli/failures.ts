@@ -1,3 +1,4 @@
+import { getOwn } from "../internal/objects.ts";
 import { quote, toReason } from "../internal/text.ts";
 import { CallError, isCallError } from "../operation/index.ts";
 
@@ -22,6 +23,7 @@ export const exitCodes = {
 /** Exit codes by `error.code`. Every other code, such as one that an operation declares, is {@link exitCodes.failed}. */
 export const exitCodesByErrorCode: Readonly<Record<string, number>> = {
   USAGE: exitCodes.usage,
+  CONFIG_NOT_TRUSTED: exitCodes.usage,
   OPERATION_NOT_FOUND: exitCodes.usage,
   VALIDATION_ERROR: exitCodes.usage,
   WRONG_OPERATION_TYPE: exitCodes.usage,
@@ -69,6 +71,11 @@ export function toFailure(error: unknown, operation: string | undefined): { repo
   }
   const { code, message, details } = known.toJSON();
   const report = withOperation({ code, message }, operation);
+  const nearest = code === "OPERATION_NOT_FOUND" ? getOwn(details, "nearest") : undefined;
+  // The message of the library also describes how a program writes the id.
+  if (typeof nearest === "string" && operation !== undefined) {
+    report.message = `No operation ${quote(operation)}. Did you mean ${quote(nearest)}?`;
+  }
   const issues = code === "VALIDATION_ERROR" ? (details as { errors?: unknown } | undefined)?.errors : undefined;
   if (issues !== undefined) report.issues = issues;
   else if (details !== undefined) report.details = details;

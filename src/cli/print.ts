@@ -14,6 +14,12 @@ export const valueOptions = {
   output: { type: "string", short: "o", value: "FILE", description: "Write the result to a file." },
 } as const satisfies CommandOptions;
 
+/** Options of the commands that print results of operations. */
+export const resultOptions = {
+  ...valueOptions,
+  envelope: { type: "boolean", description: "Print the whole envelope, data and meta." },
+} as const satisfies CommandOptions;
+
 /** How values are printed: each as a document that a person may read in several lines, or each in one line. */
 export type Layout = "document" | "lines";
 

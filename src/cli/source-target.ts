@@ -4,11 +4,17 @@ import type { OperationSource, SourceReport } from "../from/source.ts";
 import { getOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { type WaitFailure, waitFor } from "../internal/wait.ts";
-import { CallError, type Identity, type OperationSpec, type ResponseEnvelope } from "../operation/index.ts";
+import {
+  CallError,
+  formatOperationId,
+  type Identity,
+  type OperationSpec,
+  type ResponseEnvelope,
+} from "../operation/index.ts";
 import { coreOf, createRegistry, type Middleware, type OperationRegistry } from "../registry/index.ts";
 import { usageError } from "./failures.ts";
 import { toPrintableLine } from "./output-stream.ts";
-import type { Target, TargetCallOptions, TargetContext } from "./target.ts";
+import type { ListOptions, Target, TargetCallOptions, TargetContext } from "./target.ts";
 
 /** Maximum number of operations that a search returns. */
 const maxFound = 100;
@@ -18,7 +24,12 @@ export async function openSource(context: TargetContext, timeout: number): Promi
   const { options, signal } = context;
   const { source, label } = createSource(context, timeout);
   const registry: OperationRegistry = createRegistry({ operations: [] });
-  const target = new RegistryTarget(label, registry, () => registry.close());
+  const target = new RegistryTarget(
+    label,
+    registry,
+    () => undefined,
+    () => registry.close(),
+  );
   if (options.openapi !== undefined && options["base-url"] === undefined) registry.use(refuseOtherOrigin(label));
   const following = registry.follow(source, { onReport: (report) => void reportSkipped(context, report) });
   try {
@@ -91,56 +102,53 @@ export function splitCommand(line: string): string[] {
   return word === undefined ? words : [...words, word];
 }
 
-/** The operations of a registry in this process. The user is its operator and has every scope. */
+/** The operations of a registry in this process. */
 export class RegistryTarget implements Target {
   readonly label: string;
   readonly #registry: OperationRegistry;
+  readonly #identity: () => Identity | undefined;
   readonly #close: () => Promise<void>;
 
-  /** @param close ends everything that was started */
-  constructor(label: string, registry: OperationRegistry, close: () => Promise<void>) {
+  /**
+   * @param identity returns the caller
+   * @param close ends everything that was started
+   */
+  constructor(
+    label: string,
+    registry: OperationRegistry,
+    identity: () => Identity | undefined,
+    close: () => Promise<void>,
+  ) {
     this.label = label;
     this.#registry = registry;
+    this.#identity = identity;
     this.#close = close;
   }
 
-  async list(query?: string): Promise<OperationSpec[]> {
-    if (query === undefined) return this.#registry.getAllSpecs();
-    return this.#registry.search(query, { limit: maxFound, identity: this.#operator() });
+  async list(query?: string, { brief = false }: ListOptions = {}): Promise<OperationSpec[]> {
+    const registry = this.#registry;
+    const specs = query === undefined ? registry.getAllSpecs() : registry.search(query, { limit: maxFound });
+    // Publishing a spec reads its schemas, which a source may not have read yet.
+    return brief ? specs : specs.map(({ namespace, name }) => this.#publish(formatOperationId(namespace, name))!);
   }
 
   async find(id: string): Promise<OperationSpec | undefined> {
-    return coreOf(this.#registry).operations.get(id)?.published;
+    return this.#publish(id);
   }
 
   call(id: string, input: unknown, options?: TargetCallOptions): Promise<ResponseEnvelope> {
-    return this.#registry.execute(id, input, { ...options, identity: this.#operator() });
+    return this.#registry.execute(id, input, { ...options, identity: this.#identity() });
   }
 
   subscribe(id: string, input: unknown, options?: TargetCallOptions): AsyncIterable<ResponseEnvelope> {
-    return this.#registry.subscribe(id, input, { ...options, identity: this.#operator() });
+    return this.#registry.subscribe(id, input, { ...options, identity: this.#identity() });
   }
 
   close(): Promise<void> {
     return this.#close();
   }
 
-  #operator(): Identity {
-    return operatorOf(this.#registry);
+  #publish(id: string): OperationSpec | undefined {
+    return coreOf(this.#registry).operations.get(id)?.published;
   }
-}
-
-/** The identity of the user who runs a configuration: every scope and resource that the operations require now. */
-export function operatorOf(registry: OperationRegistry): Identity {
-  const scopes = new Set<string>();
-  const resources: Record<string, string[]> = {};
-  for (const { accessControl } of registry.getAllSpecs()) {
-    const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction } = accessControl;
-    for (const scope of [...requiredScopes, ...requiredScopesAny]) scopes.add(scope);
-    if (resourceType !== undefined && resourceAction !== undefined) {
-      const actions = resources[`${resourceType}:*`] ?? [];
-      if (!actions.includes(resourceAction)) resources[`${resourceType}:*`] = [...actions, resourceAction];
-    }
-  }
-  return { id: "operator", scopes: [...scopes], resources };
 }

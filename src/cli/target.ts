@@ -10,6 +10,12 @@ export interface TargetCallOptions {
   timeout?: number | undefined;
 }
 
+/** Options of a list of operations. */
+export interface ListOptions extends TargetCallOptions {
+  /** Whether schemas are not needed, which takes less time over a network. @default false */
+  brief?: boolean;
+}
+
 /**
  * What a command works on: the hub of a configuration or one source, which run in this process, or a running hub. Specs
  * are those that callers see: without handler.
@@ -18,9 +24,9 @@ export interface Target {
   /** Where the operations come from, for messages, such as `http://127.0.0.1:4000`. */
   readonly label: string;
   /** Finds operations, best match first. Without a query, all in the order of their sources. */
-  list(query?: string): Promise<OperationSpec[]>;
+  list(query?: string, options?: ListOptions): Promise<OperationSpec[]>;
   /** Finds an operation by its id. */
-  find(id: string): Promise<OperationSpec | undefined>;
+  find(id: string, options?: TargetCallOptions): Promise<OperationSpec | undefined>;
   /** Calls a query or mutation. */
   call(id: string, input: unknown, options?: TargetCallOptions): Promise<ResponseEnvelope>;
   /** Subscribes to an operation. */
@@ -58,7 +64,10 @@ export async function openTarget(context: TargetContext): Promise<Target> {
   }
   const timeout = timeoutOf(context);
   const hub = options.hub ?? (given.length === 0 ? environment["OPERATIONS_HUB"] || undefined : undefined);
-  if (hub !== undefined) throw usageError("Running hubs are not supported yet.");
+  if (hub !== undefined) {
+    const { openHub } = await import("./hub-target.ts");
+    return openHub(hub, environment);
+  }
   const { openSource } = await import("./source-target.ts");
   if (given[0] === "openapi" || given[0] === "mcp" || given[0] === "mcp-command") return openSource(context, timeout);
   throw usageError(
@@ -77,10 +86,10 @@ export async function withTarget<T>(context: TargetContext, work: (target: Targe
 }
 
 /** Finds an operation. Fails with the id that was probably meant, which is never called instead. */
-export async function findOperation(target: Target, id: string): Promise<OperationSpec> {
-  const spec = await target.find(id);
+export async function findOperation(target: Target, id: string, options: TargetCallOptions): Promise<OperationSpec> {
+  const spec = await target.find(id, options);
   if (spec !== undefined) return spec;
-  throw operationNotFound(id, nearestOperation(id, await target.list(), "all"));
+  throw operationNotFound(id, nearestOperation(id, await target.list(undefined, { ...options, brief: true }), "all"));
 }
 
 /** The time limit of the command in ms. */

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createToken } from "../auth/index.ts";
 import { defineOperation, Type } from "../operation/index.ts";
 import { OperationRegistry } from "../registry/index.ts";
-import { createAccess, operatorOf, readHubToken } from "./access.ts";
-import { findStateFolder } from "./state-folder.ts";
+import { createAccess, operatorOf } from "./access.ts";
+import { findStateFolder, readHubToken } from "./state-folder.ts";
 
 let folder: string;
 let environment: NodeJS.ProcessEnv;

@@ -1,11 +1,10 @@
 import { type Authenticator, bearerTokens, createToken, type StoredToken } from "../auth/index.ts";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason } from "../internal/text.ts";
-import { isLoopbackHost } from "../internal/urls.ts";
 import type { Identity } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import type { HubAccessConfig } from "./config.ts";
-import { readState, removeState, writeState } from "./state-folder.ts";
+import { readHubToken, removeState, tokenFile, writeState } from "./state-folder.ts";
 
 const log = logger("hub");
 
@@ -113,24 +112,6 @@ class TokenAccess implements HubAccess {
   #operatorToken({ hash }: { hash: string }): StoredToken {
     return { hash, identity: { id: operatorId, scopes: [] } }; // `authenticate` returns the operator's scopes.
   }
-}
-
-/** Reads the token that a hub at this URL stored for the command line; `undefined` if it is missing. */
-export async function readHubToken(url: string, environment?: NodeJS.ProcessEnv): Promise<string | undefined> {
-  try {
-    const stored = JSON.parse((await readState(tokenFile(url), environment)) ?? "null") as { token?: unknown } | null;
-    return typeof stored?.token === "string" ? stored.token : undefined;
-  } catch {
-    return undefined; // The URL or the file is malformed.
-  }
-}
-
-/** Returns the name of the file with the token of a hub. All names of this machine are the same hub. */
-function tokenFile(url: string): string {
-  const { protocol, hostname, port } = new URL(url);
-  const isLocal = isLoopbackHost(hostname) || hostname === "0.0.0.0" || hostname === "[::]";
-  const host = isLocal ? "localhost" : hostname.replaceAll(/[[\]:]/g, "_");
-  return `hubs/${protocol.replace(":", "")}-${host}-${port || "default"}.json`;
 }
 
 /**

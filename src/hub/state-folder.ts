@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { toReason } from "../internal/text.ts";
+import { isLoopbackHost } from "../internal/urls.ts";
 
 /**
  * Returns the folder in which the hub and the command line keep their state: `$XDG_STATE_HOME/operations`, or
@@ -63,4 +64,22 @@ export async function removeState(name: string, environment?: NodeJS.ProcessEnv)
   } catch {
     // A file that remains contains a token that no hub accepts any more.
   }
+}
+
+/** Reads the token that a hub at this URL stored for the command line; `undefined` if it is missing. */
+export async function readHubToken(url: string, environment?: NodeJS.ProcessEnv): Promise<string | undefined> {
+  try {
+    const stored = JSON.parse((await readState(tokenFile(url), environment)) ?? "null") as { token?: unknown } | null;
+    return typeof stored?.token === "string" ? stored.token : undefined;
+  } catch {
+    return undefined; // The URL or the file is malformed.
+  }
+}
+
+/** Returns the name of the file with the token of a hub. All names of this machine are the same hub. */
+export function tokenFile(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  const isLocal = isLoopbackHost(hostname) || hostname === "0.0.0.0" || hostname === "[::]";
+  const host = isLocal ? "localhost" : hostname.replaceAll(/[[\]:]/g, "_");
+  return `hubs/${protocol.replace(":", "")}-${host}-${port || "default"}.json`;
 }

@@ -159,11 +159,13 @@ export const layers: Record<string, Layer> = {
       "from/*",
       "auth",
       "client",
+      "client/event-reader.ts", // calls of a running hub load nothing else of these two folders, to start fast
       "node",
       "serve",
       "serve/http",
       "serve/mcp",
       "hub",
+      "hub/state-folder.ts",
     ],
     packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
   },

@@ -1,8 +1,8 @@
 import { quote } from "../../internal/text.ts";
-import { CallError, OperationType, toData } from "../../operation/index.ts";
+import { CallError, isCallError, toData } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { inputOptions, readInput } from "../input.ts";
-import { createPrinter, valueOptions } from "../print.ts";
+import { createPrinter, resultOptions } from "../print.ts";
 import { findOperation, targetOptions, timeoutOf, withTarget } from "../target.ts";
 
 /** `operations call ID [KEY=VALUE …]` */
@@ -18,8 +18,7 @@ export const call = defineCommand({
   maxArguments: Number.POSITIVE_INFINITY,
   options: {
     ...inputOptions,
-    ...valueOptions,
-    envelope: { type: "boolean", description: "Print the whole envelope, data and meta." },
+    ...resultOptions,
     ...targetOptions,
   },
   run: async (context) => {
@@ -29,14 +28,17 @@ export const call = defineCommand({
     const printer = await createPrinter(context, "document");
     try {
       await withTarget(context, async (target) => {
-        const spec = await findOperation(target, id);
-        if (spec.type === OperationType.SUBSCRIPTION) throw isSubscription(id);
-        const input = await readInput({ input: options.input, pairs, folder }, spec.inputSchema);
-        const envelope = await target.call(id, input, { signal, timeout: timeoutOf(context) });
+        const limits = { signal, timeout: timeoutOf(context) };
+        // Without pairs the schema is not needed here: the call itself checks the input, and whether the operation exists.
+        const schema = pairs.length === 0 ? undefined : (await findOperation(target, id, limits)).inputSchema;
+        const input = await readInput({ input: options.input, pairs, folder }, schema);
+        const envelope = await target.call(id, input, limits);
         if (options.envelope) await printer.print(envelope);
         const data = toData(envelope); // Throws for the error result of an MCP tool.
         if (!options.envelope) await printer.print(data);
       });
+    } catch (error) {
+      throw isCallError(error) && error.code === "WRONG_OPERATION_TYPE" ? isSubscription(id) : error;
     } finally {
       await printer.close();
     }

@@ -3,7 +3,7 @@ import { formatOperationId, type OperationSpec } from "../../operation/index.ts"
 import { defineCommand } from "../command.ts";
 import { type OutputStream, toPrintableLine } from "../output-stream.ts";
 import { createPrinter, valueOptions } from "../print.ts";
-import { targetOptions, withTarget } from "../target.ts";
+import { targetOptions, timeoutOf, withTarget } from "../target.ts";
 
 /** Minimum width of descriptions on a terminal, in characters. */
 const minDescriptionWidth = 20;
@@ -18,16 +18,18 @@ export const list = defineCommand({
   ],
   arguments: "[QUERY]",
   maxArguments: 1,
-  options: { ...targetOptions, jq: valueOptions.jq, raw: valueOptions.raw, output: valueOptions.output },
-  run: (context) =>
-    withTarget(context, async (target) => {
-      const { options, positionals, stdout } = context;
-      const specs = await target.list(positionals[0]);
-      if (options.json !== true && options.jq === undefined) return stdout.write(formatTable(specs, stdout));
-      const printer = await createPrinter(context, "document");
+  options: { ...valueOptions, ...targetOptions },
+  run: async (context) => {
+    const { options, positionals, stdout, signal } = context;
+    const isTable = options.json !== true && options.jq === undefined && options.output === undefined;
+    const printer = isTable ? undefined : await createPrinter(context, "document");
+    await withTarget(context, async (target) => {
+      const specs = await target.list(positionals[0], { brief: isTable, signal, timeout: timeoutOf(context) });
+      if (printer === undefined) return stdout.write(formatTable(specs, stdout));
       await printer.print(specs.map((spec) => ({ id: idOf(spec), ...spec })));
       await printer.close();
-    }),
+    });
+  },
 });
 
 function idOf({ namespace, name }: OperationSpec): string {
