@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -10,10 +10,7 @@ let options: RequireTrustOptions & { stateFolder: string };
 
 beforeEach(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "trust-")));
-  options = {
-    stateFolder: join(folder, "state"),
-    readConfig: async (file) => JSON.parse(await readFile(file, "utf8")),
-  };
+  options = { stateFolder: join(folder, "state") };
 });
 
 afterEach(() => rm(folder, { recursive: true }));
@@ -45,7 +42,7 @@ test("everything that a configuration would run or read is listed", async () => 
       },
     },
   });
-  const { actions, trusted } = await checkTrust(file, options);
+  const { actions, trusted } = await checkTrust(file, options.stateFolder);
   expect({ actions, trusted }).toEqual({
     actions: [
       'run the modules in "./operations" for the source "tasks"',
@@ -61,13 +58,26 @@ test("everything that a configuration would run or read is listed", async () => 
 
 test("a configuration that runs and reads nothing needs no trust", async () => {
   const file = await write("operations.config.json", { sources: { api: { openapi: "https://example.com/a.json" } } });
-  expect(await checkTrust(file, { ...options, stateFolder: undefined })).toMatchObject({ actions: [], trusted: true });
+  expect(await checkTrust(file, undefined)).toMatchObject({ actions: [], trusted: true });
+});
+
+test("a configuration that nothing has checked yet is read with care", async () => {
+  const file = await write(
+    "operations.config.yaml",
+    "sources: { a: null, b: [1], c: { modules: 7 }, d: { mcp: { command: { x: 1 }, args: no } }, __proto__: { mcpConfig: 1 } }",
+  );
+  expect((await checkTrust(file, options.stateFolder)).actions).toEqual([
+    'run the modules in "7" for the source "c"',
+    'run "[object Object]" "no" for the source "d"',
+    'run the MCP servers of "undefined" for the source "__proto__"',
+  ]);
+  await write("operations.config.yaml", "sources: 5");
+  expect((await checkTrust(file, options.stateFolder)).actions).toEqual([]);
 });
 
 test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", async (extension) => {
   const file = await write(`operations.config.${extension}`, "throw new Error('it ran')");
-  const readConfig = () => expect.unreachable();
-  expect(await checkTrust(file, { ...options, readConfig })).toMatchObject({
+  expect(await checkTrust(file, options.stateFolder)).toMatchObject({
     actions: ["run it, because it is a program"],
     trusted: false,
   });
@@ -75,8 +85,8 @@ test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", 
 
 test("trust is bound to the content and the real path", async () => {
   const file = await write("operations.config.json", tasks);
-  await storeTrust(await checkTrust(file, options), options.stateFolder);
-  const trusted = async (path: string) => (await checkTrust(path, options)).trusted;
+  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
+  const trusted = async (path: string) => (await checkTrust(path, options.stateFolder)).trusted;
   expect(await trusted(file)).toBe(true);
 
   await symlink(file, join(folder, "link.json"));
@@ -99,8 +109,8 @@ test("a changed or new MCP file in the folder ends the trust; one of the user do
   const mcpConfig = (path: string) => ({ mcpConfig: { file: path } });
   const sources = { a: mcpConfig(".mcp.json"), b: mcpConfig(own), c: mcpConfig("../user.json"), d: mcpConfig("~/x") };
   await writeFile(file, JSON.stringify({ sources }));
-  const trust = async () => storeTrust(await checkTrust(file, options), options.stateFolder);
-  const trusted = async () => (await checkTrust(file, options)).trusted;
+  const trust = async () => storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
+  const trusted = async () => (await checkTrust(file, options.stateFolder)).trusted;
 
   await trust();
   await writeFile(own, '{ "mcpServers": {} }');
@@ -116,29 +126,29 @@ test("a changed or new MCP file in the folder ends the trust; one of the user do
 test("trust can be revoked, also after the file is gone", async () => {
   const file = await write("operations.config.json", tasks);
   expect(await revokeTrust(file, options.stateFolder)).toBe(false);
-  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
   expect(await revokeTrust(file, options.stateFolder)).toBe(true);
-  expect((await checkTrust(file, options)).trusted).toBe(false);
-  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  expect((await checkTrust(file, options.stateFolder)).trusted).toBe(false);
+  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
   await rm(file);
   expect(await revokeTrust(file, options.stateFolder)).toBe(true);
 });
 
 test("a record that is damaged, or of another path, is not trust", async () => {
   const file = await write("operations.config.json", tasks);
-  const check = await checkTrust(file, options);
+  const check = await checkTrust(file, options.stateFolder);
   await storeTrust(check, options.stateFolder);
   const [name] = await readdir(join(options.stateFolder, "trusted"));
   const record = join(options.stateFolder, "trusted", name!);
   for (const content of ["{", "null", JSON.stringify({ file: "/other", hash: check.hash })]) {
     await writeFile(record, content);
-    expect((await checkTrust(file, options)).trusted).toBe(false);
+    expect((await checkTrust(file, options.stateFolder)).trusted).toBe(false);
   }
 });
 
 test("only the user can read what is trusted", async () => {
   const file = await write("operations.config.json", tasks);
-  await storeTrust(await checkTrust(file, options), options.stateFolder);
+  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
   const records = join(options.stateFolder, "trusted");
   const [name] = await readdir(records);
   const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
@@ -178,5 +188,5 @@ test("without a state folder a yes holds for one command", async () => {
   const file = await write("operations.config.json", tasks);
   const without = { ...options, stateFolder: undefined };
   await requireTrust(file, { ...without, ask: async () => true });
-  expect((await checkTrust(file, without)).trusted).toBe(false);
+  expect((await checkTrust(file, undefined)).trusted).toBe(false);
 });

@@ -1,18 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { HubConfig, SourceConfig } from "../hub/index.ts";
-import { isObject } from "../internal/objects.ts";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isProgram, readConfigData } from "../hub/config-load.ts";
+import { getOwn, isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
-
-/** Where trust is stored, and how a configuration is read. */
-export interface TrustOptions {
-  /** The state folder of the user. `undefined` without a home folder; then no configuration is trusted. */
-  stateFolder: string | undefined;
-  /** Reads a JSON or YAML configuration without resolving its references. It must not run anything. */
-  readConfig: (file: string) => Promise<HubConfig>;
-}
 
 /** What a configuration would do, and whether its user allowed it. */
 export interface ConfigTrust {
@@ -27,23 +19,22 @@ export interface ConfigTrust {
 }
 
 /** Options of {@link requireTrust}. */
-export interface RequireTrustOptions extends TrustOptions {
+export interface RequireTrustOptions {
+  /** The state folder of the user. `undefined` without a home folder; then no configuration is trusted. */
+  stateFolder: string | undefined;
   /** Asks the user on a terminal whether the actions are allowed. Missing in a pipe. */
   ask?: ((question: string) => Promise<boolean>) | undefined;
 }
-
-/** Extensions of configurations that run when they are read. */
-const programExtensions = new Set([".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"]);
 
 /**
  * Reports what a configuration would run or read, and whether its user trusts it. A configuration in TypeScript or
  * JavaScript is not loaded.
  */
-export async function checkTrust(file: string, { stateFolder, readConfig }: TrustOptions): Promise<ConfigTrust> {
+export async function checkTrust(file: string, stateFolder: string | undefined): Promise<ConfigTrust> {
   const path = await realpath(file);
-  const config = programExtensions.has(extname(path)) ? undefined : await readConfig(path);
-  const actions = config === undefined ? ["run it, because it is a program"] : listActions(config);
-  const hash = await hashFiles(path, config === undefined ? [] : listMCPFiles(config, dirname(path)));
+  const sources = isProgram(path) ? undefined : listSources(await readConfigData(path));
+  const actions = sources === undefined ? ["run it, because it is a program"] : sources.flatMap(listActions);
+  const hash = await hashFiles(path, sources === undefined ? [] : listMCPFiles(sources, dirname(path)));
   const trusted = actions.length === 0 || (stateFolder !== undefined && (await readRecord(stateFolder, path)) === hash);
   return { file: path, hash, actions, trusted };
 }
@@ -70,7 +61,7 @@ export async function revokeTrust(file: string, stateFolder: string): Promise<bo
  * a pipe, or after a no, throws `CONFIG_NOT_TRUSTED`, which lists what it would run.
  */
 export async function requireTrust(file: string, options: RequireTrustOptions): Promise<void> {
-  const trust = await checkTrust(file, options);
+  const trust = await checkTrust(file, options.stateFolder);
   if (trust.trusted) return;
   const question = `${describeActions(trust)}\nDo you trust it?`;
   if (options.ask !== undefined && (await options.ask(question))) {
@@ -94,21 +85,29 @@ function notTrusted(trust: ConfigTrust): CallError {
   return new CallError("CONFIG_NOT_TRUSTED", message, details, { mayHaveRun: false });
 }
 
-/** What a configuration would run, or would read from the user's environment and files to send it to a server. */
-function listActions({ sources = {} }: HubConfig): string[] {
-  return Object.entries(sources).flatMap(([name, source]) => {
-    const suffix = `for the source ${quote(name)}`;
-    return [...listPrograms(source), ...listReferences(source)].map((action) => `${action} ${suffix}`);
-  });
+/** A source of a configuration that nothing has checked yet. */
+type UncheckedSource = readonly [name: string, source: unknown];
+
+function listSources(config: unknown): UncheckedSource[] {
+  const sources = getOwn(config, "sources");
+  return isObject(sources) ? Object.entries(sources) : [];
 }
 
-function listPrograms(source: SourceConfig): string[] {
-  if ("modules" in source) return [`run the modules in ${quote(source.modules)}`];
-  if ("mcpConfig" in source) return [`run the MCP servers of ${quote(source.mcpConfig.file)}`];
-  if (!("mcp" in source)) return [];
-  const { command, args = [] } = source.mcp;
+/** What a source would run, or would read from the user's environment and files to send it to a server. */
+function listActions([name, source]: UncheckedSource): string[] {
+  const actions = [...listPrograms(source), ...listReferences(source)];
+  return actions.map((action) => `${action} for the source ${quote(name)}`);
+}
+
+function listPrograms(source: unknown): string[] {
+  const modules = getOwn(source, "modules");
+  if (modules !== undefined) return [`run the modules in ${quote(String(modules))}`];
+  const mcpConfig = getOwn(source, "mcpConfig");
+  if (mcpConfig !== undefined) return [`run the MCP servers of ${quote(String(getOwn(mcpConfig, "file")))}`];
+  const server = getOwn(source, "mcp");
+  const command = getOwn(server, "command");
   if (command === undefined) return [];
-  const words = [command, ...args].map((word) => quote(typeof word === "string" ? word : `\${${word.env}}`, 1_000));
+  const words = [command, getOwn(server, "args") ?? []].flat().map((word) => quote(String(word), 1_000));
   return [`run ${words.join(" ")}`];
 }
 
@@ -127,10 +126,11 @@ function listReferences(value: unknown): string[] {
  * The MCP files that a configuration names in its own folder. They contain commands too. A file elsewhere belongs to the
  * user: editors write to it all the time, and a cloned repository cannot.
  */
-function listMCPFiles({ sources = {} }: HubConfig, folder: string): string[] {
-  return Object.values(sources).flatMap((source) => {
-    if (!("mcpConfig" in source) || source.mcpConfig.file.startsWith("~")) return [];
-    const path = resolve(folder, source.mcpConfig.file);
+function listMCPFiles(sources: readonly UncheckedSource[], folder: string): string[] {
+  return sources.flatMap(([, source]) => {
+    const file = getOwn(getOwn(source, "mcpConfig"), "file");
+    if (typeof file !== "string" || file.startsWith("~")) return [];
+    const path = resolve(folder, file);
     const inside = relative(folder, path);
     return inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? [] : [path];
   });

@@ -55,13 +55,23 @@ export async function loadConfig(path: string, options: LoadConfigOptions = {}):
   return { config: resolveConfig(config, { ...options, file, folder }), file, folder };
 }
 
-async function read(file: string): Promise<unknown> {
-  const extension = extname(file);
-  if ([".ts", ".mts", ".js", ".mjs"].includes(extension)) {
-    return getOwn(await nodeFileSystem.import(pathToFileURL(file).href), "default");
-  }
+/** Extensions of configurations that run when they are read. */
+const programExtensions = [".ts", ".mts", ".js", ".mjs"];
+
+/** Returns whether a configuration is a program, which runs when it is read. */
+export function isProgram(file: string): boolean {
+  return programExtensions.includes(extname(file));
+}
+
+/** Reads a JSON or YAML configuration as it is written, without checking it. Variables stay as they are. */
+export async function readConfigData(file: string): Promise<unknown> {
   const text = await readFile(file, "utf8");
-  return extension === ".json" ? parseJSONC(text) : parseYAML(text);
+  return extname(file) === ".json" ? parseJSONC(text) : parseYAML(text);
+}
+
+async function read(file: string): Promise<unknown> {
+  if (!isProgram(file)) return readConfigData(file);
+  return getOwn(await nodeFileSystem.import(pathToFileURL(file).href), "default");
 }
 
 async function exists(path: string): Promise<boolean> {

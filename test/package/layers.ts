@@ -166,6 +166,7 @@ export const layers: Record<string, Layer> = {
       "serve/mcp",
       "hub",
       "hub/state-folder.ts",
+      "hub/config-load.ts", // what trust reads, which is not public
     ],
     packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
   },
