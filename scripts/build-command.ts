@@ -21,6 +21,7 @@ export async function buildCommand(folder = join(root, "dist/cli")): Promise<str
     input: { main: join(root, "src/cli/main.ts") },
     external: (id) => isBuiltin(id) || external.has(id),
     platform: "node",
+    resolve: { mainFields: ["module", "main"] }, // The other form of jsonc-parser cannot be bundled.
     transform: {
       define: {
         __PACKAGE_VERSION__: JSON.stringify(version),

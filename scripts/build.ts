@@ -9,13 +9,17 @@ import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
 
+/** Parsers of configuration files. They become part of the library, so that its users do not install them. */
+const inlined = new Set(["jsonc-parser", "smol-toml"]);
+
 rmSync(join(root, "dist"), { recursive: true, force: true });
 const bundle = await rolldown({
   cwd: root,
   input: Object.fromEntries(subpaths.map(({ entry }) => [entry, sourceOf(entry)])),
   // Keep third-party packages as imports, so that users have a single copy of each.
-  external: (id) => !id.startsWith(".") && !id.startsWith("/") && !/^[A-Za-z]:/.test(id),
+  external: (id) => !id.startsWith(".") && !id.startsWith("/") && !/^[A-Za-z]:/.test(id) && !inlined.has(id),
   platform: "neutral",
+  resolve: { mainFields: ["module", "main"] },
   treeshake: { moduleSideEffects: false },
   transform: { define: { __PACKAGE_VERSION__: JSON.stringify(version) } },
 });

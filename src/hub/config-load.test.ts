@@ -47,6 +47,6 @@ test("a folder without configuration has none, and two are an error", async () =
 
   await expect(findConfig(folder)).rejects.toMatchObject({
     code: "VALIDATION_ERROR",
-    message: `"${folder}" contains operations.config.ts and operations.config.json. Delete one of them, or name one with --config.`,
+    message: `${JSON.stringify(folder)} contains operations.config.ts and operations.config.json. Delete one of them, or name one with --config.`,
   });
 });
