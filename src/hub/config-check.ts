@@ -4,7 +4,7 @@ import { nearest as nearestName } from "../internal/nearest.ts";
 import { isObject, type JSONObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { namespacePattern } from "../operation/index.ts";
-import type { BusTrust, HubRule, MCPServerSourceConfig, ResolvedConfig, WithoutEnv } from "./config.ts";
+import type { BusTrust, MCPServerSourceConfig, ResolvedConfig, WithoutEnv } from "./config.ts";
 import { configSchema } from "./config-schema.ts";
 import type { ConfigPath } from "./config-text.ts";
 
@@ -164,39 +164,50 @@ function describe(schema: Description): string {
 }
 
 /** Finds mistakes that concern several keys. */
-function* findContradictions({ sources = {}, rules = [] }: ResolvedConfig): Iterable<ConfigProblem> {
+function* findContradictions({ sources = {}, serve, rules = [] }: ResolvedConfig): Iterable<ConfigProblem> {
   for (const [name, source] of Object.entries(sources)) {
     const path = ["sources", name];
-    const label = nameOf(path);
-    const namespace = source.namespace ?? name;
-    if (!namespacePattern.test(name)) {
-      const message = `The name of ${label} must have 1 to 64 characters, without dots or control characters.`;
-      yield { path, message, atKey: true };
-    }
-    if (namespace === "hub" || name === "hub") {
-      yield { path, message: `${label} uses the name "hub", which is reserved. Use another name.`, atKey: true };
-    }
-    if ("mcp" in source) yield* checkServer(source, path);
-    const [kind, bus] = "nats" in source ? ["nats", source.nats] : "redis" in source ? ["redis", source.redis] : [];
-    if (kind !== undefined) yield* checkTrust(bus as WithoutEnv<BusTrust>, [...path, kind]);
+    yield* checkName(name, source.namespace, path);
+    if ("mcp" in source) yield* checkServer(source.mcp, [...path, "mcp"]);
+    if ("nats" in source) yield* checkTrust(source.nats, [...path, "nats"]);
+    if ("redis" in source) yield* checkTrust(source.redis, [...path, "redis"]);
   }
-  for (const [index, rule] of rules.entries()) yield* checkRule(rule, ["rules", index]);
+  const { http, mcp, websocket } = serve ?? {};
+  if (http === false && mcp === false && websocket === false) {
+    yield {
+      path: ["serve"],
+      message: '"serve" disables http, mcp and websocket. Enable one of them, or remove "serve".',
+    };
+  }
+  for (const [index, { requiredScopes, deny }] of rules.entries()) {
+    if (requiredScopes !== undefined || deny === true) continue;
+    const path = ["rules", index];
+    yield { path, message: `${nameOf(path)} has no effect. Set "requiredScopes" or "deny": true.` };
+  }
 }
 
-function* checkServer({ mcp }: WithoutEnv<MCPServerSourceConfig>, path: ConfigPath): Iterable<ConfigProblem> {
-  const count = [mcp.command, mcp.url].filter((it) => it !== undefined).length;
-  if (count === 1 || typeof mcp.transport === "function") return;
-  const found = count === 0 ? 'neither "command" nor "url"' : 'both "command" and "url"';
-  yield { path: [...path, "mcp"], message: `${nameOf([...path, "mcp"])} has ${found}. Set one of them.` };
+function* checkName(name: string, namespace: string | undefined, path: ConfigPath): Iterable<ConfigProblem> {
+  if (name === "hub" || namespace === "hub") {
+    const message = `The source ${quote(name)} needs another name: "hub" is the namespace of the hub's own operations.`;
+    yield { path, message, atKey: true };
+  } else if (!namespacePattern.test(name)) {
+    const message = `The name of the source ${quote(name)} must have 1 to 64 characters and no dots or control characters.`;
+    yield { path, message, atKey: true };
+  }
+}
+
+type Server = WithoutEnv<MCPServerSourceConfig>["mcp"];
+
+function* checkServer({ command, url, transport }: Server, path: ConfigPath): Iterable<ConfigProblem> {
+  if ((command === undefined) !== (url === undefined) || typeof transport === "function") return;
+  const found = command === undefined ? 'neither "command" nor "url"' : 'both "command" and "url"';
+  yield { path, message: `${nameOf(path)} has ${found}. Set one of them.` };
 }
 
 function* checkTrust({ sign, trustedBus }: WithoutEnv<BusTrust>, path: ConfigPath): Iterable<ConfigProblem> {
   if (sign !== undefined || trustedBus === true) return;
-  const message = `${nameOf(path)} must have the key "sign", or "trustedBus": true if only you can connect to the bus.`;
+  const message =
+    `${nameOf(path)} is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, ` +
+    'or "trustedBus" to true if every program on the bus may act as any caller.';
   yield { path, message };
-}
-
-function* checkRule({ requiredScopes, deny }: WithoutEnv<HubRule>, path: ConfigPath): Iterable<ConfigProblem> {
-  if (requiredScopes !== undefined || deny === true) return;
-  yield { path, message: `${nameOf(path)} has no effect. Set "requiredScopes" or "deny": true.` };
 }

@@ -28,7 +28,7 @@ export interface LoadedConfig {
 /** Options of {@link loadConfig}. */
 export interface LoadConfigOptions {
   /** Variables that the configuration may use. @default the environment of this process */
-  environment?: Environment;
+  environment?: Environment | undefined;
 }
 
 /**

@@ -115,11 +115,11 @@ describe("mistakes in JSON", () => {
     [source('{ "mcpConfig": "~/.cursor/mcp.json" }'), '#:1:36: "sources.a.mcpConfig" must be an object.'],
     [
       source('{ "nats": { "servers": "127.0.0.1" } }'),
-      '#:1:31: "sources.a.nats" must have the key "sign", or "trustedBus": true if only you can connect to the bus.',
+      '#:1:31: "sources.a.nats" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
     ],
     [
       source('{ "redis": { "trustedBus": false } }'),
-      '#:1:32: "sources.a.redis" must have the key "sign", or "trustedBus": true if only you can connect to the bus.',
+      '#:1:32: "sources.a.redis" is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, or "trustedBus" to true if every program on the bus may act as any caller.',
     ],
     [
       source('{ "nats": { "servers": 1, "trustedBus": true } }'),
@@ -128,11 +128,11 @@ describe("mistakes in JSON", () => {
     [source('{ "websocket": {} }'), '#:1:36: "sources.a.websocket" must have the key "url".'],
     [
       '{ "sources": { "a.b": { "modules": "x" } } }',
-      '#:1:16: The name of "sources[\\"a.b\\"]" must have 1 to 64 characters, without dots or control characters.',
+      '#:1:16: The name of the source "a.b" must have 1 to 64 characters and no dots or control characters.',
     ],
     [
       '{ "sources": { "hub": { "modules": "x" } } }',
-      '#:1:16: "sources.hub" uses the name "hub", which is reserved. Use another name.',
+      '#:1:16: The source "hub" needs another name: "hub" is the namespace of the hub\'s own operations.',
     ],
     // Serving, access, rules, history.
     ['{ "serve": { "port": 70000 } }', '#:1:22: "serve.port" must be a port: an integer from 0 to 65535.'],
@@ -141,6 +141,10 @@ describe("mistakes in JSON", () => {
     [
       '{ "serve": { "console": true } }',
       '#:1:25: "serve.console" must be false, because the console does not exist yet.',
+    ],
+    [
+      '{ "serve": { "http": false, "mcp": false, "websocket": false } }',
+      '#:1:12: "serve" disables http, mcp and websocket. Enable one of them, or remove "serve".',
     ],
     [
       '{ "access": { "tokens": [{ "hash": "s3cr3t", "identity": { "id": "ada", "scopes": [] } }] } }',

@@ -14,11 +14,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Options of {@link resolveConfig}. */
 export interface ResolveConfigOptions {
   /** File that the configuration comes from, for messages. */
-  file?: string;
+  file?: string | undefined;
   /** Folder that relative paths start from. @default the working directory of this process */
-  folder?: string;
+  folder?: string | undefined;
   /** Variables that the configuration may use. @default the environment of this process */
-  environment?: Environment;
+  environment?: Environment | undefined;
 }
 
 /**

@@ -4,7 +4,7 @@ import { openAPISource } from "../from/openapi/index.ts";
 import { canonicalJSON } from "../internal/canonical-json.ts";
 import { quote } from "../internal/text.ts";
 import { moduleSource } from "../node/index.ts";
-import { CallError, namespacePattern } from "../operation/index.ts";
+import { CallError } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";
@@ -36,7 +36,6 @@ export async function planSources(
   context: PlanContext,
 ): Promise<SourcePlan[]> {
   const entries = Object.entries(sources);
-  assertNames(entries);
   assertBuses(entries);
   const plans = await Promise.all(entries.map(([name, source]) => planSource(name, source, context)));
   return plans.flat();
@@ -164,21 +163,6 @@ function planMissing(name: string, source: SourceOf<"mcpConfig">, file: string):
   return toPlan(name, "mcp", source, () => Promise.reject(new CallError("VALIDATION_ERROR", message)));
 }
 
-function assertNames(entries: ReadonlyArray<[string, ResolvedSource]>): void {
-  for (const [name, { namespace }] of entries) {
-    if (name === "hub" || namespace === "hub") {
-      throw invalid(
-        `The source ${quote(name)} needs another name: "hub" is the namespace of the hub's own operations.`,
-      );
-    }
-    if (!namespacePattern.test(name)) {
-      throw invalid(
-        `The name of the source ${quote(name)} must have 1 to 64 characters and no dots or control characters.`,
-      );
-    }
-  }
-}
-
 /** Returns the buses among the sources, each with a key that is the same for the same bus. */
 function findBuses(entries: ReadonlyArray<[string, ResolvedSource]>) {
   const buses: Array<{ name: string; trust: WithoutEnv<BusTrust>; address: string }> = [];
@@ -198,12 +182,6 @@ function findBuses(entries: ReadonlyArray<[string, ResolvedSource]>) {
 function assertBuses(entries: ReadonlyArray<[string, ResolvedSource]>): void {
   const buses = findBuses(entries);
   for (const { name, trust, address } of buses) {
-    if (trust.sign === undefined && trust.trustedBus !== true) {
-      throw invalid(
-        `The source ${quote(name)} is a bus, on which calls have to be signed. Set "sign" to a key that its peers share, ` +
-          'or "trustedBus" to true if every program on the bus may act as any caller.',
-      );
-    }
     const other = buses.find((bus) => bus.address === address && bus.name !== name);
     if (other !== undefined && trust.serve === true) {
       throw invalid(

@@ -293,28 +293,13 @@ class RunningHub implements Hub, SourceHost {
   async #readFile(): Promise<ResolvedConfig> {
     const { file, environment } = this.#options;
     if (file === undefined) throw invalid("The hub was not started with a file. Pass the configuration to reload().");
-    const { config } = await loadConfig(file, environment === undefined ? {} : { environment });
-    return assertServable(config);
+    const { config } = await loadConfig(file, { environment });
+    return config;
   }
 }
 
 function resolve(config: HubConfig, { file, folder, environment }: HubOptions): ResolvedConfig {
-  return assertServable(
-    resolveConfig(config, {
-      ...(file !== undefined && { file }),
-      ...(folder !== undefined && { folder }),
-      ...(environment !== undefined && { environment }),
-    }),
-  );
-}
-
-function assertServable(config: ResolvedConfig): ResolvedConfig {
-  const { console: hasConsole, http = true, mcp = true, websocket = true } = config.serve ?? {};
-  if (hasConsole === true) throw invalid('The console is not available yet. Remove "console" from "serve".');
-  if (!http && !mcp && !websocket) {
-    throw invalid('"serve" disables http, mcp and websocket. Enable one of them, or remove "serve".');
-  }
-  return config;
+  return resolveConfig(config, { file, folder, environment });
 }
 
 function invalid(message: string): CallError {
