@@ -23,7 +23,6 @@ const config: KnipConfig = {
     "@orpc/openapi",
     "commander",
     "@bomb.sh/tab",
-    "node-sqlite3-wasm",
   ],
   ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,

@@ -19,7 +19,7 @@ export default defineConfig({
       // paths, links and environments as POSIX has them
       "src/cli/trust.test.ts",
       "src/from/mcp/connection/environment.test.ts",
-      "src/hub/access.test.ts",
+      "src/hub/{access,history}.test.ts",
       "src/node/file-system.test.ts",
     ],
     globalSetup: "./test/test-folder.ts",

@@ -1,0 +1,229 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { defineOperation, Type } from "../operation/index.ts";
+import { createRegistry, type OperationRegistry } from "../registry/index.ts";
+import { type CallRecord, RecordRing } from "./call-records.ts";
+import { openHistory } from "./history.ts";
+import { openRecordFile } from "./history-file.ts";
+import { loadSQLite } from "./sqlite.ts";
+
+const day = 86_400_000;
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "history-"));
+  file = join(folder, "calls.db");
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function record(id: number, change: Partial<CallRecord> = {}): CallRecord {
+  return {
+    id,
+    requestId: `request-${id}`,
+    parentRequestId: undefined,
+    operationId: "task.create",
+    identity: "ada",
+    startedAt: Date.now(),
+    duration: 1.5,
+    code: undefined,
+    payload: undefined,
+    ...change,
+  };
+}
+
+function open(limit = 1_000) {
+  return openRecordFile({ file, limit, keepMs: day });
+}
+
+/** Reads the view of a file. */
+async function readCalls(path: string): Promise<Record<string, unknown>[]> {
+  const database = (await loadSQLite())(path);
+  database.all("PRAGMA locking_mode = EXCLUSIVE", []);
+  const found = database.all("SELECT id, operation_id, identity, code FROM calls ORDER BY id", []);
+  database.close();
+  return found.map((row) => ({ ...row }));
+}
+
+test("a ring keeps the newest records", async () => {
+  const ring = new RecordRing(3, day);
+  expect(await ring.find({ limit: 9 })).toEqual([]);
+  for (let id = 1; id <= 5; id++) ring.add(record(id, { identity: id === 4 ? "bob" : "ada" }));
+  const ids = async (filter: object) => (await ring.find({ limit: 9, ...filter })).map(({ id }) => id);
+  expect([await ids({}), await ids({ identity: "ada" }), await ids({ limit: 1 }), await ids({ before: 5 })]).toEqual([
+    [5, 4, 3],
+    [5, 3],
+    [5],
+    [4, 3],
+  ]);
+});
+
+test("records in memory are not found when they are older than keep", async () => {
+  const ring = new RecordRing(3, day);
+  ring.add(record(1, { startedAt: Date.now() - 2 * day }));
+  ring.add(record(2));
+  expect((await ring.find({ limit: 9 })).map(({ id }) => id)).toEqual([2]);
+});
+
+test("a file has the records of earlier processes, the newest first", async () => {
+  const records = [
+    record(1),
+    record(2, { identity: undefined, code: "TIMEOUT", payload: '{"input":{}}' }),
+    record(3, { parentRequestId: "request-1", requestId: 'a "quoted" \u2028 id' }),
+  ];
+  const first = await open();
+  expect(first.lastId).toBe(0);
+  for (const one of records) first.add(one);
+  expect(await first.find({ limit: 9 })).toEqual(records.toReversed());
+  await first.close();
+  const second = await open();
+  expect([second.lastId, await second.find({ limit: 9 })]).toEqual([3, records.toReversed()]);
+  second.add(record(4));
+  const ids = async (filter: object) => (await second.find({ limit: 9, ...filter })).map(({ id }) => id);
+  expect(await ids({})).toEqual([4, 3, 2, 1]);
+  expect(await ids({ before: 3 })).toEqual([2, 1]);
+  expect(await ids({ limit: 2 })).toEqual([4, 3]);
+  expect(await ids({ requestId: records[2]!.requestId })).toEqual([3]);
+  expect(await ids({ status: "failed" })).toEqual([2]);
+  expect(await ids({ since: Date.now() + day })).toEqual([]);
+  await second.close();
+});
+
+test("records are found across many batches, and each of them once", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const store = await open();
+  for (let id = 1; id <= 300; id++) {
+    store.add(record(id, { identity: id === 5 ? "bob" : "ada" }));
+    if (id % 3 === 0 && id < 290) vi.runAllTimers();
+  }
+  const finding = store.find({ limit: 1_000 });
+  vi.runAllTimers(); // Pending records are written while the others are read.
+  expect((await finding).map(({ id }) => id)).toEqual(Array.from({ length: 300 }, (_, index) => 300 - index));
+  expect((await store.find({ limit: 9, identity: "bob" })).map(({ id }) => id)).toEqual([5]);
+  expect((await store.find({ limit: 2, before: 152 })).map(({ id }) => id)).toEqual([151, 150]);
+  await store.close();
+});
+
+test("records are written at most half a second later, and the view of the file has a row for each", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const store = await open();
+  const rows = async () => {
+    const copy = join(folder, "copy.db"); // The file is in use.
+    for (const part of ["", "-wal"]) await copyFile(file + part, copy + part);
+    return readCalls(copy);
+  };
+  store.add(record(1));
+  store.add(record(2, { code: "TIMEOUT" }));
+  vi.advanceTimersByTime(499);
+  expect(await rows()).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(await rows()).toEqual([
+    { id: 1, operation_id: "task.create", identity: "ada", code: null },
+    { id: 2, operation_id: "task.create", identity: "ada", code: "TIMEOUT" },
+  ]);
+  await store.close();
+});
+
+test("only the user of the process can read the files, also one that existed before", async () => {
+  await writeFile(file, "", { mode: 0o644 });
+  const store = await open();
+  store.add(record(1));
+  const modes = async () => {
+    const names = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile());
+    return Promise.all(names.map(async ({ name }) => (await stat(join(folder, name))).mode & 0o777));
+  };
+  expect(new Set(await modes())).toEqual(new Set([0o600]));
+  await store.close();
+  expect([await readdir(folder), await modes()]).toEqual([["calls.db"], [0o600]]);
+});
+
+test("records that are older than keep are removed from the file", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+  const store = await open();
+  for (let id = 1; id <= 3; id++) {
+    store.add(record(id));
+    vi.advanceTimersByTime(day / 2);
+  }
+  expect((await store.find({ limit: 9 })).map(({ id }) => id)).toEqual([3, 2]);
+  await store.close();
+  const again = await open();
+  await again.close();
+  expect((await readCalls(file)).map((row) => row["id"])).toEqual([2, 3]);
+});
+
+test("a file that another process uses is refused, and one that a killed process has left is opened", async () => {
+  const program = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"]);
+  await once(program, "spawn");
+  await writeFile(`${file}.pid`, String(program.pid));
+  await mkdir(`${file}.lock`);
+  await expect(open()).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: `The history file ${file} is used by the process ${program.pid}. Stop it, or use another file. If it is not a hub, remove ${file}.pid.`,
+  });
+  program.kill("SIGKILL");
+  await once(program, "exit");
+  const store = await open();
+  store.add(record(1));
+  await expect(open()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await store.close();
+  expect([existsSync(`${file}.pid`), existsSync(`${file}.lock`)]).toEqual([false, false]);
+});
+
+test("a file that is not a database, and a folder that does not exist, are refused with the reason", async () => {
+  await writeFile(file, "This file is not a database, and it is long enough to have a header.".repeat(20));
+  await expect(open()).rejects.toThrow(/^The history file .*calls\.db cannot be used: file is not a database\. Check/);
+  file = join(folder, "missing", "calls.db");
+  await expect(open()).rejects.toThrow(/^The history file .* cannot be used: ENOENT.*Check that its folder exists/);
+});
+
+const create = defineOperation({
+  namespace: "task",
+  name: "create",
+  type: "mutation",
+  inputSchema: Type.Object({ value: Type.Unknown() }),
+  outputSchema: Type.Unknown(),
+  handler: ({ value }) => value,
+});
+
+test("the history of a configuration is in a file relative to its folder, and ends when it is closed", async () => {
+  const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
+  const history = await openHistory(registry, { file: "calls.db" }, { folder });
+  await registry.execute("task.create", { value: 1 });
+  await history.close();
+  await registry.execute("task.create", { value: 2 });
+  const again = await openHistory(registry, { file: "calls.db" }, { folder });
+  await registry.execute("task.create", { value: 3 });
+  expect((await again.find({ limit: 9 })).map(({ id }) => id)).toEqual([2, 1]);
+  expect(again.state).toEqual({ lost: 0 });
+  await again.close();
+});
+
+test("an invalid duration is refused", async () => {
+  const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
+  for (const keep of ["7", "0d", "d", "1w", "-1d", "1.5h"]) {
+    await expect(openHistory(registry, { keep })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: `"keep" of "history" is "${keep}". Use a number and a unit, such as "7d", "12h" or "30m".`,
+    });
+  }
+});
+
+test("payloads that are large, cyclic or not JSON are described", async () => {
+  const registry: OperationRegistry = createRegistry({ operations: [create], log: false }) as never;
+  const history = await openHistory(registry, { payloads: ["*"] });
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  for (const value of [undefined, 1n, "x".repeat(20_000), cyclic]) {
+    await registry.execute("task.create", { value }).catch(() => {});
+  }
+  const payloads = (await history.find({ limit: 9 })).map(({ payload }) => payload && JSON.parse(payload).input);
+  expect(payloads.slice(1)).toEqual(["(20012 characters of JSON are not recorded)", { value: "1" }, {}]);
+  await history.close();
+});

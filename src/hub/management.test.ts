@@ -1,0 +1,237 @@
+import { setImmediate } from "node:timers/promises";
+import { beforeEach, expect, test } from "vitest";
+import { defineOperation, type Identity, Type } from "../operation/index.ts";
+import { OperationRegistry } from "../registry/index.ts";
+import type { HistoryConfig, HubRule } from "./config.ts";
+import { type History, openHistory } from "./history.ts";
+import { managementSource, unrecordedOperations } from "./management.ts";
+import { applyRules } from "./rules.ts";
+
+const ada: Identity = { id: "ada", scopes: ["task", "hub:read"] };
+const bob: Identity = { id: "bob", scopes: ["task", "hub:read"] };
+const admin: Identity = { id: "root", scopes: ["hub:admin"] };
+const eve: Identity = { id: "eve", scopes: ["task"] };
+
+const schemas = { inputSchema: Type.Object({ title: Type.Optional(Type.String()) }), outputSchema: Type.Unknown() };
+const task = { namespace: "task", ...schemas, accessControl: { requiredScopes: ["task"] } };
+const create = defineOperation({
+  ...task,
+  name: "create",
+  type: "mutation",
+  description: "Creates a task.",
+  errors: { TITLE_TAKEN: Type.Object({ title: Type.String(), apiKey: Type.String() }) },
+  handler: ({ title }, { errors }) => {
+    if (title === "taken") throw errors.TITLE_TAKEN({ title, apiKey: "sk-details" }, "The title is taken.");
+    return { id: "task-1", token: "sk-output" };
+  },
+});
+const createTwo = defineOperation({
+  ...task,
+  name: "createTwo",
+  type: "mutation",
+  handler: async (_, { call }) => [await call("task.create", {}), await call("task.create", {})],
+});
+const hidden = defineOperation({
+  ...task,
+  name: "hidden",
+  type: "query",
+  accessControl: { requiredScopes: ["secret"] },
+  handler: () => 1,
+});
+
+let registry: OperationRegistry;
+let history: History;
+let reloads: number;
+
+async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Promise<void> {
+  registry = new OperationRegistry({ log: false });
+  reloads = 0;
+  history = await openHistory(registry, config, { ignored: unrecordedOperations });
+  const source = { name: "tasks", kind: "modules" as const, status: "ready" as const, since: 1, operations: 3 };
+  const management = managementSource({
+    registry,
+    history,
+    sources: () => [source],
+    sourceOf: (id) => (id.startsWith("task.") ? "tasks" : undefined),
+    reload: async () => {
+      reloads += 1;
+      return { added: ["a"], restarted: [], removed: [] };
+    },
+  });
+  const ruled = applyRules(management, rules, { name: "hub", accessControl: { requiredScopes: [] } });
+  await registry.follow(ruled.source, ruled.options);
+  registry.registerAll([create, createTwo, hidden]);
+}
+
+beforeEach(() => start());
+
+async function call<T>(id: string, identity: Identity | undefined, input: object = {}): Promise<T> {
+  const { data } = await registry.execute(id, input, identity === undefined ? {} : { identity });
+  return data as T;
+}
+
+/** A recorded call without its times. */
+interface Shown {
+  requestId: string;
+  operationId: string;
+  identity: string;
+}
+
+async function callers(id: string, identity: Identity, input: object = {}): Promise<string[]> {
+  return (await call<Shown[]>(id, identity, input)).map((shown) => `${shown.identity} ${shown.operationId}`);
+}
+
+test("a caller sees its own calls only, and with hub:admin all", async () => {
+  await call("task.create", ada);
+  await call("task.createTwo", bob);
+  expect(await callers("hub.history", ada)).toEqual(["ada task.create"]);
+  expect(await callers("hub.history", ada, { identity: "bob" })).toEqual([]);
+  expect(await callers("hub.history", bob)).toEqual(["bob task.createTwo", "bob task.create", "bob task.create"]);
+  expect(await callers("hub.history", admin)).toEqual([...(await callers("hub.history", bob)), "ada task.create"]);
+  expect(await callers("hub.history", admin, { identity: "ada" })).toEqual(["ada task.create"]);
+  const stats = async (identity: Identity) => {
+    const { calls, operations } = await call<{ calls: number; operations: Shown[] }>("hub.stats", identity);
+    return [calls, ...operations.map(({ operationId }) => operationId)];
+  };
+  expect(await stats(ada)).toEqual([1, "task.create"]);
+  expect(await stats(admin)).toEqual([4, "task.create", "task.createTwo"]);
+});
+
+test("without the scopes of the hub, only the operations that a caller may call are shown", async () => {
+  for (const id of ["hub.sources", "hub.history", "hub.stats", "hub.reload"]) {
+    await expect(call(id, eve)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+    await expect(call(id, undefined)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  }
+  await expect(call("hub.reload", ada)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
+  const ids = async (identity: Identity | undefined, input?: object) => {
+    type Found = { total: number; operations: { namespace: string; name: string }[] };
+    const { total, operations } = await call<Found>("hub.operations", identity, input);
+    return [total, ...operations.map(({ namespace, name }) => `${namespace}.${name}`)];
+  };
+  expect(await ids(undefined)).toEqual([1, "hub.operations"]);
+  expect(await ids(eve)).toEqual([3, "hub.operations", "task.create", "task.createTwo"]);
+  expect(await ids(eve, { limit: 1 })).toEqual([3, "hub.operations"]);
+  expect(await ids(eve, { query: "create task", limit: 1 })).toEqual([2, "task.create"]);
+  expect(await ids(eve, { id: "task.createTwo" })).toEqual([1, "task.createTwo"]);
+  expect(await ids(eve, { id: "task.hidden" })).toEqual([0]);
+  expect(await ids(eve, { query: "hidden" })).toEqual([0]);
+});
+
+test("operations have their published spec and their source", async () => {
+  const found = await call("hub.operations", eve, { id: "task.create" });
+  const { handler: _handler, errors: _errors, ...spec } = create;
+  expect(JSON.parse(JSON.stringify(found))).toEqual({
+    operations: [{ ...JSON.parse(JSON.stringify(spec)), source: "tasks" }],
+    total: 1,
+  });
+  const brief = { namespace: "task", name: "create", version: "1.0.0", type: "mutation" };
+  expect(await call("hub.operations", eve, { id: "task.create", brief: true })).toEqual({
+    operations: [{ ...brief, description: "Creates a task.", source: "tasks" }],
+    total: 1,
+  });
+});
+
+test("sources are shown, and the configuration is reloaded", async () => {
+  const source = { name: "tasks", kind: "modules", status: "ready", since: 1, operations: 3 };
+  expect(await call("hub.sources", ada)).toEqual([source]);
+  expect([await call("hub.reload", admin), reloads]).toEqual([{ added: ["a"], restarted: [], removed: [] }, 1]);
+});
+
+test("a call is shown with the calls that it made", async () => {
+  await registry.execute("task.createTwo", {}, { identity: ada, requestId: "one" });
+  const tree = await call<(Shown & { parentRequestId?: string })[]>("hub.call", ada, { requestId: "one" });
+  expect(tree.map(({ operationId, parentRequestId }) => [operationId, parentRequestId])).toEqual([
+    ["task.createTwo", undefined],
+    ["task.create", "one"],
+    ["task.create", "one"],
+  ]);
+  expect(await call("hub.call", admin, { requestId: "one" })).toEqual(tree);
+  const error = { code: "CALL_NOT_FOUND", details: { requestId: "one" } };
+  await expect(call("hub.call", bob, { requestId: "one" })).rejects.toMatchObject(error);
+});
+
+test("a caller who chooses the request id of another one sees neither its call nor its input", async () => {
+  await start({ payloads: ["task.*"] });
+  const both = [ada, bob].map((identity) =>
+    registry.execute("task.createTwo", { title: identity.id }, { identity, requestId: "same" }),
+  );
+  await Promise.all(both);
+  for (const { id, ...identity } of [ada, bob]) {
+    const tree = await call<(Shown & { input: unknown })[]>("hub.call", { id, ...identity }, { requestId: "same" });
+    expect(tree.map((shown) => [shown.identity, shown.input])).toEqual([
+      [id, { title: id }],
+      [id, {}],
+      [id, {}],
+    ]);
+  }
+});
+
+test("calls are recorded with times and codes, and without payloads", async () => {
+  await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
+  await call("task.create", ada);
+  const found = await call<object[]>("hub.history", ada);
+  const times = { id: expect.any(Number), startedAt: expect.any(Number), duration: expect.any(Number) };
+  const shown = { ...times, requestId: expect.any(String), operationId: "task.create", identity: "ada" };
+  expect(found).toEqual([
+    { ...shown, status: "succeeded" },
+    { ...shown, status: "failed", code: "TITLE_TAKEN" },
+  ]);
+  expect(await callers("hub.history", ada, { status: "failed" })).toHaveLength(1);
+  expect(await callers("hub.history", ada, { operationId: "task.other" })).toEqual([]);
+});
+
+test("payloads are recorded where configured, with secrets redacted", async () => {
+  await start({ payloads: ["task.create"] });
+  await expect(registry.execute("task.create", { title: "taken" }, { identity: ada })).rejects.toThrow();
+  await call("task.createTwo", ada, { title: "x" });
+  type Payload = { operationId: string; input?: unknown; output?: unknown; error?: unknown };
+  const found = await call<Payload[]>("hub.history", ada);
+  expect(found.map(({ operationId, input, output, error }) => ({ operationId, input, output, error }))).toEqual([
+    { operationId: "task.createTwo" },
+    { operationId: "task.create", input: {}, output: { id: "task-1", token: "[redacted]" } },
+    { operationId: "task.create", input: {}, output: { id: "task-1", token: "[redacted]" } },
+    {
+      operationId: "task.create",
+      input: { title: "taken" },
+      error: { message: "The title is taken.", details: { title: "taken", apiKey: "[redacted]" } },
+    },
+  ]);
+});
+
+test("live calls are those of the caller, or all with hub:admin", async () => {
+  const read = async (identity: Identity, count: number, input = {}) => {
+    const seen: string[] = [];
+    const events = registry.subscribe<{ kind: string; identity: string }>("hub.calls", input, { identity });
+    const first = events.next();
+    await setImmediate(); // The handler starts after some microtasks.
+    await call("task.create", bob);
+    await call("task.create", ada);
+    for (let event = await first; ; event = await events.next()) {
+      seen.push(`${event.value.data.kind} ${event.value.data.identity}`);
+      if (seen.length === count) break;
+    }
+    await events.return?.();
+    return seen;
+  };
+  expect(await read(ada, 2)).toEqual(["started ada", "succeeded ada"]);
+  expect(await read(admin, 4)).toEqual(["started bob", "succeeded bob", "started ada", "succeeded ada"]);
+  expect(await read(admin, 2, { operationId: "task.create" })).toEqual(["started bob", "succeeded bob"]);
+});
+
+test("a reader of live calls that is too slow fails, and one that leaves is forgotten", async () => {
+  const events = registry.subscribe("hub.calls", {}, { identity: admin });
+  const first = events.next();
+  await setImmediate(); // The handler starts after some microtasks.
+  for (let count = 0; count < 501; count++) await call("task.create", ada);
+  expect(await first).toMatchObject({ value: { data: { kind: "started" } } });
+  await expect(events.next()).rejects.toMatchObject({ code: "OVERFLOW" });
+  const controller = new AbortController();
+  const ended = registry.subscribe("hub.calls", {}, { identity: admin, signal: controller.signal }).next();
+  controller.abort();
+  await expect(ended).rejects.toMatchObject({ code: "ABORTED" });
+});
+
+test("rules apply to the operations of the hub too", async () => {
+  await start(undefined, [{ match: "hub.reload", deny: true }]);
+  await expect(call("hub.reload", admin)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+});
