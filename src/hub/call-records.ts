@@ -48,6 +48,14 @@ export interface RecordFilter {
   limit: number;
 }
 
+/** How many records are kept, and how long. */
+export interface RecordLimits {
+  /** Maximum number of records in memory, at least 1. */
+  limit: number;
+  /** How long records are kept, in ms. */
+  keepMs: number;
+}
+
 /** Stores records. */
 export interface RecordStore {
   /** Adds a record. Called for every call, so it must not block. */
@@ -60,6 +68,8 @@ export interface RecordStore {
   readonly lost: number;
   /** Why records cannot be stored at present; `undefined` if they can. */
   readonly problem: string | undefined;
+  /** Changes the limits. */
+  setLimits(limits: RecordLimits): void;
   /** Writes what is pending and releases the store. */
   close(): Promise<void>;
 }
@@ -79,8 +89,7 @@ export function matchesFilter(record: CallRecord, filter: RecordFilter): boolean
 
 /** The last records, in memory. */
 export class RecordRing implements RecordStore {
-  readonly #limit: number;
-  readonly #keepMs: number;
+  #limits: RecordLimits;
   #records: CallRecord[] = [];
   /** Position of the next record. */
   #next = 0;
@@ -88,23 +97,18 @@ export class RecordRing implements RecordStore {
   readonly lost = 0;
   readonly problem = undefined;
 
-  /**
-   * @param limit - maximum number of records, at least 1
-   * @param keepMs - how long records are found, in ms
-   */
-  constructor(limit: number, keepMs: number) {
-    this.#limit = limit;
-    this.#keepMs = keepMs;
+  constructor(limits: RecordLimits) {
+    this.#limits = limits;
   }
 
   add(record: CallRecord): void {
     this.lastId = record.id;
     this.#records[this.#next] = record;
-    this.#next = this.#next + 1 === this.#limit ? 0 : this.#next + 1;
+    this.#next = this.#next + 1 === this.#limits.limit ? 0 : this.#next + 1;
   }
 
   async find(filter: RecordFilter): Promise<CallRecord[]> {
-    const since = Math.max(filter.since ?? 0, Date.now() - this.#keepMs);
+    const since = Math.max(filter.since ?? 0, Date.now() - this.#limits.keepMs);
     const found: CallRecord[] = [];
     const { length } = this.#records;
     for (let age = 1; age <= length && found.length < filter.limit; age++) {
@@ -112,6 +116,14 @@ export class RecordRing implements RecordStore {
       if (matchesFilter(record, { ...filter, since })) found.push(record);
     }
     return found;
+  }
+
+  setLimits(limits: RecordLimits): void {
+    const { length } = this.#records;
+    const ordered = this.#records.map((_, index) => this.#records[(this.#next + index) % length]!);
+    this.#limits = limits;
+    this.#records = ordered.slice(-limits.limit);
+    this.#next = this.#records.length === limits.limit ? 0 : this.#records.length;
   }
 
   async close(): Promise<void> {

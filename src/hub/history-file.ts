@@ -5,7 +5,13 @@ import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason } from "../internal/text.ts";
 import { startTimer, type Timer } from "../internal/timers.ts";
 import { CallError } from "../operation/index.ts";
-import { type CallRecord, matchesFilter, type RecordFilter, type RecordStore } from "./call-records.ts";
+import {
+  type CallRecord,
+  matchesFilter,
+  type RecordFilter,
+  type RecordLimits,
+  type RecordStore,
+} from "./call-records.ts";
 import { type Database, loadSQLite } from "./sqlite.ts";
 
 const log = logger("hub");
@@ -29,25 +35,17 @@ const schema = `
     FROM batches, json_each(CAST(data AS TEXT));
 `;
 
-/** Options of {@link openRecordFile}. */
-export interface RecordFileOptions {
-  /** Absolute path of the file. */
-  file: string;
-  /** Maximum number of records that wait in memory while the file cannot be written. */
-  limit: number;
-  /** How long records are kept, in ms. */
-  keepMs: number;
-}
-
-/** Opens a file of records, and creates it if it does not exist. Rejects with a `CallError` if it cannot be used. */
-export async function openRecordFile(options: RecordFileOptions): Promise<RecordStore> {
+/**
+ * Opens a file of records, and creates it if it does not exist. `file` is an absolute path. Rejects with a `CallError` if it
+ * cannot be used.
+ */
+export async function openRecordFile(file: string, limits: RecordLimits): Promise<RecordStore> {
   const open = await loadSQLite();
-  const { file } = options;
   claim(file);
   try {
     createPrivate(file);
     createPrivate(`${file}-wal`);
-    return new RecordFile(open(file), options);
+    return new RecordFile(open(file), file, limits);
   } catch (cause) {
     release(file);
     const message = `The history file ${file} cannot be used: ${toReason(cause)}. Check the file, or move it away.`;
@@ -61,7 +59,8 @@ export async function openRecordFile(options: RecordFileOptions): Promise<Record
  */
 class RecordFile implements RecordStore {
   readonly #database: Database;
-  readonly #options: RecordFileOptions;
+  readonly #file: string;
+  #limits: RecordLimits;
   /** Records that are not written yet, the oldest first. */
   #pending: CallRecord[] = [];
   #timer: Timer | undefined = undefined;
@@ -71,9 +70,10 @@ class RecordFile implements RecordStore {
   lost = 0;
   problem: string | undefined = undefined;
 
-  constructor(database: Database, options: RecordFileOptions) {
+  constructor(database: Database, file: string, limits: RecordLimits) {
     this.#database = database;
-    this.#options = options;
+    this.#file = file;
+    this.#limits = limits;
     // One process uses the file, so the log of writes needs no shared memory. A killed process loses no written batch.
     database.all("PRAGMA locking_mode = EXCLUSIVE", []);
     for (const pragma of [
@@ -93,7 +93,7 @@ class RecordFile implements RecordStore {
   add(record: CallRecord): void {
     this.lastId = record.id;
     const { length } = this.#pending;
-    if (length >= this.#options.limit + maxBatch) {
+    if (length >= this.#limits.limit + maxBatch) {
       this.#pending.splice(0, maxBatch);
       this.lost += maxBatch;
     }
@@ -103,7 +103,7 @@ class RecordFile implements RecordStore {
   }
 
   async find(filter: RecordFilter): Promise<CallRecord[]> {
-    const since = Math.max(filter.since ?? 0, Date.now() - this.#options.keepMs);
+    const since = Math.max(filter.since ?? 0, Date.now() - this.#limits.keepMs);
     const limited = { ...filter, since };
     const found = this.#pending.filter((record) => matchesFilter(record, limited)).reverse();
     // A batch that is written while others are read has been searched above.
@@ -123,6 +123,11 @@ class RecordFile implements RecordStore {
     return found.slice(0, filter.limit);
   }
 
+  setLimits(limits: RecordLimits): void {
+    this.#limits = limits;
+    this.#prunedAt = 0;
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -131,7 +136,7 @@ class RecordFile implements RecordStore {
     try {
       this.#database.close();
     } finally {
-      release(this.#options.file);
+      release(this.#file);
     }
   }
 
@@ -158,7 +163,7 @@ class RecordFile implements RecordStore {
       this.#report(toReason(error));
       return false;
     }
-    if (this.problem !== undefined) log.info("The history is written again: {file}", { file: this.#options.file });
+    if (this.problem !== undefined) log.info("The history is written again: {file}", { file: this.#file });
     this.problem = undefined;
     return true;
   }
@@ -167,16 +172,16 @@ class RecordFile implements RecordStore {
   #report(reason: string): void {
     if (this.problem !== undefined) return;
     this.problem = `Calls cannot be written to the history file: ${reason}.`;
-    const { file, limit } = this.#options;
+    const { limit } = this.#limits;
     const message =
       "The history file {file} cannot be written: {reason}. Calls continue, and the last {limit} are kept in memory until it can be written. Check the space on its disk.";
-    warnVisibly(log, [{ message, properties: { file, reason, limit } }]);
+    warnVisibly(log, [{ message, properties: { file: this.#file, reason, limit } }]);
   }
 
   /** Removes the batches that are older than `keep`. Their ids are in the order of time. */
   #prune(): void {
     this.#prunedAt = Date.now();
-    const oldest = this.#prunedAt - this.#options.keepMs;
+    const oldest = this.#prunedAt - this.#limits.keepMs;
     const [first] = this.#database.all("SELECT id FROM batches WHERE ended_at >= ? ORDER BY id LIMIT 1", [oldest]);
     this.#database.run("DELETE FROM batches WHERE id < ?", [Number(first?.["id"] ?? Number.MAX_SAFE_INTEGER)]);
   }

@@ -40,7 +40,7 @@ function record(id: number, change: Partial<CallRecord> = {}): CallRecord {
 }
 
 function open(limit = 1_000) {
-  return openRecordFile({ file, limit, keepMs: day });
+  return openRecordFile(file, { limit, keepMs: day });
 }
 
 /** Reads the view of a file. */
@@ -53,7 +53,7 @@ async function readCalls(path: string): Promise<Record<string, unknown>[]> {
 }
 
 test("a ring keeps the newest records", async () => {
-  const ring = new RecordRing(3, day);
+  const ring = new RecordRing({ limit: 3, keepMs: day });
   expect(await ring.find({ limit: 9 })).toEqual([]);
   for (let id = 1; id <= 5; id++) ring.add(record(id, { identity: id === 4 ? "bob" : "ada" }));
   const ids = async (filter: object) => (await ring.find({ limit: 9, ...filter })).map(({ id }) => id);
@@ -65,8 +65,21 @@ test("a ring keeps the newest records", async () => {
   ]);
 });
 
+test("a ring keeps the newest records when its limit changes", async () => {
+  const ring = new RecordRing({ limit: 4, keepMs: day });
+  const ids = async () => (await ring.find({ limit: 9 })).map(({ id }) => id);
+  for (let id = 1; id <= 6; id++) ring.add(record(id));
+  ring.setLimits({ limit: 2, keepMs: day });
+  expect(await ids()).toEqual([6, 5]);
+  ring.add(record(7));
+  expect(await ids()).toEqual([7, 6]);
+  ring.setLimits({ limit: 3, keepMs: day });
+  for (let id = 8; id <= 9; id++) ring.add(record(id));
+  expect(await ids()).toEqual([9, 8, 7]);
+});
+
 test("records in memory are not found when they are older than keep", async () => {
-  const ring = new RecordRing(3, day);
+  const ring = new RecordRing({ limit: 3, keepMs: day });
   ring.add(record(1, { startedAt: Date.now() - 2 * day }));
   ring.add(record(2));
   expect((await ring.find({ limit: 9 })).map(({ id }) => id)).toEqual([2]);
@@ -192,17 +205,42 @@ const create = defineOperation({
   handler: ({ value }) => value,
 });
 
-test("the history of a configuration is in a file relative to its folder, and ends when it is closed", async () => {
+test("calls are recorded until the history is closed", async () => {
   const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
-  const history = await openHistory(registry, { file: "calls.db" }, { folder });
+  const history = await openHistory(registry, { file });
   await registry.execute("task.create", { value: 1 });
   await history.close();
   await registry.execute("task.create", { value: 2 });
-  const again = await openHistory(registry, { file: "calls.db" }, { folder });
+  const again = await openHistory(registry, { file });
   await registry.execute("task.create", { value: 3 });
   expect((await again.find({ limit: 9 })).map(({ id }) => id)).toEqual([2, 1]);
   expect(again.state).toEqual({ lost: 0 });
   await again.close();
+});
+
+test("another configuration is prepared, and then applied or cancelled", async () => {
+  const registry: OperationRegistry = createRegistry({ operations: [create] }) as never;
+  const history = await openHistory(registry);
+  const found = async () => (await history.find({ limit: 9 })).map(({ id, payload }) => [id, payload]);
+  const execute = () => registry.execute("task.create", { value: 1 });
+  await execute();
+  await (await history.prepare({ file })).cancel();
+  expect(existsSync(`${file}.pid`)).toBe(false);
+  await (await history.prepare({ payloads: ["*"] })).apply();
+  await execute();
+  expect(await found()).toEqual([
+    [2, '{"input":{"value":1},"output":1}'],
+    [1, undefined],
+  ]);
+  await expect(history.prepare({ file: join(folder, "missing", "calls.db") })).rejects.toThrow("ENOENT");
+  await (await history.prepare({ file })).apply();
+  await execute();
+  await (await history.prepare({ file, keep: "1h" })).apply();
+  expect(await found()).toEqual([[3, undefined]]);
+  await (await history.prepare()).apply();
+  await execute();
+  expect([await found(), existsSync(`${file}.pid`)]).toEqual([[[4, undefined]], false]);
+  await history.close();
 });
 
 test("an invalid duration is refused", async () => {
@@ -220,10 +258,16 @@ test("payloads that are large, cyclic or not JSON are described", async () => {
   const history = await openHistory(registry, { payloads: ["*"] });
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
-  for (const value of [undefined, 1n, "x".repeat(20_000), cyclic]) {
+  const failing = {
+    toJSON() {
+      throw new Error("not JSON");
+    },
+  };
+  for (const value of [undefined, 1n, "x".repeat(20_000), new Uint8Array(1e6), cyclic, failing]) {
     await registry.execute("task.create", { value }).catch(() => {});
   }
   const payloads = (await history.find({ limit: 9 })).map(({ payload }) => payload && JSON.parse(payload).input);
-  expect(payloads.slice(1)).toEqual(["(20012 characters of JSON are not recorded)", { value: "1" }, {}]);
+  const tooLarge = "(larger than 16384 characters of JSON, and not recorded)";
+  expect(payloads).toEqual(["(not JSON)", tooLarge, tooLarge, tooLarge, { value: "1" }, {}]);
   await history.close();
 });

@@ -1,80 +1,76 @@
-import { resolve } from "node:path";
 import { BoundedMap } from "../internal/bounded.ts";
+import { roughSize } from "../internal/rough-size.ts";
 import { isSecretName } from "../internal/secrets.ts";
 import { quote, truncate } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
 import type { MiddlewareCall, OperationRegistry, RegistryCallEvent } from "../registry/index.ts";
-import { type CallRecord, type RecordFilter, RecordRing, type RecordStore } from "./call-records.ts";
+import { type CallRecord, type RecordFilter, type RecordLimits, RecordRing, type RecordStore } from "./call-records.ts";
 import type { HistoryConfig } from "./config.ts";
 import { openRecordFile } from "./history-file.ts";
-
-/** Options of {@link History}. */
-export interface HistoryOptions extends Pick<HistoryConfig, "payloads"> {
-  /** The calls of these operations are not recorded. */
-  ignored?: readonly string[];
-}
 
 /** Maximum number of records in memory without `limit`. */
 const defaultLimit = 1_000;
 const defaultKeep = "7d";
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Options of {@link openHistory}. */
-export interface OpenHistoryOptions extends Pick<HistoryOptions, "ignored"> {
-  /** The folder that a relative `file` starts from. @default the working directory of this process */
-  folder?: string | undefined;
-}
-
-/** Starts to record the calls of a registry. Rejects with a `CallError` if the file cannot be used. */
-export async function openHistory(
-  registry: OperationRegistry,
-  config: HistoryConfig = {},
-  { folder = ".", ignored }: OpenHistoryOptions = {},
-): Promise<History> {
-  const { file, limit = defaultLimit, keep = defaultKeep, payloads } = config;
-  const keepMs = parseKeep(keep);
-  const store =
-    file === undefined
-      ? new RecordRing(limit, keepMs)
-      : await openRecordFile({ file: resolve(folder, file), limit, keepMs });
-  return new History(registry, store, { ...(payloads && { payloads }), ...(ignored && { ignored }) });
-}
-
-/** Parses a duration such as `7d`, in ms. Throws a `CallError` for another string. */
-function parseKeep(keep: string): number {
-  const match = /^([1-9]\d{0,8})([smhd])$/.exec(keep);
-  if (match !== null) return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
-  const message = `"keep" of "history" is ${quote(keep)}. Use a number and a unit, such as "7d", "12h" or "30m".`;
-  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
-}
-
 /** Maximum number of running calls whose input is kept for their record. */
 const maxPendingInputs = 10_000;
 /** Maximum length of the JSON of an input, output or details, in characters. */
 const maxPayloadLength = 16_384;
 
+/** What another configuration of the history needs, opened and not used yet. */
+export interface PreparedHistory {
+  /** Uses the configuration from now on. */
+  apply(): Promise<void>;
+  /** Releases what was opened. */
+  cancel(): Promise<void>;
+}
+
+/**
+ * Starts to record the calls of a registry, except those of the `ignored` operations. `file` is an absolute path. Rejects
+ * with a `CallError` if the configuration is invalid or its file cannot be used.
+ */
+export async function openHistory(
+  registry: OperationRegistry,
+  config: HistoryConfig = {},
+  ignored: readonly string[] = [],
+): Promise<History> {
+  return new History(registry, await openStore(config), config, ignored);
+}
+
+/** Opens the store of a configuration. */
+function openStore({ file, ...config }: HistoryConfig): Promise<RecordStore> | RecordStore {
+  const limits = toLimits(config);
+  return file === undefined ? new RecordRing(limits) : openRecordFile(file, limits);
+}
+
+function toLimits({ limit = defaultLimit, keep = defaultKeep }: HistoryConfig): RecordLimits {
+  const match = /^([1-9]\d{0,8})([smhd])$/.exec(keep);
+  if (match !== null) return { limit, keepMs: Number(match[1]) * unitMs[match[2] as keyof typeof unitMs] };
+  const message = `"keep" of "history" is ${quote(keep)}. Use a number and a unit, such as "7d", "12h" or "30m".`;
+  throw new CallError("VALIDATION_ERROR", message, undefined, { mayHaveRun: false });
+}
+
 /** Records the calls of a registry when they end. */
 export class History {
-  readonly #store: RecordStore;
+  readonly #registry: OperationRegistry;
   readonly #ignored: ReadonlySet<string>;
-  readonly #stops: Array<() => void>;
+  readonly #stop: () => void;
+  #store: RecordStore;
+  #config: HistoryConfig;
   /** Inputs of running calls for which `payloads` matches. */
-  readonly #inputs: BoundedMap<string, unknown> | undefined;
+  #inputs: BoundedMap<string, unknown> | undefined = undefined;
+  #stopPayloads: (() => void) | undefined = undefined;
   #lastId: number;
 
-  constructor(registry: OperationRegistry, store: RecordStore, { payloads = [], ignored = [] }: HistoryOptions = {}) {
-    this.#store = store;
+  constructor(registry: OperationRegistry, store: RecordStore, config: HistoryConfig, ignored: readonly string[]) {
+    this.#registry = registry;
     this.#ignored = new Set(ignored);
+    this.#store = store;
+    this.#config = config;
     this.#lastId = store.lastId;
-    this.#stops = [registry.on("call", (event) => this.#onCall(event))];
-    if (payloads.length === 0) return;
-    // Events do not contain the input. Middleware slows calls down, so only the matching operations have it.
-    this.#inputs = new BoundedMap(maxPendingInputs);
-    const keepInput = (call: MiddlewareCall, next: () => Promise<unknown>) => {
-      this.#inputs!.set(inputKey(call.context), call.input);
-      return next();
-    };
-    this.#stops.push(registry.use(keepInput, { include: payloads }));
+    this.#stop = registry.on("call", (event) => this.#onCall(event));
+    this.#keepPayloads(config.payloads);
   }
 
   /** Finds records, the newest first. */
@@ -88,10 +84,47 @@ export class History {
     return problem === undefined ? { lost } : { lost, problem };
   }
 
+  /** Opens what another configuration needs. Rejects, and changes nothing, if it is invalid or its file cannot be used. */
+  async prepare(config: HistoryConfig = {}): Promise<PreparedHistory> {
+    const limits = toLimits(config);
+    const isSameStore = config.file === this.#config.file;
+    const store = isSameStore ? undefined : await openStore(config);
+    return {
+      apply: async () => {
+        const former = this.#store;
+        this.#config = config;
+        this.#keepPayloads(config.payloads);
+        if (store === undefined) return former.setLimits(limits);
+        this.#store = store;
+        this.#lastId = Math.max(this.#lastId, store.lastId);
+        await former.close();
+      },
+      cancel: async () => store?.close(),
+    };
+  }
+
   /** Stops recording, writes what is pending and releases the store. */
   async close(): Promise<void> {
-    for (const stop of this.#stops) stop();
+    this.#stop();
+    this.#keepPayloads();
     await this.#store.close();
+  }
+
+  /** Events do not contain the input. Middleware does, but it slows calls down, so only the matching operations have it. */
+  #keepPayloads(payloads: readonly string[] = []): void {
+    this.#stopPayloads?.();
+    if (payloads.length === 0) {
+      this.#inputs = undefined;
+      this.#stopPayloads = undefined;
+      return;
+    }
+    const inputs = new BoundedMap<string, unknown>(maxPendingInputs);
+    const keepInput = (call: MiddlewareCall, next: () => Promise<unknown>) => {
+      inputs.set(inputKey(call.context), call.input);
+      return next();
+    };
+    this.#inputs = inputs;
+    this.#stopPayloads = this.#registry.use(keepInput, { include: payloads });
   }
 
   #onCall(event: RegistryCallEvent): void {
@@ -134,17 +167,19 @@ function inputKey({ requestId, identity }: Pick<RegistryCallEvent, "requestId" |
   return JSON.stringify([identity?.id, requestId]);
 }
 
+const tooLarge = JSON.stringify(`(larger than ${maxPayloadLength} characters of JSON, and not recorded)`);
+
 /** Returns the JSON of a value, with the values of secret names redacted. A value that is too large or not JSON is described. */
 function toSafeJSON(value: unknown): string {
+  // Bytes have long JSON, which takes time to create.
+  if (roughSize(value, 2 * maxPayloadLength) > 2 * maxPayloadLength) return tooLarge;
   try {
     const text = JSON.stringify(value, (key, member: unknown) => {
       if (typeof member === "bigint") return String(member);
       return member !== null && member !== undefined && isSecretName(key) ? "[redacted]" : member;
     });
     if (text === undefined) return "null";
-    return text.length <= maxPayloadLength
-      ? text
-      : JSON.stringify(`(${text.length} characters of JSON are not recorded)`);
+    return text.length <= maxPayloadLength ? text : tooLarge;
   } catch {
     return JSON.stringify("(not JSON)");
   }

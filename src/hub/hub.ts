@@ -14,8 +14,11 @@ import { createAccess, type HubAccess } from "./access.ts";
 import type { HubConfig, HubServeConfig, ResolvedConfig } from "./config.ts";
 import { loadConfig } from "./config-load.ts";
 import { type Environment, resolveConfig } from "./config-resolve.ts";
+import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
 import { planSources } from "./hub-sources.ts";
+import { managementSource, unrecordedOperations } from "./management.ts";
+import { applyRules, type RuledSource } from "./rules.ts";
 
 const log = logger("hub");
 
@@ -102,6 +105,8 @@ class RunningHub implements Hub, SourceHost {
   readonly #options: HubOptions;
   readonly #startTimeout: number;
   readonly #access: HubAccess;
+  readonly #management: RuledSource;
+  #history: History | undefined = undefined;
   readonly #states = new Emitter<SourceState>((error) => log.error("A listener failed: {error}", { error }));
   #config: ResolvedConfig;
   /** By name, in the order of the configuration. */
@@ -126,6 +131,10 @@ class RunningHub implements Hub, SourceHost {
       registry: this.registry,
       ...(environment !== undefined && { environment: { ...environment } }),
     });
+    this.#management = applyRules(this.#ownOperations(), config.rules ?? [], {
+      name: "hub",
+      accessControl: { requiredScopes: [] }, // Each of them has its own rule.
+    });
   }
 
   get url(): string | undefined {
@@ -138,7 +147,8 @@ class RunningHub implements Hub, SourceHost {
 
   async start(): Promise<void> {
     const plans = await this.#plan(this.#config);
-    await this.registry.follow(this.#ownOperations());
+    this.#history = await openHistory(this.registry, this.#config.history, unrecordedOperations);
+    await this.registry.follow(this.#management.source, this.#management.options);
     await this.#listen();
     for (const plan of plans) this.#sources.set(plan.name, new HubSource(plan, this, this.#config.rules ?? []));
     await this.#startSources([...this.#sources.values()]);
@@ -183,16 +193,22 @@ class RunningHub implements Hub, SourceHost {
     await Promise.all(Array.from(this.#sources.values(), (source) => attempt(source.close())));
     await attempt(this.registry.close());
     await attempt(this.#access.close());
+    await attempt(this.#history?.close());
     if (failures.length > 0) throw failures[0];
   }
 
   /** The operations of the hub itself. It is followed first, and knows which operations may appear soon. */
   #ownOperations(): OperationSource {
+    const management = managementSource({
+      registry: this.registry,
+      history: () => this.#history!,
+      sources: () => this.sources(),
+      sourceOf: (operationId) => this.sourceOf(operationId),
+      reload: () => this.reload(),
+    });
     return {
-      name: "hub",
-      load: async () => [],
+      ...management,
       isIncomplete: (operationId) => Array.from(this.#sources.values()).some((source) => source.mayHave(operationId)),
-      close: async () => {},
     };
   }
 
@@ -253,7 +269,15 @@ class RunningHub implements Hub, SourceHost {
     if (!isDeepStrictEqual(config.serve, this.#config.serve)) {
       throw invalid('"serve" differs from that of the running hub. Restart the hub to change it. Nothing was changed.');
     }
-    await this.#access.update(config.access); // Throws and changes nothing if a token is invalid.
+    const history = await this.#history!.prepare(config.history);
+    try {
+      await this.#access.update(config.access); // Throws and changes nothing if a token is invalid.
+    } catch (error) {
+      await history.cancel();
+      throw error;
+    }
+    await history.apply();
+    this.#management.setRules(config.rules ?? []);
     this.#config = config;
     return this.#apply(plans);
   }

@@ -46,11 +46,11 @@ let reloads: number;
 async function start(config?: HistoryConfig, rules: readonly HubRule[] = []): Promise<void> {
   registry = new OperationRegistry({ log: false });
   reloads = 0;
-  history = await openHistory(registry, config, { ignored: unrecordedOperations });
+  history = await openHistory(registry, config, unrecordedOperations);
   const source = { name: "tasks", kind: "modules" as const, status: "ready" as const, since: 1, operations: 3 };
   const management = managementSource({
     registry,
-    history,
+    history: () => history,
     sources: () => [source],
     sourceOf: (id) => (id.startsWith("task.") ? "tasks" : undefined),
     reload: async () => {

@@ -22,7 +22,7 @@ export interface ManagedHub {
   /** The registry of the hub. */
   readonly registry: OperationRegistry;
   /** What is recorded about calls. */
-  readonly history: Pick<History, "find" | "state">;
+  history(): Pick<History, "find" | "state">;
   /** The states of all sources. */
   sources(): readonly Static<typeof sourceStateSchema>[];
   /** Name of the source of an operation; `undefined` for an operation of the hub itself. */
@@ -161,7 +161,7 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       outputSchema: Type.Array(callSchema),
       handler: async (input, context) => {
         const filter = restrictToOwn(input, context);
-        return filter === undefined ? [] : (await hub.history.find(filter)).map(toCall);
+        return filter === undefined ? [] : (await hub.history().find(filter)).map(toCall);
       },
     }),
     define({
@@ -173,8 +173,8 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       errors: { CALL_NOT_FOUND: Type.Object({ requestId: Type.String() }) },
       handler: async ({ requestId }, context) => {
         const filter = restrictToOwn({ requestId, limit: 1 }, context);
-        const [root] = filter === undefined ? [] : await hub.history.find(filter);
-        if (root !== undefined) return (await findTree(hub.history, root)).map(toCall);
+        const [root] = filter === undefined ? [] : await hub.history().find(filter);
+        if (root !== undefined) return (await findTree(hub.history(), root)).map(toCall);
         throw context.errors.CALL_NOT_FOUND({ requestId }, "No call with this id is recorded, or it is not yours.");
       },
     }),
@@ -196,8 +196,8 @@ function managementOperations(hub: ManagedHub): IOperationDefinition[] {
       outputSchema: statsSchema,
       handler: async ({ since = Date.now() - hourMs }, context) => {
         const filter = restrictToOwn({ since, limit: maxStatsCalls }, context);
-        const stats = toStats(since, filter === undefined ? [] : await hub.history.find(filter));
-        return { ...stats, history: hub.history.state };
+        const stats = toStats(since, filter === undefined ? [] : await hub.history().find(filter));
+        return { ...stats, history: hub.history().state };
       },
     }),
     define({
