@@ -58,11 +58,11 @@ test.each([
   ["npx -y server .", ["npx", "-y", "server", "."]],
   [`"C:\\\\Program Files\\\\node" 'a b' c\\ d "e\\"f" ''`, ["C:\\Program Files\\node", "a b", "c d", 'e"f', ""]],
   ["echo $(touch x) `y` ; z > q", ["echo", "$(touch", "x)", "`y`", ";", "z", ">", "q"]],
-  ["  ", []],
 ])("%s is split without a shell", (line, words) => {
   expect(splitCommand(line)).toEqual(words);
 });
 
-test("a quote that is not closed is refused", () => {
+test("a quote that is not closed, and an empty command, are refused", () => {
+  expect(() => splitCommand("  ")).toThrow("The option --mcp-command requires a program and its arguments.");
   expect(() => splitCommand("node 'a")).toThrow("The command of --mcp-command has a ' that is not closed.");
 });

@@ -10,6 +10,10 @@ export interface CommandEntry {
 
 /** All commands by name, in the order of the help. */
 export const commands: Readonly<Record<string, CommandEntry>> = {
+  serve: {
+    summary: "Serve operations over HTTP, MCP and WebSocket, or over MCP on stdio.",
+    load: async () => (await import("./commands/serve.ts")).serve,
+  },
   list: {
     summary: "List operations, or search them.",
     load: async () => (await import("./commands/list.ts")).list,

@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty";
+import { format } from "node:util";
 import picocolors from "picocolors";
 
 /** Functions that color a string, or return it unchanged where colors are off. */
@@ -45,6 +46,23 @@ function wantsColors(isTerminal: boolean, environment: Readonly<Record<string, s
   const forced = FORCE_COLOR || CLICOLOR_FORCE;
   if (forced) return forced !== "0" && forced !== "false";
   return isTerminal && TERM !== "dumb";
+}
+
+/**
+ * Redirects everything that the code of users and the library prints to stderr, because stdout is for the result.
+ * Streams that exist keep their target. Returns a function that undoes it.
+ */
+export function redirectOutput(stderr: OutputStream): () => void {
+  const { stdout } = process;
+  const { write } = stdout;
+  const { warn } = console;
+  stdout.write = process.stderr.write.bind(process.stderr) as typeof write;
+  // Warnings of the library contain foreign strings.
+  console.warn = (...values) => void stderr.write(`${toPrintable(format(...values))}\n`).catch(() => {});
+  return () => {
+    stdout.write = write;
+    console.warn = warn;
+  };
 }
 
 const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

@@ -55,12 +55,11 @@ function createSource({ options }: TargetContext, timeout: number): { source: Op
   const server: MCPSourceConfig = { name: "mcp", timeouts: { connect: timeout } };
   if (options.mcp !== undefined) return { source: mcpSource({ ...server, url: options.mcp }), label: options.mcp };
   const [command, ...args] = splitCommand(options["mcp-command"]!);
-  if (command === undefined) throw usageError("The option --mcp-command requires a program and its arguments.");
-  return { source: mcpSource({ ...server, command, args }), label: command };
+  return { source: mcpSource({ ...server, command, args }), label: command! };
 }
 
 /** A document decides where requests go. It is trusted only with its own origin; a file does not have one. */
-function refuseOtherOrigin(document: string): Middleware {
+export function refuseOtherOrigin(document: string): Middleware {
   const own = URL.canParse(document) ? new URL(document).origin : undefined;
   return ({ spec }, next) => {
     const server = getOwn(getOwn(spec._meta, "openapi"), "server");
@@ -99,7 +98,9 @@ export function splitCommand(line: string): string[] {
     } else word = (word ?? "") + character;
   }
   if (quotedBy !== undefined) throw usageError(`The command of --mcp-command has a ${quotedBy} that is not closed.`);
-  return word === undefined ? words : [...words, word];
+  if (word !== undefined) words.push(word);
+  if (words.length === 0) throw usageError("The option --mcp-command requires a program and its arguments.");
+  return words;
 }
 
 /** The operations of a registry in this process. */

@@ -1,4 +1,10 @@
-import { nearestOperation, type OperationSpec, operationNotFound, type ResponseEnvelope } from "../operation/index.ts";
+import {
+  type CallError,
+  nearestOperation,
+  type OperationSpec,
+  operationNotFound,
+  type ResponseEnvelope,
+} from "../operation/index.ts";
 import type { CommandContext, CommandOptions } from "./command.ts";
 import { usageError } from "./failures.ts";
 
@@ -54,25 +60,34 @@ const defaultTimeoutMs = 30_000;
 
 const kinds = ["config", "hub", "openapi", "mcp", "mcp-command"] as const;
 
-/** Opens what the options name. The command closes it. */
-export async function openTarget(context: TargetContext): Promise<Target> {
-  const { options, environment } = context;
+/** Returns the option that names the target; `undefined` if there is none. Throws if there are two. */
+export function assertOneTarget(options: Partial<TargetContext["options"]>): (typeof kinds)[number] | undefined {
   const given = kinds.filter((kind) => options[kind] !== undefined);
   if (given.length > 1) throw usageError(`Pass --${given[0]} or --${given[1]}, not both.`);
   if (options["base-url"] !== undefined && given[0] !== "openapi") {
     throw usageError("The option --base-url is for --openapi only.");
   }
-  const timeout = timeoutOf(context);
-  const hub = options.hub ?? (given.length === 0 ? environment["OPERATIONS_HUB"] || undefined : undefined);
-  if (hub !== undefined) {
-    const { openHub } = await import("./hub-target.ts");
-    return openHub(hub, environment);
-  }
-  const { openSource } = await import("./source-target.ts");
-  if (given[0] === "openapi" || given[0] === "mcp" || given[0] === "mcp-command") return openSource(context, timeout);
-  throw usageError(
+  return given[0];
+}
+
+/** The error of a command that found no target. */
+export function nothingToWorkOn(): CallError {
+  return usageError(
     "There is nothing to work on. Pass --openapi, --mcp, --mcp-command, --hub or --config, or run the command in a folder with an operations.config file.",
   );
+}
+
+/** Opens what the options name. The command closes it. */
+export async function openTarget(context: TargetContext): Promise<Target> {
+  const { options, environment } = context;
+  const kind = assertOneTarget(options);
+  const timeout = timeoutOf(context);
+  const hub = options.hub ?? (kind === undefined ? environment["OPERATIONS_HUB"] || undefined : undefined);
+  if (hub !== undefined) return (await import("./hub-target.ts")).openHub(hub, environment);
+  if (kind !== "config" && kind !== undefined) return (await import("./source-target.ts")).openSource(context, timeout);
+  const target = await (await import("./config-target.ts")).openConfig(context, timeout);
+  if (target === undefined) throw nothingToWorkOn();
+  return target;
 }
 
 /** Opens the target, works on it, and closes it also when the work fails. */

@@ -165,6 +165,7 @@ export const layers: Record<string, Layer> = {
       "serve/http",
       "serve/mcp",
       "hub",
+      "hub/access.ts",
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
     ],

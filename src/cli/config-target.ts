@@ -1,0 +1,63 @@
+import { resolve } from "node:path";
+import { operatorOf } from "../hub/access.ts";
+import { createHub, findConfig, type LoadedConfig, loadConfig } from "../hub/index.ts";
+import { findStateFolder } from "../hub/state-folder.ts";
+import { waitFor } from "../internal/wait.ts";
+import { CallError } from "../operation/index.ts";
+import type { CommandContext } from "./command.ts";
+import { redirectOutput } from "./output-stream.ts";
+import { RegistryTarget } from "./source-target.ts";
+import type { Target, targetOptions } from "./target.ts";
+import { requireTrust } from "./trust.ts";
+
+/** The part of a context that finds a configuration. */
+export type ConfigContext = CommandContext<Pick<typeof targetOptions, "config">>;
+
+/**
+ * Loads the configuration that `--config` names, or else the one in the folder, which runs only if the user trusts it.
+ * Returns `undefined` if there is neither.
+ */
+export async function readConfig(context: ConfigContext): Promise<LoadedConfig | undefined> {
+  const { options, environment, folder } = context;
+  const file = options.config === undefined ? await findConfig(folder) : resolve(folder, options.config);
+  if (file === undefined) return undefined;
+  if (options.config === undefined) {
+    await requireTrust(file, { stateFolder: findStateFolder(environment), ask: askOnTerminal(context) });
+  }
+  return loadConfig(file, { environment });
+}
+
+/** Opens the hub of a configuration in this process, without serving it. Its user has all scopes. */
+export async function openConfig(context: ConfigContext, timeout: number): Promise<Target | undefined> {
+  const { signal, environment, stderr } = context;
+  redirectOutput(stderr); // Modules may print.
+  const loaded = await readConfig(context);
+  if (loaded === undefined) return undefined;
+  const { config, file, folder } = loaded;
+  const starting = createHub(config, { file, folder, environment, listen: false, startTimeout: timeout });
+  try {
+    const hub = await waitFor(starting, { signal }, () => new CallError("ABORTED", "The start was interrupted."));
+    return new RegistryTarget(file, hub.registry, operatorOf(hub.registry), () => hub.close());
+  } catch (error) {
+    starting.then((hub) => hub.close()).catch(() => {}); // Its failure is the one that is thrown here.
+    throw error;
+  }
+}
+
+/** Returns a function that asks a question on the terminal; `undefined` where no person could respond. */
+function askOnTerminal({
+  options,
+  stderr,
+  signal,
+}: ConfigContext): ((question: string) => Promise<boolean>) | undefined {
+  if (!process.stdin.isTTY || !stderr.isTerminal || options.json === true) return undefined;
+  return async (question) => {
+    const { createInterface } = await import("node:readline/promises");
+    const prompt = createInterface({ input: process.stdin, output: process.stderr });
+    try {
+      return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `, { signal })).trim());
+    } finally {
+      prompt.close();
+    }
+  };
+}
