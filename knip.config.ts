@@ -6,7 +6,8 @@ const config: KnipConfig = {
   entry: [
     ...subpaths.map(({ entry }) => `src/${entry}.ts`),
     "{src,test,docs,scripts}/**/*.{test,test-d}.ts",
-    "examples/*/main.ts",
+    "examples/*/{main,start,operations.config}.ts",
+    "examples/*/operations/*.ts",
     "examples/agent-toolbox/readme.ts",
     "src/cli/{trust,editors,project}.ts",
     "src/cli/main.ts",

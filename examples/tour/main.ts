@@ -1,4 +1,4 @@
-/** The tour that `npm start` runs: what the package does, in one program that checks itself. */
+/** The tour that `npm run tour` runs: what the package does, in one program that checks itself. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { OperationRegistry } from "@alkdev/operations";
@@ -74,8 +74,9 @@ function showNext(): void {
     [
       all
         ? ["npm run examples -- types", "shows what the compiler checks"]
-        : ["npm start -- --all", "shows errors, drift, subscriptions and search"],
-      ["npm start -- --nats --redis", "also calls over both brokers, and starts them"],
+        : ["npm run tour -- --all", "shows errors, drift, subscriptions and search"],
+      ["npm run tour -- --nats --redis", "also calls over both brokers, and starts them"],
+      ["npm start", "runs a hub: a configuration file instead of a program"],
       ["npm run examples -- openapi-api", "imports an HTTP API; every folder of examples/ runs like this"],
     ],
   );

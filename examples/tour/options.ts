@@ -1,13 +1,13 @@
 import { parseArgs } from "node:util";
 
-const help = `Usage: npm start -- [options]
+const help = `Usage: npm run tour -- [options]
 
 Shows what the package does: functions, an HTTP API and an MCP server as operations of one registry, and the same
 calls over HTTP, MCP, a WebSocket and worker threads. Nothing leaves this machine. The program checks its own results.
 
   --all     show every part
-  --nats    also call over NATS: the server at NATS_URL, or one that \`npm start\` starts
-  --redis   also call over Redis: the server at REDIS_URL, or one that \`npm start\` starts
+  --nats    also call over NATS: the server at NATS_URL, or one that \`npm run tour\` starts
+  --redis   also call over Redis: the server at REDIS_URL, or one that \`npm run tour\` starts
   --help    print this help`;
 
 /** What to show, and which transports to call over. */

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+
+const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const environment = {
+  GITHUB_TOKEN: "secret",
+  SEARCH_KEY: "secret",
+  BUS_KEY: "a key of at least 32 bytes, shared by all peers",
+  REDIS_URL: "redis://127.0.0.1:6379",
+  OFFICE_TOKEN: "secret",
+};
+
+// #region load
+import { loadConfig } from "@alkdev/operations/hub";
+
+const { config } = await loadConfig(fileOf("operations.config.ts"), { environment });
+console.log(Object.keys(config.sources ?? {}));
+
+const yaml = await loadConfig(fileOf("operations.config.yaml"), { environment });
+console.log(yaml.config.rules);
+// #endregion load
+
+assert.deepEqual(yaml.config.rules, config.rules?.slice(0, 1));
