@@ -57,12 +57,17 @@ export function checkPositionals(name: string, command: LoadedCommand, positiona
 /** The error for a command that does not exist. */
 export function unknownCommand(name: string): Error {
   const help = ' Run "operations --help" for a list.';
-  return unknownName(`There is no command ${quote(name)}.`, nearest(name, Object.keys(commands)), help);
+  return unknownName(`There is no command ${quote(name)}.`, nearest(name, listedCommands()), help);
+}
+
+/** Names of the commands that the help lists. */
+export function listedCommands(): string[] {
+  return Object.keys(commands).filter((name) => !commands[name]!.hidden);
 }
 
 /** Formats the help of the program. */
 export function formatHelp(version: string): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
+  const width = Math.max(...listedCommands().map((name) => name.length));
   return [
     "Examples:",
     "  operations list --openapi https://api.example.com/openapi.json",
@@ -72,7 +77,7 @@ export function formatHelp(version: string): string {
     "Usage: operations COMMAND [OPTIONS]",
     "",
     "Commands:",
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
+    ...listedCommands().map((name) => `  ${name.padEnd(width)}  ${commands[name]!.summary}`),
     "",
     "Options:",
     ...formatOptions({
