@@ -58,3 +58,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/completion.ts")).complete,
   },
 };
+
+/** Names of the commands that the help lists. */
+export function listedCommands(): string[] {
+  return Object.keys(commands).filter((name) => !commands[name]!.hidden);
+}

@@ -1,8 +1,8 @@
 import { getOwn, isObject } from "../internal/objects.ts";
 import { formatOperationId } from "../operation/index.ts";
-import { listedCommands, parseArguments } from "./arguments.ts";
+import { parseArguments } from "./arguments.ts";
 import { type CommandContext, type CommandOptions, generalOptions, type LoadedCommand } from "./command.ts";
-import { commands } from "./commands.ts";
+import { commands, listedCommands } from "./commands.ts";
 import { toPrintableLine } from "./output-stream.ts";
 import { type Target, type TargetContext, withTarget } from "./target.ts";
 
