@@ -2,7 +2,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach } from "vitest";
+import { deferred } from "../internal/testing.ts";
 import { type Listener, listen } from "../node/index.ts";
 import { defineOperation, type IOperationDefinition, type OperationContext, Type } from "../operation/index.ts";
 import { createRegistry } from "../registry/index.ts";
@@ -11,6 +13,7 @@ import { serveMCP } from "../serve/mcp/index.ts";
 import { serveWebSocket } from "../transport/websocket/index.ts";
 import type { HubConfig } from "./config.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
+import type { SourceState } from "./hub-source.ts";
 
 /** What the tests of a file share. Everything that was started is closed after each test. */
 export interface HubTests {
@@ -98,15 +101,14 @@ export function idsOf({ registry }: Hub): string[] {
   return ids.filter((id) => !id.startsWith("hub."));
 }
 
-/** Resolves when a source has a status. */
-export async function whenStatus(hub: Hub, name: string, status: string): Promise<void> {
-  const has = () => hub.sources().some((source) => source.name === name && source.status === status);
-  if (has()) return;
-  await new Promise<void>((resolve) => {
-    const stop = hub.onSourceChange(() => {
-      if (!has()) return;
-      stop();
-      resolve();
-    });
-  });
+/** Resolves when the state of a source has these properties. Every state is examined, however short it is. */
+export async function whenState(hub: Hub, name: string, expected: Partial<SourceState>): Promise<void> {
+  const { promise, resolve } = deferred();
+  const examine = (state: SourceState) => {
+    if (state.name === name && isDeepStrictEqual({ ...state, ...expected }, state)) resolve();
+  };
+  const stop = hub.onSourceChange(examine);
+  hub.sources().forEach(examine);
+  await promise;
+  stop();
 }
