@@ -134,7 +134,9 @@ export class RegistryTarget implements Target {
   }
 
   async find(id: string): Promise<OperationSpec | undefined> {
-    return this.#publish(id);
+    const published = this.#publish(id);
+    const _meta = coreOf(this.#registry).operations.get(id)?.spec._meta; // Where it comes from, for its operator.
+    return published && _meta ? { ...published, _meta } : published;
   }
 
   call(id: string, input: unknown, options?: TargetCallOptions): Promise<ResponseEnvelope> {

@@ -1,7 +1,7 @@
 import { formatOperationId, type OperationSpec } from "../../operation/index.ts";
 import { quoteString, toNamespace, toPropertyName, uniqueName } from "./names.ts";
-import { type OperationTypes, readOperations } from "./operation-types.ts";
-import { isPrimitive, type ObjectNode, type TypeNode, unionOf } from "./type-node.ts";
+import { type NamespaceTypes, type OperationTypes, readOperations } from "./operation-types.ts";
+import { type Definition, isPrimitive, type ObjectNode, type TypeNode, unionOf } from "./type-node.ts";
 
 const maxLineLength = 120;
 
@@ -32,18 +32,52 @@ export function printTypes(specs: readonly OperationSpec[]): string {
   for (const { namespace, definitions, operations: members } of groups) {
     const name = uniqueName(toNamespace(namespace), taken);
     if (definitions.length > 0) {
-      const inside = new Printer("");
-      const printed = definitions.map(
-        ({ name: type, docs, type: node }) =>
-          `${printDocs(docs, "  ")}  type ${type} = ${inside.print(node, "  ", `  type ${type} = `.length)};\n`,
-      );
-      parts.push(`export declare namespace ${name} {\n${printed.join("")}}\n\n`);
+      parts.push(`export declare namespace ${name} {\n${printDefinitions(definitions, "  ")}}\n\n`);
     }
     const outside = new Printer(`${name}.`);
     for (const member of members) operations.push(printOperation(member, outside));
   }
   const all = `/** Every operation by id. */\nexport type Operations = {\n${operations.join("")}};\n`;
   return header + parts.join("") + all + footer;
+}
+
+/** The printed types of one operation. */
+export interface Signature {
+  /** The function that calls it, with its doc comment. */
+  call: string;
+  /** The types of the details of errors by code. */
+  errors: Array<{ code: string; details: string; description: string | undefined }>;
+  /** The named types that the others refer to. */
+  definitions: string;
+}
+
+/** Prints the types of one operation for a person, as a TypeScript function. */
+export function printSignature(spec: OperationSpec): Signature {
+  const [{ definitions, operations }] = readOperations([spec]) as [NamespaceTypes];
+  const [{ docs, input, output, errors }] = operations as [NamespaceTypes["operations"][0]];
+  const printer = new Printer("");
+  const id = formatOperationId(spec.namespace, spec.name);
+  const name = id.split(".").every((part) => toPropertyName(part) === part) ? id : quoteString(id);
+  const result = spec.type === "subscription" ? "AsyncIterable" : "Promise";
+  return {
+    call: `${printDocs(docs, "")}${name}(input: ${printer.print(input, "")}): ${result}<${printer.print(output, "")}>`,
+    errors: errors.map(({ code, type }, index) => ({
+      code,
+      details: printer.print(type, ""),
+      description: spec.errorSchemas?.find((error) => error.code === code)?.description ?? errors[index]?.docs,
+    })),
+    definitions: printDefinitions(definitions, ""),
+  };
+}
+
+/** Prints named types. */
+export function printDefinitions(definitions: readonly Definition[], indent: string): string {
+  const printer = new Printer("");
+  const printed = definitions.map(({ name, docs, type }) => {
+    const start = `${indent}type ${name} = `;
+    return `${printDocs(docs, indent)}${start}${printer.print(type, indent, start.length)};\n`;
+  });
+  return printed.join("");
 }
 
 function printOperation({ spec, input, output, errors, docs }: OperationTypes, printer: Printer): string {

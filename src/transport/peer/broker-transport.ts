@@ -1,4 +1,3 @@
-import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import {
@@ -67,9 +66,6 @@ export class BrokerTransport implements Transport, BrokerEvents {
   readonly #caller: BrokerCaller;
   readonly #server: BrokerServer;
   readonly #directory: GossipPeerDirectory;
-  readonly #links = new Emitter<Error | undefined>((error) =>
-    log.error("A listener to links threw: {error}", { error }),
-  );
   readonly #stopTicks: () => void;
   #listening: Promise<void> | undefined;
   #dropped = 0;
@@ -142,10 +138,6 @@ export class BrokerTransport implements Transport, BrokerEvents {
     return !this.#adapter.isConnected || this.#directory.mayBeAnnounced(operationId);
   }
 
-  onLinkChange(listener: (error: Error | undefined) => void): Unsubscribe {
-    return this.#links.on(listener);
-  }
-
   close(reason?: Error): Promise<void> {
     this.#closing ??= this.#close(reason);
     return this.#closing;
@@ -189,7 +181,6 @@ export class BrokerTransport implements Transport, BrokerEvents {
     const lost = linkLost(this.name, error, true);
     this.#caller.onLinkLost(lost);
     this.#server.onLinkLost(lost);
-    this.#links.emit(lost);
   }
 
   onLinkRestored(): void {
@@ -197,7 +188,6 @@ export class BrokerTransport implements Transport, BrokerEvents {
     this.#directory.noteRestored();
     this.#server.onLinkRestored();
     this.#directory.introduce();
-    this.#links.emit(undefined);
   }
 
   async #close(reason: Error | undefined): Promise<void> {

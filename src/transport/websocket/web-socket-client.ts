@@ -1,9 +1,7 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
-import { clientLogger } from "../../internal/client-log.ts";
-import { Emitter } from "../../internal/emitter.ts";
 import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { ChannelTransport, servingParts } from "../peer/index.ts";
-import type { Transport, TransportCapabilities, Unsubscribe } from "../transport.ts";
+import type { Transport, TransportCapabilities } from "../transport.ts";
 import type { WebSocketConstructor } from "./open-socket.ts";
 import {
   ReconnectingSocket,
@@ -11,8 +9,6 @@ import {
   type ResolvedClientOptions,
   resolveReconnect,
 } from "./reconnecting-socket.ts";
-
-const log = clientLogger("transport", "websocket");
 
 /** Options of {@link createWebSocketTransport}. */
 export interface WebSocketTransportOptions {
@@ -98,9 +94,6 @@ export class WebSocketClient extends ChannelTransport {
   override readonly capabilities: TransportCapabilities = { authenticatesReplies: true, carriesIdentity: true };
   readonly #options: ResolvedClientOptions;
   readonly #sockets = new Set<ReconnectingSocket>();
-  readonly #links = new Emitter<Error | undefined>((error) =>
-    log.error("A listener to links threw: {error}", { error }),
-  );
 
   constructor(options: WebSocketTransportOptions, serving: typeof servingParts | undefined) {
     super("websocket", serving);
@@ -117,7 +110,7 @@ export class WebSocketClient extends ChannelTransport {
 
   /** Adds a server. Rejects if the first attempt fails; further attempts follow while this transport is open. */
   async connect(url: string): Promise<void> {
-    const socket = new ReconnectingSocket(this, url, this.#options, (error) => this.#onLink(error));
+    const socket = new ReconnectingSocket(this, url, this.#options);
     this.#sockets.add(socket);
     await socket.start();
   }
@@ -126,15 +119,6 @@ export class WebSocketClient extends ChannelTransport {
   protected override lacksConnections(): boolean {
     for (const socket of this.#sockets) if (socket.isRestoring) return true;
     return false;
-  }
-
-  onLinkChange(listener: (error: Error | undefined) => void): Unsubscribe {
-    return this.#links.on(listener);
-  }
-
-  /** With several servers, the link is restored when all of them are connected. */
-  #onLink(error: Error | undefined): void {
-    if (!this.isClosed && (error !== undefined || !this.lacksConnections())) this.#links.emit(error);
   }
 
   override async close(reason?: Error): Promise<void> {
