@@ -54,6 +54,7 @@ function askOnTerminal({
   return async (question) => {
     const { createInterface } = await import("node:readline/promises");
     const prompt = createInterface({ input: process.stdin, output: process.stderr });
+    prompt.on("SIGINT", () => process.kill(process.pid, "SIGINT")); // The terminal does not send it while it is read.
     try {
       return /^y(?:es)?$/i.test((await prompt.question(`${question} [y/N] `, { signal })).trim());
     } finally {

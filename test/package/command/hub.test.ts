@@ -1,0 +1,252 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeProject } from "./modules.ts";
+import { createSandbox, type Running, type Sandbox } from "./sandbox.ts";
+
+let sandbox: Sandbox;
+let hub: Running;
+let url: string;
+let token: string;
+
+const named = ["--config", "operations.config.json"];
+const printed = "The module prints.\n";
+
+beforeAll(async () => {
+  sandbox = createSandbox();
+  writeProject(sandbox);
+  hub = sandbox.start(["serve", "--json", ...named]);
+  await hub.shows('"url"');
+  ({ url, token } = JSON.parse(hub.printed.stdout));
+});
+
+afterAll(() => sandbox[Symbol.dispose]());
+
+test("a running hub is called with the token that it stored for its user", async () => {
+  expect(await sandbox.run(["call", "note.add", "text=42", "--hub", url])).toEqual({
+    stdout: '{"text":"42"}\n',
+    stderr: "",
+    exitCode: 0,
+  });
+});
+
+test("OPERATIONS_HUB and OPERATIONS_TOKEN name a hub and its token", async () => {
+  const input = ["call", "note.add", "--input", '{"text":"a"}'];
+  const ada = { HOME: undefined, OPERATIONS_HUB: url, OPERATIONS_TOKEN: token };
+
+  expect(await sandbox.run(input, { env: ada })).toEqual({ stdout: '{"text":"a"}\n', stderr: "", exitCode: 0 });
+  expect(await sandbox.run(input, { env: { ...ada, OPERATIONS_TOKEN: "x".repeat(43) } })).toEqual({
+    stdout: "",
+    stderr: "error: The server does not accept these credentials. Check the token or key. Check OPERATIONS_TOKEN.\n",
+    exitCode: 3,
+  });
+  expect(await sandbox.run(input, { env: { ...ada, OPERATIONS_TOKEN: undefined } })).toEqual({
+    stdout: "",
+    stderr:
+      'error: Access to "note.add" denied: it requires an identity with an id and scopes. Set OPERATIONS_TOKEN to a token of the hub.\n',
+    exitCode: 3,
+  });
+});
+
+test("the operations of a hub are listed and searched", async () => {
+  const all = await sandbox.run(["list", "--hub", url]);
+  const found = await sandbox.run(["list", "counts", "--json", "--hub", url]);
+
+  expect(all.stdout.split("\n").filter((line) => line.startsWith("note."))).toEqual([
+    "note.add\tmutation\tAdds a note.",
+    "note.fail\tquery\tFails.",
+    "note.wait\tquery\tEnds when it is aborted.",
+    "note.ticks\tsubscription\tCounts without an end.",
+  ]);
+  expect(JSON.parse(found.stdout)).toMatchObject([{ id: "note.ticks", outputSchema: { type: "integer" } }]);
+});
+
+test.each([
+  ["a misspelled id", ["call", "note.ad", "text=1"], 'No operation "note.ad". Did you mean "note.add"?', 2],
+  ["a misspelled id without input", ["call", "note.ad"], 'No operation "note.ad". Did you mean "note.add"?', 2],
+  [
+    "a subscription",
+    ["call", "note.ticks"],
+    '"note.ticks" is a subscription. Run "operations subscribe note.ticks".',
+    2,
+  ],
+  ["a query", ["subscribe", "note.fail"], '"note.fail" is not a subscription. Run "operations call note.fail".', 2],
+  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": must be object.', 2],
+])("%s is refused by a hub", async (_, args, message, exitCode) => {
+  expect(await sandbox.run([...args, "--hub", url])).toEqual({ stdout: "", stderr: `error: ${message}\n`, exitCode });
+});
+
+test("an unexpected error of an operation is not shown to callers of a hub, but to its operator", async () => {
+  const remote = await sandbox.run(["call", "note.fail", "--hub", url]);
+  const local = await sandbox.run(["call", "note.fail", ...named]);
+
+  expect({ ...remote, stderr: remote.stderr.replace(/[\w-]{20,}/, "ID") }).toEqual({
+    stdout: "",
+    stderr: expect.stringMatching(/^error: The operation failed\./),
+    exitCode: 5,
+  });
+  expect(local).toEqual({ stdout: "", stderr: `${printed}error: The disk is full.\n`, exitCode: 5 });
+});
+
+test("a call that takes too long exits with 4", async () => {
+  const outcome = await sandbox.run(["call", "note.wait", "--timeout", "500ms", "--json", ...named]);
+
+  expect(outcome).toMatchObject({ stdout: "", exitCode: 4 });
+  expect(JSON.parse(outcome.stderr.trimEnd().split("\n").at(-1)!).error.code).toBe("TIMEOUT");
+});
+
+test("SIGINT aborts a call in the hub", async () => {
+  const calling = sandbox.start(["call", "note.wait", "--hub", url]);
+  await hub.shows("It waits.");
+  calling.process.kill("SIGINT");
+
+  expect(await calling.ended).toEqual({ stdout: "", stderr: "", exitCode: 130 });
+  await hub.shows("It was aborted.");
+});
+
+test("a hub that does not run, and a URL that is not a hub", async () => {
+  const closed = await sandbox.run(["list", "--hub", "http://127.0.0.1:9"]);
+  const invalid = await sandbox.run(["list", "--hub", "ftp://x"]);
+
+  expect(closed).toEqual({
+    stdout: "",
+    stderr:
+      "error: The hub at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is it running?\n",
+    exitCode: 4,
+  });
+  expect(invalid).toEqual({
+    stdout: "",
+    stderr: 'error: "ftp://x" is not the URL of a hub. It begins with http:// or https://.\n',
+    exitCode: 2,
+  });
+});
+
+test.each([
+  ["a hub", () => ["--hub", url], ""],
+  ["a configuration", () => named, `${printed}The subscription ended.\n`],
+])("a subscription of %s prints one value per line, and ends after --count", async (_, target, stderr) => {
+  expect(await sandbox.run(["subscribe", "note.ticks", "--count", "3", ...target()])).toEqual({
+    stdout: "0\n1\n2\n",
+    stderr,
+    exitCode: 0,
+  });
+});
+
+test.each([
+  ["a hub", () => ["--hub", url]],
+  ["a configuration", () => named],
+])("a subscription of %s ends quietly when the reader of the pipe is gone", async (_, target) => {
+  const reading = sandbox.start(["subscribe", "note.ticks", ...target()]);
+  await reading.shows("0\n");
+  reading.process.stdout!.destroy();
+
+  expect(await reading.ended).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining("error") });
+});
+
+test.each([
+  ["a hub", () => ["--hub", url]],
+  ["a configuration", () => named],
+])("SIGINT ends a subscription of %s with 130", async (_, target) => {
+  const reading = sandbox.start(["subscribe", "note.ticks", ...target()]);
+  await reading.shows("0\n");
+  reading.process.kill("SIGINT");
+
+  expect(await reading.ended).toMatchObject({ exitCode: 130, stderr: expect.not.stringContaining("error") });
+});
+
+test("SIGINT aborts the handler of a call, and --json reports it", async () => {
+  const calling = sandbox.start(["call", "note.wait", "--json", ...named]);
+  await calling.shows("It waits.");
+  calling.process.kill("SIGINT");
+  const { stdout, stderr, exitCode } = await calling.ended;
+
+  expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 130 });
+  expect(stderr).toContain("It was aborted.");
+  expect(JSON.parse(stderr.trimEnd().split("\n").at(-1)!).error.code).toBe("ABORTED");
+});
+
+test("nothing that a module prints reaches stdout", async () => {
+  expect(await sandbox.run(["call", "note.add", "text=a", ...named])).toEqual({
+    stdout: '{"text":"a"}\n',
+    stderr: printed,
+    exitCode: 0,
+  });
+});
+
+test("a configuration works without a home folder", async () => {
+  const env = { HOME: undefined, XDG_STATE_HOME: undefined };
+
+  expect(await sandbox.run(["call", "note.add", "text=a", ...named], { env })).toMatchObject({
+    stdout: '{"text":"a"}\n',
+    exitCode: 0,
+  });
+});
+
+test("a configuration that was found, not named, runs nothing in a pipe", async () => {
+  using clone = createSandbox();
+  writeProject(clone);
+  for (const args of [["list"], ["call", "note.add", "text=a"], ["serve"], ["list", "--json"]]) {
+    const { stdout, stderr, exitCode } = await clone.run(args);
+
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
+    expect(stderr).toContain("It is not trusted, so nothing was run.");
+  }
+  expect(existsSync(join(clone.folder, "loaded"))).toBe(false);
+});
+
+test("serve --stdio serves MCP, and prints nothing else on stdout", async () => {
+  const serving = sandbox.start(["serve", "--stdio", ...named]);
+  const send = (message: object) => serving.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const clientInfo = { name: "test", version: "1" };
+  send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } });
+  send({ method: "notifications/initialized" });
+  send({ id: 2, method: "tools/call", params: { name: "note_add", arguments: { text: "a" } } });
+  await serving.shows('"id":2');
+  serving.process.stdin!.end();
+  const { stdout, stderr, exitCode } = await serving.ended;
+
+  expect(exitCode).toBe(0);
+  expect(stderr).toBe(`${printed}Serving MCP on stdin and stdout.\n`);
+  const messages = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(messages.map(({ id }) => id)).toEqual([1, 2]);
+  expect(messages[1].result.structuredContent).toEqual({ text: "a" });
+});
+
+test("a port that is taken, and one that is invalid", async () => {
+  const taken = await sandbox.run(["serve", "--port", new URL(url).port, ...named]);
+  const invalid = await sandbox.run(["serve", ...named], { env: { PORT: "http" } });
+
+  expect({ stdout: taken.stdout, exitCode: taken.exitCode }).toEqual({ stdout: "", exitCode: 4 });
+  expect(taken.stderr).toContain(new URL(url).port);
+  expect(invalid).toEqual({
+    stdout: "",
+    stderr: "error: The port is invalid. Pass a number from 0 to 65535 as PORT.\n",
+    exitCode: 2,
+  });
+});
+
+test("serve serves one source of an option, and prints a URL with the token of its user", async () => {
+  const folder = join(sandbox.home, "state");
+  mkdirSync(folder);
+  sandbox.write("api.json", JSON.stringify({ openapi: "3.1.0", info: { title: "A", version: "1" }, paths: {} }));
+  const serving = sandbox.start(["serve", "--openapi", "api.json", "--port", "0"], { env: { XDG_STATE_HOME: folder } });
+  await serving.shows("Listening");
+  const stored = readdirSync(join(folder, "operations/hubs"));
+  serving.process.kill("SIGTERM");
+  const { stdout, stderr, exitCode } = await serving.ended;
+
+  expect(stdout).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}\n$/);
+  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  expect(stored).toHaveLength(1);
+  expect(readdirSync(join(folder, "operations/hubs"))).toEqual([]);
+});
+
+test("SIGINT ends a hub cleanly", async () => {
+  hub.process.kill("SIGINT");
+
+  expect(await hub.ended).toMatchObject({ exitCode: 0 });
+  expect(readdirSync(join(sandbox.home, ".local/state/operations/hubs"))).toEqual([]);
+});

@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { root } from "../../../scripts/subpaths.ts";
+import { writeProject } from "./modules.ts";
+import { createSandbox, hasTerminal, type Sandbox } from "./sandbox.ts";
+
+let sandbox: Sandbox;
+
+beforeEach(() => {
+  sandbox = createSandbox();
+  writeProject(sandbox);
+});
+
+afterEach(() => sandbox[Symbol.dispose]());
+
+const named = ["--config", "operations.config.json"];
+const escapes = [
+  "--mcp-command",
+  `'${process.execPath}' '${join(root, "test/fixtures/mcp-servers/terminal-escapes.mjs")}'`,
+];
+const shown = "\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m\\u202e";
+const bold = (text: string) => `\u001b[1m${text}\u001b[22m`;
+const dim = (text: string) => `\u001b[2m${text}\u001b[22m`;
+const cyan = (text: string) => `\u001b[36m${text}\u001b[39m`;
+const green = (text: string) => `\u001b[32m${text}\u001b[39m`;
+const red = (text: string) => `\u001b[31m${text}\u001b[39m`;
+
+describe.skipIf(!hasTerminal)("in a terminal", () => {
+  test("list is a table that fits, without control characters of others", async () => {
+    const { stdout, exitCode } = await sandbox.startInTerminal(["list", ...escapes]).ended;
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe(
+      `${bold("mcp.show")}  ${cyan("mutation")}  ${dim(`A${shown}B`)}\n` +
+        `${bold("mcp.fail")}  ${cyan("mutation")}  ${dim("Tool fail")}\n`,
+    );
+  });
+
+  test("results and errors have no control characters of others, in every form", async () => {
+    const raw = await sandbox.startInTerminal(["call", "mcp.show", "--jq", ".[0].text", "--raw", ...escapes]).ended;
+    const json = await sandbox.startInTerminal(["call", "mcp.show", "--json", ...escapes]).ended;
+    const error = await sandbox.startInTerminal(["call", "mcp.fail", ...escapes]).ended;
+    const jsonError = await sandbox.startInTerminal(["call", "mcp.fail", "--json", ...escapes]).ended;
+
+    expect(raw.stdout).toContain(`before${shown}after\n`);
+    expect(json.stdout).toContain(`before${shown}after`);
+    expect(error.stdout).toContain(`${red("error:")} it broke${shown}`);
+    expect([raw.exitCode, json.exitCode, error.exitCode, jsonError.exitCode]).toEqual([0, 0, 5, 5]);
+    for (const { stdout } of [raw, json, jsonError]) expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+
+  test("data is indented and colored, and plain with NO_COLOR", async () => {
+    const call = ["call", "note.add", "text=a", ...named];
+    const colored = await sandbox.startInTerminal(call).ended;
+    const plain = await sandbox.startInTerminal(call, { env: { NO_COLOR: "1" } }).ended;
+
+    expect(colored.stdout).toBe(`The module prints.\n{\n  ${cyan('"text"')}: ${green('"a"')}\n}\n`);
+    expect(plain.stdout).toBe('The module prints.\n{\n  "text": "a"\n}\n');
+  });
+
+  test("Ctrl-C ends a subscription with 130", async () => {
+    const reading = sandbox.startInTerminal(["subscribe", "note.ticks", "--no-color", ...named]);
+    await reading.shows("\n3\n");
+    reading.process.stdin!.write("\u0003");
+
+    expect(await reading.ended).toMatchObject({ exitCode: 130, stdout: expect.not.stringContaining("error:") });
+  });
+
+  test("a configuration that was found runs after a yes, which is remembered", async () => {
+    const asking = sandbox.startInTerminal(["call", "note.add", "text=a"]);
+    await asking.shows("Do you trust it? [y/N] ");
+    const hadRun = existsSync(join(sandbox.folder, "loaded"));
+    asking.process.stdin!.write("y\r");
+
+    expect(hadRun).toBe(false);
+    expect(await asking.ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"text"') });
+    expect(await sandbox.run(["call", "note.add", "text=a"])).toMatchObject({ exitCode: 0, stdout: '{"text":"a"}\n' });
+  });
+
+  test.each([["n\r"], ["\r"], ["\u0003"]])("a configuration that was found does not run after %j", async (key) => {
+    const asking = sandbox.startInTerminal(["list"]);
+    await asking.shows("Do you trust it? [y/N] ");
+    asking.process.stdin!.write(key);
+
+    expect((await asking.ended).exitCode).toBe(key === "\u0003" ? 130 : 2);
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+  });
+});
