@@ -1,4 +1,5 @@
 import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import { parse as parseTOML, TomlError } from "smol-toml";
 import { isAlias, isMap, isNode, isPair, isSeq, LineCounter, parseDocument, type Node as YAMLNode } from "yaml";
 import { setOwn } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
@@ -95,6 +96,16 @@ export function parseYAMLText(file: string): ParsedText {
       return range ? positionAt(range[0]) : undefined;
     },
   };
+}
+
+/** Parses TOML. */
+export function parseTOMLText(file: string): unknown {
+  try {
+    return parseTOML(withoutByteOrderMark(file));
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    throw new TextError("It is not valid TOML.", { line: error.line, column: error.column });
+  }
 }
 
 /**

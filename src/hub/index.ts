@@ -30,6 +30,7 @@ export {
   loadMCPConfig,
   type MCPConfigFile,
   type MCPConfigInput,
+  type MCPConfigNotice,
   type MCPConfigOptions,
   readMCPConfig,
 } from "./mcp-config.ts";

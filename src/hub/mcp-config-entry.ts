@@ -1,7 +1,15 @@
+import { parseEnv } from "node:util";
 import type { MCPClientConfig } from "../from/mcp/index.ts";
+import { nearest } from "../internal/nearest.ts";
 import { isObject } from "../internal/objects.ts";
-import type { MCPConfigOptions } from "./mcp-config.ts";
-import { expandVariables, MissingVariable, type VariableDialect } from "./mcp-config-variables.ts";
+import { quote } from "../internal/text.ts";
+import {
+  expandVariables,
+  type MCPVariables,
+  MissingVariable,
+  readVariable,
+  type VariableDialect,
+} from "./mcp-config-variables.ts";
 
 /** The reason why a server cannot be used. Names the field, never its value. */
 export class EntryProblem extends Error {
@@ -27,16 +35,45 @@ const ownFields = {
   accessControl: "object",
 } as const;
 
+/** Fields of other programs that are known and have no effect here, because they control that program or log in to servers. */
+const otherFields = new Set([
+  // Claude Code, VS Code, Cursor
+  "auth",
+  "oauth",
+  "headersHelper",
+  "alwaysLoad",
+  "dev",
+  "sandbox",
+  "sandboxEnabled",
+  "gallery",
+  "version",
+  // Windsurf and others
+  "alwaysAllow",
+  "autoApprove",
+  // Gemini CLI
+  "trust",
+  "extension",
+  "authProviderType",
+  "targetAudience",
+  "targetServiceAccount",
+  // Codex
+  "required",
+  "scopes",
+  "oauth_resource",
+  "default_tools_approval_mode",
+  "supports_parallel_tool_calls",
+  "experimental_environment",
+  "tools",
+]);
+
 /** Converts one server of a configuration file. */
 export class ConfigEntry {
-  /** Fields that are not supported. Set by {@link read}. */
-  unused: string[] = [];
   readonly #entry: Record<string, unknown>;
-  readonly #options: MCPConfigOptions;
+  readonly #options: MCPVariables;
   readonly #dialect: VariableDialect;
   readonly #used = new Set(["disabled", "enabled", "description"]);
 
-  constructor(entry: Record<string, unknown>, options: MCPConfigOptions, dialect: VariableDialect) {
+  constructor(entry: Record<string, unknown>, options: MCPVariables, dialect: VariableDialect) {
     this.#entry = entry;
     this.#options = options;
     this.#dialect = dialect;
@@ -45,8 +82,7 @@ export class ConfigEntry {
   /** Throws an {@link EntryProblem} if the entry is invalid. */
   read(): MCPClientConfig {
     const command = this.#string("command");
-    // Other programs use other names for this field.
-    const url = this.#string("url") ?? this.#string("serverUrl") ?? this.#string("httpUrl");
+    const url = this.#string("httpUrl") ?? this.#string("serverUrl") ?? this.#string("url") ?? this.#string("baseUrl");
     const type = this.#type();
     if (command === undefined && url === undefined) {
       throw new EntryProblem(undefined, 'it has neither "command" nor "url".');
@@ -55,15 +91,24 @@ export class ConfigEntry {
       throw new EntryProblem(undefined, 'it has both "command" and "url".');
     }
     const config = command === undefined ? this.#remote(url!, type) : this.#local(command);
-    const all = { ...config, ...this.#own() };
-    this.unused = Object.keys(this.#entry).filter((field) => !this.#used.has(field));
-    return all;
+    return { ...config, ...this.#own(), ...this.#tools(), ...this.#timeouts() };
+  }
+
+  /** Fields that have no effect, as they are written, and why. Call it after {@link read}. */
+  unused(): Array<{ field: string; value: unknown; reason: string }> {
+    const fields = Object.entries(this.#entry).filter(([field]) => !this.#used.has(field));
+    return fields.map(([field, value]) => {
+      if (otherFields.has(field)) return { field, value, reason: "this field has no effect here." };
+      const near = nearest(field, this.#used);
+      const hint = near === undefined ? "" : ` Did you mean ${quote(near)}?`;
+      return { field, value, reason: `this field is not known.${hint}` };
+    });
   }
 
   #local(command: string): MCPClientConfig {
     const args = this.#list("args");
     const cwd = this.#string("cwd");
-    const env = { ...this.#envFile(), ...this.#strings("env") };
+    const env = { ...this.#inherited("env_vars"), ...this.#envFile(), ...this.#strings("env") };
     const inheritEnv = this.#list("inheritEnv");
     return {
       command,
@@ -76,12 +121,17 @@ export class ConfigEntry {
 
   #remote(url: string, type: string | undefined): MCPClientConfig {
     if (!URL.canParse(url)) throw new EntryProblem("url", "it is not a URL.");
-    const headers = this.#strings("headers");
+    if (!/^https?:/i.test(url)) throw new EntryProblem("url", "it must begin with http:// or https://.");
+    const headers = {
+      ...this.#strings("headers"),
+      ...this.#strings("http_headers"),
+      ...this.#named("env_http_headers"),
+    };
     const auth = this.#auth();
     return {
       url,
       ...(type === "sse" && { transport: "sse" as const }),
-      ...(headers && { headers }),
+      ...(Object.keys(headers).length > 0 && { headers }),
       ...(auth && { auth }),
     };
   }
@@ -89,14 +139,23 @@ export class ConfigEntry {
   /** Returns the transport of the entry. All names of Streamable HTTP mean the default. */
   #type(): string | undefined {
     const type = this.#string("type") ?? this.#string("transport");
-    const known = [undefined, "stdio", "http", "sse", "streamable-http", "streamableHttp"];
+    const known = [undefined, "stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"];
     if (!known.includes(type)) throw new EntryProblem("type", 'it must be "stdio", "http" or "sse".');
     return type;
   }
 
   #auth(): MCPClientConfig["auth"] {
-    const value = this.#take("auth");
-    if (value === undefined) return undefined;
+    const variable = this.#string("bearer_token_env_var");
+    if (variable !== undefined) {
+      return {
+        type: "bearer",
+        token: this.#resolve("bearer_token_env_var", () => readVariable(variable, this.#options)),
+      };
+    }
+    const value = this.#entry["auth"];
+    // The client of a login in the browser, which Cursor performs.
+    if (value === undefined || (isObject(value) && Object.hasOwn(value, "CLIENT_ID"))) return undefined;
+    this.#used.add("auth");
     if (!isObject(value)) throw new EntryProblem("auth", "it must be an object.");
     const fields = this.#expandAll("auth", value);
     const { type, token, clientId, clientSecret } = fields;
@@ -113,7 +172,8 @@ export class ConfigEntry {
   #own(): Partial<MCPClientConfig> {
     const own: Record<string, unknown> = {};
     for (const [field, kind] of Object.entries(ownFields)) {
-      const value = this.#take(field);
+      // In files of Codex, `tools` has the approvals of single tools.
+      const value = this.#dialect === "codex" && field === "tools" ? undefined : this.#take(field);
       if (value === undefined) continue;
       const fits = kind === "object" ? isObject(value) : typeof value === kind;
       if (!fits) throw new EntryProblem(field, `it must be ${kind === "object" ? "an object" : `a ${kind}`}.`);
@@ -126,10 +186,29 @@ export class ConfigEntry {
       }
       own["restart"] = restart;
     }
-    const include = this.#list("includeTools");
-    const exclude = this.#list("excludeTools");
-    if (include || exclude) own["tools"] ??= { ...(include && { include }), ...(exclude && { exclude }) };
     return own;
+  }
+
+  #tools(): Pick<MCPClientConfig, "tools"> {
+    const include = this.#list("includeTools") ?? this.#list("enabled_tools");
+    const exclude = this.#list("excludeTools") ?? this.#list("disabledTools") ?? this.#list("disabled_tools");
+    if (!include && !exclude) return {};
+    return { tools: { ...(include && { include }), ...(exclude && { exclude }) } };
+  }
+
+  /** Time limits of other programs, in ms or seconds. */
+  #timeouts(): Pick<MCPClientConfig, "timeouts"> {
+    const connect = this.#duration("startup_timeout_ms", 1) ?? this.#duration("startup_timeout_sec", 1_000);
+    const request = this.#duration("timeout", 1) ?? this.#duration("tool_timeout_sec", 1_000);
+    if (connect === undefined && request === undefined) return {};
+    return { timeouts: { ...(connect !== undefined && { connect }), ...(request !== undefined && { request }) } };
+  }
+
+  #duration(field: string, factor: number): number | undefined {
+    const value = this.#take(field);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && value > 0 && Number.isFinite(value)) return value * factor;
+    throw new EntryProblem(field, "it must be a number above 0.");
   }
 
   #envFile(): Record<string, string> {
@@ -144,7 +223,30 @@ export class ConfigEntry {
     } catch {
       throw new EntryProblem("envFile", "the file cannot be read. Check that it exists.");
     }
-    return parseEnvFile(text);
+    return { ...parseEnv(text) } as Record<string, string>;
+  }
+
+  /** Values of the variables in a list of names, if they are set. */
+  #inherited(field: string): Record<string, string> {
+    const { env = process.env } = this.#options;
+    const value = this.#take(field) ?? [];
+    if (!Array.isArray(value)) throw new EntryProblem(field, "it must be an array of names.");
+    const names = value.map((item: unknown) => (isObject(item) ? item["name"] : item));
+    return Object.fromEntries(
+      names.flatMap((name) => {
+        if (typeof name !== "string") throw new EntryProblem(field, "it must be an array of names.");
+        const found = Object.hasOwn(env, name) ? env[name] : undefined;
+        return found === undefined ? [] : [[name, found]];
+      }),
+    );
+  }
+
+  /** Values of variables whose names are the members of an object. */
+  #named(field: string): Record<string, string> {
+    const names = Object.entries(this.#strings(field) ?? {});
+    return Object.fromEntries(
+      names.map(([key, name]) => [key, this.#resolve(`${field}.${key}`, () => readVariable(name, this.#options))]),
+    );
   }
 
   #take(field: string): unknown {
@@ -189,26 +291,15 @@ export class ConfigEntry {
   }
 
   #expand(field: string, text: string): string {
+    return this.#resolve(field, () => expandVariables(text, this.#options, this.#dialect));
+  }
+
+  #resolve(field: string, read: () => string): string {
     try {
-      return expandVariables(text, this.#options, this.#dialect);
+      return read();
     } catch (error) {
       if (error instanceof MissingVariable) throw new EntryProblem(field, `${error.message}.`);
       throw error;
     }
   }
-}
-
-/** Parses lines of `NAME=value`, with or without quotes and `export`. */
-function parseEnvFile(text: string): Record<string, string> {
-  const variables: Record<string, string> = Object.create(null);
-  for (const line of text.split(/\r?\n/)) {
-    const found =
-      /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#]*?))\s*(?:#.*)?$/.exec(
-        line,
-      );
-    if (found === null) continue;
-    const [, name, quoted, literal, bare] = found;
-    variables[name!] = quoted?.replace(/\\n/g, "\n").replace(/\\(.)/g, "$1") ?? literal ?? bare ?? "";
-  }
-  return variables;
 }

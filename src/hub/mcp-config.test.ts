@@ -37,6 +37,7 @@ test("reads the servers of a Claude or Cursor file and expands variables", () =>
     inputs: [],
     skipped: [],
     warnings: [],
+    unused: {},
   });
 });
 
@@ -50,7 +51,7 @@ test("reads the servers and inputs of a VS Code file", () => {
       local: {
         type: "stdio",
         command: "node",
-        args: [`\${workspaceFolderBasename}`, `\${input:mode}`, `\${UNPREFIXED}`, `\${env:UNSET}`],
+        args: [`\${workspaceFolderBasename}`, `\${input:mode}`, `\${UNPREFIXED}`, `\${env:EMPTY}`],
         cwd: `\${workspaceFolder}`,
         env: { KEY: `\${input:key}`, GONE: null },
       },
@@ -66,7 +67,13 @@ test("reads the servers and inputs of a VS Code file", () => {
   ]);
   expect(asked).toMatchObject({
     servers: {},
-    skipped: [{ where: "servers.local.env.KEY", reason: 'the input "key" is not set.' }],
+    skipped: [
+      {
+        server: "local",
+        where: "servers.local.env.KEY",
+        reason: 'the input "key" is not set. Set the variable OPERATIONS_INPUT_KEY.',
+      },
+    ],
   });
   expect(answered.servers).toEqual({
     local: { command: "node", args: ["space", "a", `\${UNPREFIXED}`, ""], cwd: "/srv/space", env: { KEY: "s3cr3t" } },
@@ -134,6 +141,7 @@ test("an invalid server is skipped with server, field and reason, and the others
         arg: { command: "a", args: [{ s3cr3t: 1 }] },
         command: { command: ["s3cr3t"] },
         url: { url: "s3cr3t" },
+        socket: { url: "unix:///tmp/s3cr3t.sock" },
         type: { type: "carrier-pigeon", url: "https://a.example.com" },
         auth: { url: "https://a.example.com", auth: { type: "bearer", s3cr3t: "x" } },
         off: { command: "a", disabled: true },
@@ -146,7 +154,7 @@ test("an invalid server is skipped with server, field and reason, and the others
   );
 
   expect(file.servers).toEqual({ good: { command: "good" } });
-  expect(file.skipped).toEqual([
+  expect(file.skipped.map(({ where, reason }) => ({ where, reason }))).toEqual([
     { where: "mcpServers.none", reason: 'it has neither "command" nor "url".' },
     { where: "mcpServers.both", reason: 'it has both "command" and "url".' },
     { where: "mcpServers.unset.env.TOKEN", reason: "the variable NOT_SET_AT_ALL is not set." },
@@ -154,6 +162,7 @@ test("an invalid server is skipped with server, field and reason, and the others
     { where: "mcpServers.arg.args[0]", reason: "it must be a string." },
     { where: "mcpServers.command.command", reason: "it must be a string." },
     { where: "mcpServers.url.url", reason: "it is not a URL." },
+    { where: "mcpServers.socket.url", reason: "it must begin with http:// or https://." },
     { where: "mcpServers.type.type", reason: 'it must be "stdio", "http" or "sse".' },
     { where: "mcpServers.auth.auth", reason: expect.stringContaining('"type": "bearer"') },
     { where: "mcpServers.off", reason: "it is disabled." },
@@ -164,18 +173,38 @@ test("an invalid server is skipped with server, field and reason, and the others
   expect(JSON.stringify(file)).not.toContain("s3cr3t");
 });
 
-test("unsupported fields are reported", () => {
-  const { warnings } = readMCPConfig({ mcpServers: { a: { command: "a", autoApprove: ["x"], commnad: "b" } } });
+test("fields without effect are reported and kept", () => {
+  const entry = { command: "a", autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } };
+
+  const { warnings, unused } = readMCPConfig({ mcpServers: { a: entry } });
 
   expect(warnings).toEqual([
-    { where: "mcpServers.a.autoApprove", reason: "this field is not supported." },
-    { where: "mcpServers.a.commnad", reason: "this field is not supported." },
+    { server: "a", where: "mcpServers.a.autoApprove", reason: "this field has no effect here." },
+    { server: "a", where: "mcpServers.a.commnad", reason: 'this field is not known. Did you mean "command"?' },
+    { server: "a", where: "mcpServers.a.zzz", reason: "this field is not known." },
   ]);
+  expect(unused).toEqual({ a: { autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } } });
+});
+
+test("values of inputs come from the option, the environment or the file, in this order", () => {
+  const document = {
+    inputs: [
+      { id: "a-1", default: "file" },
+      { id: "b", default: "file" },
+      { id: "c", default: "file" },
+    ],
+    servers: { s: { command: "s", args: [`\${input:a-1}`, `\${input:b}`, `\${input:c}`, `\${input:undeclared}`] } },
+  };
+  const inputs = { OPERATIONS_INPUT_A_1: "env", OPERATIONS_INPUT_B: "env", OPERATIONS_INPUT_UNDECLARED: "env" };
+
+  const { servers } = readMCPConfig(document, { env: inputs, inputs: { "a-1": "option" } });
+
+  expect(servers["s"]?.args).toEqual(["option", "env", "file", "env"]);
 });
 
 test("variables of an environment file are read, and env overrides them", () => {
   const files: Record<string, string> = {
-    "/srv/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\nbroken line\r\nE=",
+    "/srv/space/.env": "# comment\nexport A=1\nB='two words'\nC=\"x\\ny\"\nD = four # rest\r\nE=",
   };
   const { servers } = readMCPConfig(
     { mcpServers: { a: { command: "a", envFile: `\${workspaceFolder}/.env`, env: { A: "own" } } } },
@@ -189,7 +218,7 @@ test("the first of two servers with the same name is read", () => {
   const file = readMCPConfig({ mcpServers: { a: { command: "first" } }, servers: { a: { command: "second" } } });
 
   expect(file.servers).toEqual({ a: { command: "first" } });
-  expect(file.skipped).toEqual([{ where: "servers.a", reason: "another server has the same name." }]);
+  expect(file.skipped).toEqual([{ server: "a", where: "servers.a", reason: "another server has the same name." }]);
 });
 
 test("__proto__ is an ordinary name", () => {
@@ -204,10 +233,10 @@ test.each([
   [
     "malformed JSON",
     '{"mcpServers": {"a": {"env": {"T": "s3cr3t"} oops }}}',
-    "it is not valid JSON at line 1, column 46",
+    "It is not valid JSON: invalid symbol at line 1, column 46",
   ],
   ["an array", "[]", "it must be an object"],
-  ["a file without servers", "{}", 'it has neither "mcpServers" nor "servers"'],
+  ["a file without servers", "{}", 'it has neither "mcpServers" nor "servers" nor "mcp_servers"'],
   ["an array of servers", '{"mcpServers": []}', '"mcpServers" must be an object with one entry for each server'],
 ])("%s throws an error without values", (_, text, problem) => {
   expect(() => readMCPConfig(text)).toThrow(
