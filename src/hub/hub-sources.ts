@@ -2,6 +2,7 @@ import { peerSource } from "../call/index.ts";
 import { type MCPServerState, mcpSource } from "../from/mcp/index.ts";
 import { openAPISource } from "../from/openapi/index.ts";
 import { canonicalJSON } from "../internal/canonical-json.ts";
+import { logger, warnVisibly } from "../internal/log.ts";
 import { quote } from "../internal/text.ts";
 import { moduleSource } from "../node/index.ts";
 import { CallError } from "../operation/index.ts";
@@ -13,6 +14,8 @@ import type { BusTrust, ResolvedConfig, SourceOptions, WithoutEnv } from "./conf
 import { openBus } from "./hub-bus.ts";
 import type { ConnectionChange, OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
+
+const log = logger("hub");
 
 type ResolvedSource = NonNullable<ResolvedConfig["sources"]>[string];
 type SourceOf<Key extends string> = Extract<ResolvedSource, Record<Key, unknown>>;
@@ -137,15 +140,33 @@ function toConnectionChange({ status, error }: MCPServerState): ConnectionChange
 async function planServers(name: string, source: SourceOf<"mcpConfig">, context: PlanContext): Promise<SourcePlan[]> {
   const { environment, onReadable } = context;
   const { file, servers: names } = source.mcpConfig;
-  const load = () => loadMCPConfig(file, { environment, ...(names !== undefined && { servers: names }) });
+  const load = () => loadMCPConfig(file, { environment, servers: names });
   try {
-    const { servers } = await load();
+    const { servers, skipped, warnings } = await load();
+    warnVisibly(
+      log,
+      warnings.map(({ where, reason }) => ({
+        message: "{where} in {file}: {reason}",
+        properties: { where, file, reason },
+      })),
+    );
     const plans = Object.entries(servers).map(([server, config]) => {
       const plan = planMCP(`${name}/${server}`, server, source, config);
       return { ...plan, options: { ...plan.options, name } };
     });
-    const missing = (names ?? []).filter((server) => !Object.hasOwn(servers, server));
-    return [...plans, ...missing.map((server) => planMissing(`${name}/${server}`, source, file))];
+    const invalid = skipped.filter(({ isDisabled }) => isDisabled !== true || names !== undefined);
+    const missing = (names ?? []).filter(
+      (server) => ![...Object.keys(servers), ...skipped.map((it) => it.server)].includes(server),
+    );
+    return [
+      ...plans,
+      ...invalid.map(({ server, where, reason }) =>
+        planUnusable(`${name}/${server}`, source, `${quote(where)} in ${quote(file)} cannot be used: ${reason}`),
+      ),
+      ...missing.map((server) =>
+        planUnusable(`${name}/${server}`, source, `${quote(file)} has no server ${quote(server)}.`),
+      ),
+    ];
   } catch {
     const open = async () => {
       await load();
@@ -158,8 +179,8 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, context:
   }
 }
 
-function planMissing(name: string, source: SourceOf<"mcpConfig">, file: string): SourcePlan {
-  const message = `The server is missing in ${quote(file)}, or it is disabled or invalid there. Check the file, then reload the hub.`;
+function planUnusable(name: string, source: SourceOf<"mcpConfig">, problem: string): SourcePlan {
+  const message = `${problem} Change the file, then reload the hub.`;
   return toPlan(name, "mcp", source, () => Promise.reject(new CallError("VALIDATION_ERROR", message)));
 }
 

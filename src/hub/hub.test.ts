@@ -178,6 +178,30 @@ describe("sources", () => {
     expect(states(hub).map(([name]) => name)).toEqual(["tasks", "later", "mine/docs"]);
   });
 
+  test("in a file of an editor that cannot be used report server, field and file", async () => {
+    const file = join(folder, "mcp.json");
+    const token = `\${TOKEN}`;
+    const mcpServers = {
+      secret: { url: "http://127.0.0.1:1", headers: { a: token } },
+      off: { command: "never", disabled: true },
+    };
+    await writeFile(file, JSON.stringify({ mcpServers }));
+    const hub = await start(
+      { sources: { all: { mcpConfig: { file } }, some: { mcpConfig: { file, servers: ["off", "other"] } } } },
+      { environment: {} },
+    );
+
+    const next = "Change the file, then reload the hub.";
+    expect(hub.sources().map(({ name, reason }) => [name, reason])).toEqual([
+      [
+        "all/secret",
+        `"mcpServers.secret.headers.a" in ${JSON.stringify(file)} cannot be used: the variable TOKEN is not set. ${next}`,
+      ],
+      ["some/off", `"mcpServers.off" in ${JSON.stringify(file)} cannot be used: it is disabled. ${next}`],
+      ["some/other", `${JSON.stringify(file)} has no server "other". ${next}`],
+    ]);
+  });
+
   test("that are connecting do not delay the hub, and their operations are unavailable meanwhile", async () => {
     const release = deferred();
     const service = await listen({

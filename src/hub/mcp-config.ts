@@ -38,6 +38,8 @@ export interface MCPConfigNotice {
   where: string;
   /** A sentence about the field or server. It never contains values of the file. */
   reason: string;
+  /** Whether the file disables the server. @default false */
+  isDisabled?: boolean;
 }
 
 /** Content of a configuration file. */
@@ -173,7 +175,10 @@ function readServer(
     void file.skipped.push({ server, where: field === undefined ? where : `${where}.${field}`, reason });
   if (Object.hasOwn(file.servers, server)) return skip("another server has the same name.");
   if (!isObject(value)) return skip("it must be an object.");
-  if (value["disabled"] === true || value["enabled"] === false || !mayRun) return skip("it is disabled.");
+  if (value["disabled"] === true || value["enabled"] === false || !mayRun) {
+    file.skipped.push({ ...place, reason: "it is disabled.", isDisabled: true });
+    return;
+  }
   const entry = new ConfigEntry(value, options, dialect);
   try {
     file.servers[server] = entry.read();
