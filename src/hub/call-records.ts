@@ -62,7 +62,7 @@ export interface RecordStore {
   add(record: CallRecord): void;
   /** Finds records, the newest first. */
   find(filter: RecordFilter): Promise<CallRecord[]>;
-  /** The greatest id of a record; 0 if there is none. */
+  /** The greatest id of a record; 0 without records. */
   readonly lastId: number;
   /** Number of records that could not be stored. */
   readonly lost: number;

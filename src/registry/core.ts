@@ -177,7 +177,7 @@ export class RegistryCore {
   }
 
   reportProgress(call: CallState, progress: Progress): void {
-    if (this.calls.hasListeners) this.calls.emit({ kind: "progressed", ...describeCall(call), progress });
+    if (this.calls.hasListeners) this.calls.emit({ ...describeCall(call, "progressed"), progress });
   }
 }
 

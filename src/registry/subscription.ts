@@ -251,8 +251,7 @@ export class Subscription implements AsyncIterableIterator<ResponseEnvelope, und
   };
 
   #emitYielded(envelope: ResponseEnvelope): void {
-    const base = describeCall(this.#call);
-    this.#core.calls.emit({ kind: "yielded", ...base, seq: this.#seq, envelope });
+    this.#core.calls.emit({ ...describeCall(this.#call, "yielded"), seq: this.#seq, envelope });
     this.#seq += 1;
   }
 
