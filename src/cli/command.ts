@@ -10,6 +10,8 @@ export interface CommandOption {
   readonly value?: string;
   /** What the option does, in one sentence. */
   readonly description: string;
+  /** The values that it takes, for completion in a shell. @default any */
+  readonly values?: readonly string[];
 }
 
 /** The options of a command by their long names. */
@@ -62,6 +64,11 @@ export interface Command<Options extends CommandOptions = CommandOptions> {
   readonly minArguments?: number;
   /** Maximum number of arguments. @default 0 */
   readonly maxArguments?: number;
+  /**
+   * What a shell suggests for the arguments: ids of operations for the first one, with the keys of the input for those
+   * after it, or some values. @default nothing
+   */
+  readonly completes?: "operation" | "operation and input" | readonly string[];
   /** Its options, beside the general ones. */
   readonly options: Options;
   /** Runs the command. Resolves with its exit code, 0 by default. */

@@ -4,6 +4,8 @@ import type { LoadedCommand } from "./command.ts";
 export interface CommandEntry {
   /** What the command does, in one sentence. */
   readonly summary: string;
+  /** Whether only programs use it, so that the help does not list it. @default false */
+  readonly hidden?: boolean;
   /** Loads the command. Only the command that runs is loaded, so that all of them start fast. */
   load(): Promise<LoadedCommand>;
 }
@@ -34,4 +36,38 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Write TypeScript types for all operations, or check that contracts did not change.",
     load: async () => (await import("./commands/types.ts")).types,
   },
+  init: {
+    summary: "Create a project that serves operations.",
+    load: async () => (await import("./commands/init.ts")).init,
+  },
+  token: {
+    summary: "Create a token for a caller.",
+    load: async () => (await import("./commands/token.ts")).token,
+  },
+  trust: {
+    summary: "Allow the configuration of a folder to run.",
+    load: async () => (await import("./commands/trust.ts")).trust,
+  },
+  "mcp-config": {
+    summary: "Add the operations to an editor, as an MCP server.",
+    load: async () => (await import("./commands/mcp-config.ts")).mcpConfig,
+  },
+  completion: {
+    summary: "Print the completion script of a shell.",
+    load: async () => (await import("./commands/completion.ts")).completion,
+  },
+  help: {
+    summary: "Print the help of the program or of a command.",
+    load: async () => (await import("./commands/help.ts")).help,
+  },
+  complete: {
+    summary: "Print completions for a shell.",
+    hidden: true,
+    load: async () => (await import("./commands/completion.ts")).complete,
+  },
 };
+
+/** Names of the commands that the help lists. */
+export function listedCommands(): string[] {
+  return Object.keys(commands).filter((name) => !commands[name]!.hidden);
+}

@@ -40,7 +40,7 @@ export interface Editor {
 export const tokenVariable = "OPERATIONS_TOKEN";
 
 const toProgram: Editor["toProgram"] = (command, args) => ({ command, args: [...args] });
-const bearer = (reference: string) => ({ Authorization: `Bearer $${reference}` });
+const bearer = (reference: string) => ({ Authorization: `Bearer ${reference}` });
 
 /** The editors and agents whose files can be written, by the name in `--for`. */
 export const editors: Readonly<Record<string, Editor>> = {
@@ -50,7 +50,7 @@ export const editors: Readonly<Record<string, Editor>> = {
     userFile: ({ home }) => `${home}/.claude.json`,
     serversKey: "mcpServers",
     toProgram: (command, args) => ({ type: "stdio", ...toProgram(command, args) }),
-    toRemote: (url) => ({ type: "http", url, headers: bearer(`{${tokenVariable}}`) }),
+    toRemote: (url) => ({ type: "http", url, headers: bearer(`\${OPERATIONS_TOKEN}`) }),
   },
   "claude-desktop": {
     title: "Claude Desktop",
@@ -62,19 +62,19 @@ export const editors: Readonly<Record<string, Editor>> = {
     title: "Cursor",
     projectFile: ".cursor/mcp.json",
     userFile: ({ home }) => `${home}/.cursor/mcp.json`,
-    projectFolder: `$${"{workspaceFolder}"}`,
+    projectFolder: `\${workspaceFolder}`,
     serversKey: "mcpServers",
     toProgram,
-    toRemote: (url) => ({ url, headers: bearer(`{env:${tokenVariable}}`) }),
+    toRemote: (url) => ({ url, headers: bearer(`\${env:OPERATIONS_TOKEN}`) }),
   },
   vscode: {
     title: "VS Code",
     projectFile: ".vscode/mcp.json",
     userFile: ({ settings }) => `${settings}/Code/User/mcp.json`,
-    projectFolder: `$${"{workspaceFolder}"}`,
+    projectFolder: `\${workspaceFolder}`,
     serversKey: "servers",
     toProgram: (command, args) => ({ type: "stdio", ...toProgram(command, args) }),
-    toRemote: (url) => ({ type: "http", url, headers: bearer("{input:operations-token}") }),
+    toRemote: (url) => ({ type: "http", url, headers: bearer(`\${input:operations-token}`) }),
     input: { id: "operations-token", type: "promptString", description: "Token of the hub", password: true },
   },
   windsurf: {
@@ -82,7 +82,7 @@ export const editors: Readonly<Record<string, Editor>> = {
     userFile: ({ home }) => `${home}/.codeium/windsurf/mcp_config.json`,
     serversKey: "mcpServers",
     toProgram,
-    toRemote: (url) => ({ serverUrl: url, headers: bearer(`{env:${tokenVariable}}`) }),
+    toRemote: (url) => ({ serverUrl: url, headers: bearer(`\${env:OPERATIONS_TOKEN}`) }),
   },
   gemini: {
     title: "Gemini CLI",
@@ -90,7 +90,7 @@ export const editors: Readonly<Record<string, Editor>> = {
     userFile: ({ home }) => `${home}/.gemini/settings.json`,
     serversKey: "mcpServers",
     toProgram,
-    toRemote: (url) => ({ httpUrl: url, headers: bearer(`{${tokenVariable}}`) }),
+    toRemote: (url) => ({ httpUrl: url, headers: bearer(`\${OPERATIONS_TOKEN}`) }),
   },
   codex: {
     title: "Codex",

@@ -1,6 +1,7 @@
 import { truncate } from "../internal/text.ts";
-import { checkPositionals, formatCommandHelp, formatHelp, parseArguments, unknownCommand } from "./arguments.ts";
+import { checkPositionals, parseArguments, unknownCommand } from "./arguments.ts";
 import type { CommandContext } from "./command.ts";
+import { formatCommandHelp, formatHelp } from "./commands/help.ts";
 import { commands } from "./commands.ts";
 import { exitCodes, type FailureReport, toFailure, usageError } from "./failures.ts";
 import { OutputStream, toPrintable, toPrintableLine } from "./output-stream.ts";

@@ -96,6 +96,8 @@ const openAPISource = closed({
   openapi: string(),
   ...sourceOptions,
   trust: optional(literals("operations")),
+  refresh: optional(positive),
+  pinned: optional(orBoolean(stringMap)),
   baseUrl: optional(string()),
   headers: optional(orFunction(stringMap)),
   remoteHeaders: optional(strings),

@@ -1,6 +1,6 @@
 import type { StoredToken } from "../auth/index.ts";
 import type { MCPClientConfig } from "../from/mcp/index.ts";
-import type { HTTPServiceConfig } from "../from/openapi/index.ts";
+import type { HTTPServiceConfig, OpenAPISourceOptions } from "../from/openapi/index.ts";
 import type { AccessControl, OperationType } from "../operation/index.ts";
 import type { OperationSelection } from "../registry/index.ts";
 import type { NATSTransportOptions } from "../transport/nats/index.ts";
@@ -59,6 +59,7 @@ export interface ModulesSourceConfig extends SourceOptions {
 /** Operations of an HTTP API. */
 export interface OpenAPISourceConfig
   extends SourceOptions,
+    Pick<OpenAPISourceOptions, "refresh" | "pinned">,
     WithEnv<
       Omit<HTTPServiceConfig, "namespace" | "include" | "exclude" | "rename" | "accessControl" | "onReport" | "fetch">
     > {

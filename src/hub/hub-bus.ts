@@ -3,6 +3,7 @@ import { PendingRequestMap, peerSource, serveCalls } from "../call/index.ts";
 import type { OperationSource } from "../from/source.ts";
 import { logger } from "../internal/log.ts";
 import { createJWTAuthenticator, createJWTSigner, type JWTAuthenticator, type JWTSigner } from "../jwt/index.ts";
+import { mapError } from "../operation/index.ts";
 import type { OperationRegistry } from "../registry/index.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { BusTrust, WithoutEnv } from "./config.ts";
@@ -55,7 +56,19 @@ export async function openBus(
       await callMap.close();
     },
   };
-  return { source };
+  return { source, ...watchLink(transport) };
+}
+
+/** Reports whether a transport has a connection. It reconnects by itself. */
+export function watchLink(transport: Transport): Pick<OpenedSource, "onConnectionChange"> {
+  return {
+    onConnectionChange: (listener) => {
+      const stop = transport.onLinkChange?.((error) =>
+        listener(error === undefined ? { status: "ready" } : { status: "retrying", error: mapError(error) }),
+      );
+      return () => stop?.();
+    },
+  };
 }
 
 /**

@@ -58,7 +58,7 @@ export type ConnectionChange =
 /** A source that was opened. Closing `source` closes everything that was opened for it. */
 export interface OpenedSource {
   readonly source: OperationSource;
-  /** Reports later changes of the connection. Absent if there is no connection. */
+  /** Reports changes of the connection, and its state now unless it is ready. Absent if there is no connection. */
   onConnectionChange?(listener: (change: ConnectionChange) => void): Unsubscribe;
   /** Connects again after `failed`. */
   reconnect?(): Promise<void>;
@@ -188,13 +188,17 @@ export class HubSource {
         this.#onFailed = resolve;
       });
       try {
-        if (this.#opened === undefined) await this.#open();
-        else await this.#opened.reconnect!();
+        const isFirst = this.#opened === undefined;
+        if (isFirst) await this.#open();
+        else if (this.#state.status !== "ready") await this.#opened!.reconnect!();
         if (signal.aborted) return;
-        this.#backOff.reset();
+        const readySince = performance.now();
         this.#set({ status: "ready" });
         this.#endFirstAttempt();
+        if (isFirst) this.#opened!.onConnectionChange?.((change) => this.#onConnectionChange(change));
         error = await waitFor(failed, { signal }, () => this.#stopped());
+        // A source that fails soon after it was ready is tried less and less often.
+        if (performance.now() - readySince >= this.#host.retry.max) this.#backOff.reset();
       } catch (thrown) {
         error = thrown;
       }
@@ -210,7 +214,8 @@ export class HubSource {
     this.#set({ status: retryable ? "retrying" : "failed", reason, nextAttempt: Date.now() + Math.ceil(delay) });
     this.#endFirstAttempt();
     await pause(delay, this.#closing.signal).catch(() => {}); // It is closed.
-    if (!this.#closing.signal.aborted) this.#set({ status: this.#state.status, reason });
+    const { status } = this.#state;
+    if (status !== "ready" && !this.#closing.signal.aborted) this.#set({ status, reason });
   }
 
   async #open(): Promise<void> {
@@ -235,17 +240,13 @@ export class HubSource {
     }
     this.#opened = opened;
     if (signal.aborted) await this.#following.close();
-    else opened.onConnectionChange?.((change) => this.#onConnectionChange(change));
   }
 
   #onConnectionChange(change: ConnectionChange): void {
     if (this.#closing.signal.aborted) return;
     if (change.status === "ready") return this.#set({ status: "ready" });
-    if (change.status === "failed") return this.#onFailed?.(change.error);
-    this.#set({
-      status: "retrying",
-      reason: truncate(change.error?.message ?? "It is reconnecting.", maxReasonLength),
-    });
+    this.#set({ status: "retrying", reason: truncate(change.error?.message ?? "It reconnects.", maxReasonLength) });
+    if (change.status === "failed") this.#onFailed?.(change.error);
   }
 
   #set(state: Omit<Condition, "since">): void {

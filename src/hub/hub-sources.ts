@@ -11,7 +11,7 @@ import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";
 import { createWebSocketTransport } from "../transport/websocket/index.ts";
 import type { BusTrust, ResolvedConfig, SourceOptions, WithoutEnv } from "./config.ts";
-import { openBus } from "./hub-bus.ts";
+import { openBus, watchLink } from "./hub-bus.ts";
 import type { ConnectionChange, OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
 
@@ -64,7 +64,10 @@ async function planSource(name: string, source: ResolvedSource, context: PlanCon
     return [toPlan(name, "redis", source, open)];
   }
   const { url, auth } = source.websocket;
-  const open = async () => ({ source: peerSource(await createWebSocketTransport(url, { token: auth?.token })) });
+  const open = async () => {
+    const transport = await createWebSocketTransport(url, { token: auth?.token });
+    return { source: peerSource(transport), ...watchLink(transport) };
+  };
   return [toPlan(name, "websocket", source, open)];
 }
 
@@ -114,11 +117,15 @@ function openMCP(config: Parameters<typeof mcpSource>[0]): OpenedSource {
   const source = mcpSource(config);
   return {
     source,
-    onConnectionChange: (listener) =>
-      source.client!.connection.onStateChange((state) => {
+    onConnectionChange: (listener) => {
+      const { connection } = source.client!;
+      const report = (state: MCPServerState) => {
         const change = toConnectionChange(state);
         if (change !== undefined) listener(change);
-      }),
+      };
+      if (connection.state.status !== "ready") report(connection.state);
+      return connection.onStateChange(report);
+    },
     reconnect: () => source.client!.connection.reconnect(),
   };
 }

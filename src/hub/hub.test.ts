@@ -1,90 +1,27 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createToken } from "../auth/index.ts";
 import { connect } from "../client/index.ts";
 import { deferred } from "../internal/testing.ts";
-import { type Listener, listen } from "../node/index.ts";
-import { defineOperation, type Identity, type IOperationDefinition, Type } from "../operation/index.ts";
-import { createRegistry } from "../registry/index.ts";
-import { serveHTTP } from "../serve/http/index.ts";
-import { serveMCP } from "../serve/mcp/index.ts";
-import { serveWebSocket } from "../transport/websocket/index.ts";
-import type { HubConfig, SourceConfig } from "./config.ts";
-import { createHub, type Hub, type HubOptions } from "./hub.ts";
+import { listen } from "../node/index.ts";
+import type { SourceConfig } from "./config.ts";
+import type { Hub } from "./hub.ts";
+import { callAs, idsOf, setUpHubs, shopOperation } from "./testing.ts";
 
-let folder: string;
-let open: Array<{ close(): Promise<void> }>;
+const tests = setUpHubs();
+const { start, serve, writeModule, closeLater } = tests;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "hub-"));
-  open = [];
-});
-afterEach(async () => {
-  for (const one of open.reverse()) await one.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-async function start(config: HubConfig, options: HubOptions = {}): Promise<Hub> {
-  const environment = { XDG_STATE_HOME: folder };
-  const hub = await createHub(config, { folder, environment, retry: { first: 5, max: 20 }, ...options });
-  open.push(hub);
-  return hub;
-}
-
-/** Writes a module with a query that returns a string. */
-async function writeModule(name: string, result: string, directory = "operations"): Promise<void> {
-  await mkdir(join(folder, directory), { recursive: true });
-  await writeFile(
-    join(folder, directory, `${name}.mjs`),
-    `export default { namespace: "tasks", name: "${name}", version: "1.0.0", type: "query", description: "",
-      inputSchema: { type: "object" }, outputSchema: {}, accessControl: { requiredScopes: [] }, handler: () => "${result}" };`,
-  );
-}
-
-function define(name: string, handler: () => unknown, overrides: Partial<IOperationDefinition> = {}) {
-  const schemas = { inputSchema: Type.Object({}), outputSchema: Type.Unknown() };
-  return defineOperation({ namespace: "shop", name, type: "query", ...schemas, handler, ...overrides });
-}
-
-/** Serves operations over HTTP, MCP and WebSocket, without authentication. */
-async function serve(...operations: IOperationDefinition[]): Promise<Listener> {
-  const registry = createRegistry({ operations });
-  const options = { authenticate: "none" } as const;
-  const listener = await listen({
-    "/": serveHTTP(registry, options),
-    "/mcp": serveMCP(registry, options),
-    "/calls": serveWebSocket(registry, options),
-  });
-  open.push(listener);
-  return listener;
-}
-
-const as = (...scopes: string[]): { identity: Identity } => ({ identity: { id: "ada", scopes } });
-
-const call = async (hub: Hub, id: string, ...scopes: string[]): Promise<unknown> => {
-  try {
-    return (await hub.registry.execute(id, {}, as(...scopes))).data;
-  } catch (error) {
-    return (error as { code: string }).code;
-  }
-};
-
-const ids = ({ registry }: Hub) =>
-  registry
-    .getAllSpecs()
-    .map(({ namespace, name }) => `${namespace}.${name}`)
-    .filter((id) => !id.startsWith("hub."));
+const define = (name: string, result: unknown) => shopOperation(name, () => result);
 
 const states = (hub: Hub) =>
   hub.sources().map(({ name, kind, status, operations }) => [name, kind, status, operations]);
 
 describe("sources", () => {
   test("of every kind but buses are registered, and require the scope with their name", async () => {
-    await writeModule("list", "a list");
-    const { url } = await serve(define("stock", () => 7));
-    await writeFile(join(folder, "mcp.json"), JSON.stringify({ mcpServers: { docs: { url: `${url}/mcp` } } }));
+    await writeModule("list", '() => "a list"');
+    const { url } = await serve([define("stock", 7)]);
+    await writeFile(join(tests.folder, "mcp.json"), JSON.stringify({ mcpServers: { docs: { url: `${url}/mcp` } } }));
     const hub = await start({
       sources: {
         tasks: { modules: "./operations" },
@@ -109,11 +46,11 @@ describe("sources", () => {
       "docs.shop_stock",
       "shop.stock",
     ];
-    expect(ids(hub).sort()).toEqual([list, api, tool, mine, peer].sort());
+    expect(idsOf(hub).sort()).toEqual([list, api, tool, mine, peer].sort());
     const scopes = ["tasks", "api", "tools", "mine", "peers"];
-    const calls = [list, api, tool, mine, peer].map((id) => call(hub, id!, ...scopes));
+    const calls = [list, api, tool, mine, peer].map((id) => callAs(scopes, hub, id!));
     expect(await Promise.all(calls)).toEqual(["a list", 7, 7, 7, 7]);
-    const denied = [list, api, tool, mine, peer].map((id) => call(hub, id!));
+    const denied = [list, api, tool, mine, peer].map((id) => callAs([], hub, id!));
     expect(await Promise.all(denied)).toEqual(Array(5).fill("ACCESS_DENIED"));
     expect([list, api, tool, mine, peer, "hub.x"].map((id) => hub.sourceOf(id!))).toEqual([
       "tasks",
@@ -126,17 +63,13 @@ describe("sources", () => {
   });
 
   test("are selected by names with or without their namespace, and renamed", async () => {
-    const { url } = await serve(
-      define("stock", () => 7),
-      define("price", () => 8),
-      define("secret", () => 9),
-    );
+    const { url } = await serve([define("stock", 7), define("price", 8), define("secret", 9)]);
     const options = { include: ["*stock", "api.*price"], exclude: ["shop.secret"] };
     const hub = await start({
       sources: { api: { openapi: `${url}/openapi.json`, ...options, rename: { "api.shop.stock": "stock" } } },
     });
 
-    expect(ids(hub)).toEqual(["api.stock", "api.shop.price"]);
+    expect(idsOf(hub)).toEqual(["api.stock", "api.shop.price"]);
     expect([hub.sources()[0]!.operations, hub.sourceOf("api.stock")]).toEqual([2, "api"]);
   });
 
@@ -144,14 +77,14 @@ describe("sources", () => {
     ["another rule", { accessControl: { requiredScopes: ["shop:read"] } }, "shop:read"],
     ["no rule", { accessControl: { requiredScopes: [] } }, undefined],
   ])("with %s of their own do not require their name", async (_title, options, scope) => {
-    const { url } = await serve(define("stock", () => 7));
+    const { url } = await serve([define("stock", 7)]);
     const hub = await start({ sources: { api: { openapi: `${url}/openapi.json`, ...options } } });
 
-    expect(await call(hub, "api.shop.stock", ...(scope === undefined ? [] : [scope]))).toBe(7);
+    expect(await callAs(scope === undefined ? [] : [scope], hub, "api.shop.stock")).toBe(7);
   });
 
   test("that fail do not stop the hub, report why, and are tried again until they are ready", async () => {
-    await writeModule("list", "a list");
+    await writeModule("list", '() => "a list"');
     const hub = await start({
       sources: {
         tasks: { modules: "./operations" },
@@ -161,25 +94,29 @@ describe("sources", () => {
     });
     const [tasks, later, mine] = hub.sources();
 
-    expect([tasks?.status, await call(hub, "tasks.list", "tasks")]).toEqual(["ready", "a list"]);
+    expect([tasks?.status, await callAs(["tasks"], hub, "tasks.list")]).toEqual(["ready", "a list"]);
     expect(later).toMatchObject({
       name: "later",
       operations: 0,
-      reason: expect.stringContaining(join(folder, "later")),
+      reason: expect.stringContaining(join(tests.folder, "later")),
     });
-    expect(mine).toMatchObject({ name: "mine", operations: 0, reason: expect.stringContaining(join(folder, "x")) });
+    expect(mine).toMatchObject({
+      name: "mine",
+      operations: 0,
+      reason: expect.stringContaining(join(tests.folder, "x")),
+    });
     expect([later?.status, mine?.status].filter((status) => status === "ready")).toEqual([]);
 
-    const { url } = await serve(define("stock", () => 7));
-    await writeModule("late", "it came", "later");
-    await writeFile(join(folder, "x"), JSON.stringify({ mcpServers: { docs: { url: `${url}/mcp` } } }));
+    const { url } = await serve([define("stock", 7)]);
+    await writeModule("late", '() => "it came"', "later");
+    await writeFile(join(tests.folder, "x"), JSON.stringify({ mcpServers: { docs: { url: `${url}/mcp` } } }));
     await Promise.all([hub.registry.waitFor("tasks.late"), hub.registry.waitFor("docs.shop_stock")]);
-    expect(await call(hub, "tasks.late", "later")).toBe("it came");
+    expect(await callAs(["later"], hub, "tasks.late")).toBe("it came");
     expect(states(hub).map(([name]) => name)).toEqual(["tasks", "later", "mine/docs"]);
   });
 
   test("in a file of an editor that cannot be used report server, field and file", async () => {
-    const file = join(folder, "mcp.json");
+    const file = join(tests.folder, "mcp.json");
     const token = `\${TOKEN}`;
     const mcpServers = {
       secret: { url: "http://127.0.0.1:1", headers: { a: token } },
@@ -215,26 +152,26 @@ describe("sources", () => {
         [Symbol.asyncDispose]: async () => {},
       },
     });
-    open.push(service);
+    closeLater(service);
     const hub = await start({ sources: { api: { openapi: `${service.url}/openapi.json` } } }, { startTimeout: 0 });
 
     expect(states(hub)).toEqual([["api", "openapi", "connecting", 0]]);
-    expect([await call(hub, "api.list", "api"), await call(hub, "other.list", "api")]).toEqual([
+    expect([await callAs(["api"], hub, "api.list"), await callAs(["api"], hub, "other.list")]).toEqual([
       "UNAVAILABLE",
       "OPERATION_NOT_FOUND",
     ]);
     const ready = new Promise((resolve) => hub.onSourceChange(resolve));
     release.resolve();
     expect(await ready).toMatchObject({ name: "api", status: "ready" });
-    expect(await call(hub, "api.list", "api")).toBe("OPERATION_NOT_FOUND");
+    expect(await callAs(["api"], hub, "api.list")).toBe("OPERATION_NOT_FOUND");
   });
 
   test("of modules are watched with dev", async () => {
-    await writeModule("list", "before");
+    await writeModule("list", '() => "before"');
     const hub = await start({ sources: { tasks: { modules: "./operations" } } }, { dev: true });
-    await writeModule("list", "after");
+    await writeModule("list", '() => "after"');
 
-    await expect.poll(() => call(hub, "tasks.list", "tasks")).toBe("after");
+    await expect.poll(() => callAs(["tasks"], hub, "tasks.list")).toBe("after");
   });
 });
 
@@ -266,7 +203,7 @@ describe("an invalid configuration", () => {
 
 describe("a serving hub", () => {
   test("serves HTTP, MCP and WebSocket on one port, to callers with a token", async () => {
-    await writeModule("list", "a list");
+    await writeModule("list", '() => "a list"');
     const { token, hash } = createToken();
     const hub = await start({
       sources: { tasks: { modules: "./operations" } },
@@ -281,14 +218,14 @@ describe("a serving hub", () => {
     expect((await fetch(`${url}/tasks/list`)).status).toBe(401);
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     const client = connect(`${url.replace("http", "ws")}/calls`, { token });
-    open.push({ close: async () => client[Symbol.asyncDispose]() });
+    closeLater({ close: async () => client[Symbol.asyncDispose]() });
     expect(await (client as never as { tasks: { list(): Promise<unknown> } }).tasks.list()).toBe("a list");
     const second = await start({ sources: { tools: { mcp: { url: `${url}/mcp`, auth: { type: "bearer", token } } } } });
-    expect(await call(second, "tools.tasks_list", "tools")).toBe("a list");
+    expect(await callAs(["tools"], second, "tools.tasks_list")).toBe("a list");
   });
 
   test("without access creates a token that may call everything", async () => {
-    await writeModule("list", "a list");
+    await writeModule("list", '() => "a list"');
     const hub = await start({ sources: { tasks: { modules: "./operations" } }, serve: { port: 0, mcp: false } });
     const get = async (token?: string) =>
       (await fetch(`${hub.url}/tasks/list`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
@@ -305,7 +242,7 @@ describe("a serving hub", () => {
   });
 
   test("rejects when its port is taken, and leaves nothing open", async () => {
-    const { port } = await serve(define("stock", () => 7));
+    const { port } = await serve([define("stock", 7)]);
     const config = { sources: { tasks: { modules: "./operations" } }, serve: { port } };
 
     await expect(start(config)).rejects.toMatchObject({

@@ -133,6 +133,12 @@ export interface Transport {
   isIncomplete?(operationId: string): boolean;
 
   /**
+   * Calls `listener` with the error when the link to the broker or server is lost, and with `undefined` when it is
+   * restored. Absent where there is no link that is restored.
+   */
+  onLinkChange?(listener: (error: Error | undefined) => void): Unsubscribe;
+
+  /**
    * Closes the transport: pending requests fail with `UNAVAILABLE`, and served calls receive `call.aborted`. With a
    * `reason`, the link failed for that reason. May be called more than once.
    */

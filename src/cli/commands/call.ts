@@ -16,6 +16,7 @@ export const call = defineCommand({
   arguments: "ID [KEY=VALUE|KEY:=JSON|KEY@=FILE …]",
   minArguments: 1,
   maxArguments: Number.POSITIVE_INFINITY,
+  completes: "operation and input",
   options: {
     ...inputOptions,
     ...resultOptions,

@@ -21,6 +21,7 @@ export const describe = defineCommand({
   arguments: "ID",
   minArguments: 1,
   maxArguments: 1,
+  completes: "operation",
   options: { ...targetOptions, jq: valueOptions.jq, raw: valueOptions.raw, output: valueOptions.output },
   run: (context) =>
     withTarget(context, async (target) => {

@@ -16,6 +16,7 @@ export const subscribe = defineCommand({
   arguments: "ID [KEY=VALUE|KEY:=JSON|KEY@=FILE …]",
   minArguments: 1,
   maxArguments: Number.POSITIVE_INFINITY,
+  completes: "operation and input",
   options: {
     count: { type: "string", value: "N", description: "End after this number of values." },
     ...inputOptions,

@@ -1,3 +1,4 @@
+import { Emitter } from "../../internal/emitter.ts";
 import { logger } from "../../internal/log.ts";
 import { nextRequestId } from "../../internal/request-id.ts";
 import {
@@ -66,6 +67,9 @@ export class BrokerTransport implements Transport, BrokerEvents {
   readonly #caller: BrokerCaller;
   readonly #server: BrokerServer;
   readonly #directory: GossipPeerDirectory;
+  readonly #links = new Emitter<Error | undefined>((error) =>
+    log.error("A listener to links threw: {error}", { error }),
+  );
   readonly #stopTicks: () => void;
   #listening: Promise<void> | undefined;
   #dropped = 0;
@@ -138,6 +142,10 @@ export class BrokerTransport implements Transport, BrokerEvents {
     return !this.#adapter.isConnected || this.#directory.mayBeAnnounced(operationId);
   }
 
+  onLinkChange(listener: (error: Error | undefined) => void): Unsubscribe {
+    return this.#links.on(listener);
+  }
+
   close(reason?: Error): Promise<void> {
     this.#closing ??= this.#close(reason);
     return this.#closing;
@@ -181,6 +189,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     const lost = linkLost(this.name, error, true);
     this.#caller.onLinkLost(lost);
     this.#server.onLinkLost(lost);
+    this.#links.emit(lost);
   }
 
   onLinkRestored(): void {
@@ -188,6 +197,7 @@ export class BrokerTransport implements Transport, BrokerEvents {
     this.#directory.noteRestored();
     this.#server.onLinkRestored();
     this.#directory.introduce();
+    this.#links.emit(undefined);
   }
 
   async #close(reason: Error | undefined): Promise<void> {

@@ -45,6 +45,7 @@ export interface ResolvedClientOptions extends Pick<WebSocketTransportOptions, "
 /** The socket of a client to one server. It is reopened whenever it is lost, until it is closed. */
 export class ReconnectingSocket {
   readonly #transport: ChannelTransport;
+  readonly #onLink: (error: Error | undefined) => void;
   readonly #url: string;
   readonly #options: ResolvedClientOptions;
   readonly #closing = new AbortController();
@@ -54,8 +55,15 @@ export class ReconnectingSocket {
   /** Whether the first frame of the server has arrived on the current connection. */
   #isReady = false;
 
-  constructor(transport: ChannelTransport, url: string, options: ResolvedClientOptions) {
+  /** @param onLink - Called with the error when the connection is lost, and with `undefined` when it is ready. */
+  constructor(
+    transport: ChannelTransport,
+    url: string,
+    options: ResolvedClientOptions,
+    onLink: (error: Error | undefined) => void,
+  ) {
     this.#transport = transport;
+    this.#onLink = onLink;
     this.#url = url;
     this.#options = options;
     this.#backOff = options.reconnect === undefined ? undefined : new BackOff(options.reconnect);
@@ -125,6 +133,7 @@ export class ReconnectingSocket {
         if (readySince !== undefined || connection.peerId === "") return;
         readySince = performance.now();
         this.#isReady = true;
+        this.#onLink(undefined);
         clearTimeout(timer);
         resolve();
       });
@@ -134,6 +143,7 @@ export class ReconnectingSocket {
         const cause = toCloseError(event);
         connection.close(cause);
         if (readySince === undefined) return reject(notIntroduced(this.#url, cause));
+        this.#onLink(cause);
         // Keep backing off if the server closes connections right after they open, to limit its load.
         if (reconnect !== undefined && performance.now() - readySince >= reconnect.max) this.#backOff?.reset();
         this.#startLater();

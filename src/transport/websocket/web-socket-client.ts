@@ -1,7 +1,9 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
+import { clientLogger } from "../../internal/client-log.ts";
+import { Emitter } from "../../internal/emitter.ts";
 import { CallError, type Limits, resolveDuration, resolveLimits, validationError } from "../../operation/index.ts";
 import { ChannelTransport, servingParts } from "../peer/index.ts";
-import type { Transport, TransportCapabilities } from "../transport.ts";
+import type { Transport, TransportCapabilities, Unsubscribe } from "../transport.ts";
 import type { WebSocketConstructor } from "./open-socket.ts";
 import {
   ReconnectingSocket,
@@ -9,6 +11,8 @@ import {
   type ResolvedClientOptions,
   resolveReconnect,
 } from "./reconnecting-socket.ts";
+
+const log = clientLogger("transport", "websocket");
 
 /** Options of {@link createWebSocketTransport}. */
 export interface WebSocketTransportOptions {
@@ -94,6 +98,9 @@ export class WebSocketClient extends ChannelTransport {
   override readonly capabilities: TransportCapabilities = { authenticatesReplies: true, carriesIdentity: true };
   readonly #options: ResolvedClientOptions;
   readonly #sockets = new Set<ReconnectingSocket>();
+  readonly #links = new Emitter<Error | undefined>((error) =>
+    log.error("A listener to links threw: {error}", { error }),
+  );
 
   constructor(options: WebSocketTransportOptions, serving: typeof servingParts | undefined) {
     super("websocket", serving);
@@ -110,7 +117,7 @@ export class WebSocketClient extends ChannelTransport {
 
   /** Adds a server. Rejects if the first attempt fails; further attempts follow while this transport is open. */
   async connect(url: string): Promise<void> {
-    const socket = new ReconnectingSocket(this, url, this.#options);
+    const socket = new ReconnectingSocket(this, url, this.#options, (error) => this.#onLink(error));
     this.#sockets.add(socket);
     await socket.start();
   }
@@ -119,6 +126,15 @@ export class WebSocketClient extends ChannelTransport {
   protected override lacksConnections(): boolean {
     for (const socket of this.#sockets) if (socket.isRestoring) return true;
     return false;
+  }
+
+  onLinkChange(listener: (error: Error | undefined) => void): Unsubscribe {
+    return this.#links.on(listener);
+  }
+
+  /** With several servers, the link is restored when all of them are connected. */
+  #onLink(error: Error | undefined): void {
+    if (!this.isClosed && (error !== undefined || !this.lacksConnections())) this.#links.emit(error);
   }
 
   override async close(reason?: Error): Promise<void> {

@@ -1,0 +1,216 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createToken } from "../auth/index.ts";
+import { deferred } from "../internal/testing.ts";
+import { isCallError } from "../operation/index.ts";
+import type { HubConfig } from "./config.ts";
+import type { Hub } from "./hub.ts";
+import { callAs, idsOf, setUpHubs, shopOperation } from "./testing.ts";
+
+const tests = setUpHubs();
+const { start, serve, writeModule } = tests;
+
+/** An operation that runs until it is released. */
+function createHeld(name: string) {
+  const [started, release] = [deferred(), deferred()];
+  const operation = shopOperation(name, async () => {
+    started.resolve();
+    await release.promise;
+    return `${name} ended`;
+  });
+  return { operation, started: started.promise, release: () => release.resolve() };
+}
+
+const overHTTP = (url: string) => ({ openapi: `${url}/openapi.json` });
+const overMCP = (url: string) => ({ mcp: { url: `${url}/mcp` } });
+
+describe("a reload", () => {
+  test("restarts only the sources whose configuration differs, and reports what it did", async () => {
+    await writeModule("list", "() => 1");
+    const { url } = await serve([shopOperation("stock", () => 7), shopOperation("price", () => 8)]);
+    const sources = { tasks: { modules: "operations" }, api: overHTTP(url), old: overMCP(url) };
+    const hub = await start({ sources });
+    const handlers = () => ["tasks.list", "api.shop.stock"].map((id) => hub.registry.getHandler(id));
+    const [list, stock] = handlers();
+
+    const summary = await hub.reload({
+      sources: {
+        tasks: { modules: "./operations/" },
+        api: { ...sources.api, include: ["*stock"] },
+        more: overMCP(url),
+      },
+    });
+
+    expect(summary).toEqual({ added: ["more"], restarted: ["api"], removed: ["old"] });
+    expect(idsOf(hub)).toEqual(["tasks.list", "api.shop.stock", "more.shop_stock", "more.shop_price"]);
+    expect(handlers()[0]).toBe(list);
+    expect(handlers()[1]).not.toBe(stock);
+    expect(hub.sources().map(({ name, status }) => [name, status])).toEqual([
+      ["tasks", "ready"],
+      ["api", "ready"],
+      ["more", "ready"],
+    ]);
+  });
+
+  test("lets the running calls of a restarted source end, and refuses new ones for now", async () => {
+    const held = createHeld("work");
+    const { url } = await serve([held.operation]);
+    const hub = await start({ sources: { tools: overMCP(url) } });
+    const running = callAs(["tools"], hub, "tools.shop_work");
+    await held.started;
+
+    const reloading = hub.reload({
+      sources: { tools: { ...overMCP(url), accessControl: { requiredScopes: ["new"] } } },
+    });
+    await expect.poll(() => idsOf(hub)).toEqual([]);
+    const meanwhile = await hub.registry.execute("tools.shop_work", {}).catch((error: unknown) => error);
+    held.release();
+
+    expect(await running).toBe("work ended");
+    expect(meanwhile).toMatchObject({ code: "UNAVAILABLE", retryable: true, mayHaveRun: false });
+    expect(await reloading).toMatchObject({ restarted: ["tools"] });
+    expect(await callAs(["new"], hub, "tools.shop_work")).toBe("work ended");
+  });
+
+  test("ends the calls of a removed source that do not end in time, and its subscriptions", async () => {
+    const held = createHeld("work");
+    const ticks = shopOperation(
+      "ticks",
+      async function* () {
+        yield 1;
+        await new Promise(() => {});
+      },
+      { type: "subscription" },
+    );
+    const { url } = await serve([held.operation, ticks]);
+    const peers = { websocket: { url: `${url.replace("http", "ws")}/calls` } };
+    const hub = await start({ sources: { peers } }, { closeTimeout: 0 });
+    const running = callAs(["peers"], hub, "shop.work");
+    await held.started;
+    const stream = hub.registry.subscribe("shop.ticks", {}, { identity: { id: "ada", scopes: ["peers"] } });
+    const first = await stream.next();
+
+    const [, next, summary] = await Promise.all([
+      running,
+      stream.next().catch((error: unknown) => error),
+      hub.reload({}),
+    ]);
+
+    expect([first.value?.data, isCallError(next) && next.code, await running]).toEqual([
+      1,
+      "UNAVAILABLE",
+      "UNAVAILABLE",
+    ]);
+    expect(summary).toEqual({ added: [], restarted: [], removed: ["peers"] });
+    expect(await callAs(["peers"], hub, "shop.work")).toBe("OPERATION_NOT_FOUND");
+    held.release();
+  });
+
+  test("does not interrupt calls of the other sources", async () => {
+    const held = createHeld("work");
+    const { url } = await serve([held.operation]);
+    const hub = await start({ sources: { api: overHTTP(url), tools: overMCP(url) } });
+    const running = callAs(["api"], hub, "api.shop.work");
+    await held.started;
+
+    await hub.reload({ sources: { api: overHTTP(url) } });
+    held.release();
+
+    expect(await running).toBe("work ended");
+  });
+
+  test("applies rules and tokens without a restart", async () => {
+    await writeModule("list", "() => 1");
+    const sources = { tasks: { modules: "operations" } };
+    const [one, two] = [createToken(), createToken()];
+    const config = (hash: string, rules: NonNullable<HubConfig["rules"]>): HubConfig => ({
+      sources,
+      rules,
+      serve: { port: 0 },
+      access: { tokens: [{ hash, identity: { id: "ada", scopes: ["tasks"] } }] },
+    });
+    const hub = await start(config(one.hash, []));
+    const since = hub.sources()[0]!.since;
+    const get = async (token: string) =>
+      (await fetch(`${hub.url}/tasks/list`, { headers: { authorization: `Bearer ${token}` } })).status;
+    expect([await get(one.token), await get(two.token)]).toEqual([200, 401]);
+
+    expect(await hub.reload(config(two.hash, []))).toEqual({ added: [], restarted: [], removed: [] });
+    expect([await get(one.token), await get(two.token)]).toEqual([401, 200]);
+    await hub.reload(config(two.hash, [{ match: "tasks.*", requiredScopes: ["tasks:read"] }]));
+    expect(await get(two.token)).toBe(403);
+    await hub.reload(config(two.hash, [{ match: "tasks.*", deny: true }]));
+    expect(await get(two.token)).toBe(404);
+    await hub.reload(config(two.hash, []));
+    expect(await get(two.token)).toBe(200);
+    expect(hub.sources()).toMatchObject([{ name: "tasks", status: "ready", since }]);
+  });
+
+  test("reads the file of the hub again", async () => {
+    await writeModule("list", "() => 1");
+    const file = join(tests.folder, "operations.config.json");
+    await writeFile(file, "{}");
+    const hub = await start({}, { file });
+    await writeFile(file, JSON.stringify({ sources: { tasks: { modules: "operations" } } }));
+
+    expect(await hub.reload()).toEqual({ added: ["tasks"], restarted: [], removed: [] });
+    expect(idsOf(hub)).toEqual(["tasks.list"]);
+  });
+
+  test("runs after earlier ones", async () => {
+    await writeModule("list", "() => 1");
+    const hub = await start({});
+    const config = { sources: { tasks: { modules: "operations" } } };
+
+    const summaries = await Promise.all([hub.reload(config), hub.reload({}), hub.reload(config)]);
+
+    expect(summaries.map(({ added, removed }) => [added, removed])).toEqual([
+      [["tasks"], []],
+      [[], ["tasks"]],
+      [["tasks"], []],
+    ]);
+    expect(idsOf(hub)).toEqual(["tasks.list"]);
+  });
+
+  test("ends with UNAVAILABLE after the hub was closed", async () => {
+    const hub = await start({});
+    await hub.close();
+
+    await expect(hub.reload({})).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
+
+describe("an invalid configuration changes nothing", () => {
+  async function expectUnchanged(hub: Hub, reloading: Promise<unknown>): Promise<void> {
+    const before = [hub.sources(), idsOf(hub), hub.registry.getHandler("tasks.list")];
+    await expect(reloading).rejects.toBeInstanceOf(Error);
+    expect([hub.sources(), idsOf(hub), hub.registry.getHandler("tasks.list")]).toEqual(before);
+  }
+
+  test.each<[string, HubConfig]>([
+    ["a source called hub", { sources: { hub: { modules: "x" } } }],
+    ["a bus without trust", { sources: { fleet: { nats: { servers: "127.0.0.1:1" } } } }],
+    ["other settings of serve", { serve: { port: 0 } }],
+    ["a console", { serve: { console: true } }],
+    ["an invalid token", { access: { tokens: [{ hash: "sha256:0", identity: { id: "a", scopes: [] } }] } }],
+  ])("with %s", async (_title, config) => {
+    await writeModule("list", "() => 1");
+    const hub = await start({ sources: { tasks: { modules: "operations" } } });
+
+    await expectUnchanged(hub, hub.reload(config));
+    expect(await callAs(["tasks"], hub, "tasks.list")).toBe(1);
+  });
+
+  test("in a malformed file, and without a file", async () => {
+    await writeModule("list", "() => 1");
+    const file = join(tests.folder, "operations.config.json");
+    await writeFile(file, "{ sources:");
+    const config = { sources: { tasks: { modules: "operations" } } };
+
+    const hub = await start(config, { file });
+    await expectUnchanged(hub, hub.reload());
+    const other = await start(config);
+    await expectUnchanged(other, other.reload());
+  });
+});
