@@ -48,6 +48,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Allow the configuration of a folder to run.",
     load: async () => (await import("./commands/trust.ts")).trust,
   },
+  doctor: {
+    summary: "Find out what does not work, and how to fix it.",
+    load: async () => (await import("./commands/doctor.ts")).doctor,
+  },
   "mcp-config": {
     summary: "Add the operations to an editor, as an MCP server.",
     load: async () => (await import("./commands/mcp-config.ts")).mcpConfig,

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { operatorOf } from "../hub/access.ts";
 import { createHub, findConfig, type LoadedConfig, loadConfig } from "../hub/index.ts";
-import { findStateFolder } from "../hub/state-folder.ts";
 import { waitFor } from "../internal/wait.ts";
 import { CallError } from "../operation/index.ts";
 import type { CommandContext } from "./command.ts";
@@ -22,7 +21,7 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig |
   const file = options.config === undefined ? await findConfig(folder) : resolve(folder, options.config);
   if (file === undefined) return undefined;
   if (options.config === undefined) {
-    await requireTrust(file, { stateFolder: findStateFolder(environment), ask: askOnTerminal(context) });
+    await requireTrust(file, { environment, ask: askOnTerminal(context) });
   }
   return loadConfig(file, { environment });
 }

@@ -6,11 +6,11 @@ import type { HubConfig } from "../hub/index.ts";
 import { checkTrust, type RequireTrustOptions, requireTrust, revokeTrust, storeTrust } from "./trust.ts";
 
 let folder: string;
-let options: RequireTrustOptions & { stateFolder: string };
+let options: RequireTrustOptions;
 
 beforeEach(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "trust-")));
-  options = { stateFolder: join(folder, "state") };
+  options = { environment: { XDG_STATE_HOME: join(folder, "state") } };
 });
 
 afterEach(() => rm(folder, { recursive: true }));
@@ -22,6 +22,8 @@ async function write(name: string, content: HubConfig | string): Promise<string>
 }
 
 const reference = (name: string) => `$${"{"}${name}}`;
+/** The environment of a user without a home folder. */
+const homeless = { HOME: "" };
 const tasks: HubConfig = { sources: { tasks: { modules: "./operations" } } };
 
 test("everything that a configuration would run or read is listed", async () => {
@@ -42,7 +44,7 @@ test("everything that a configuration would run or read is listed", async () => 
       },
     },
   });
-  const { actions, trusted } = await checkTrust(file, options.stateFolder);
+  const { actions, trusted } = await checkTrust(file, options.environment);
   expect({ actions, trusted }).toEqual({
     actions: [
       'run the modules in "./operations" for the source "tasks"',
@@ -58,7 +60,7 @@ test("everything that a configuration would run or read is listed", async () => 
 
 test("a configuration that runs and reads nothing needs no trust", async () => {
   const file = await write("operations.config.json", { sources: { api: { openapi: "https://example.com/a.json" } } });
-  expect(await checkTrust(file, undefined)).toMatchObject({ actions: [], trusted: true });
+  expect(await checkTrust(file, homeless)).toMatchObject({ actions: [], trusted: true });
 });
 
 test("a configuration that nothing has checked yet is read with care", async () => {
@@ -66,18 +68,18 @@ test("a configuration that nothing has checked yet is read with care", async () 
     "operations.config.yaml",
     "sources: { a: null, b: [1], c: { modules: 7 }, d: { mcp: { command: { x: 1 }, args: no } }, __proto__: { mcpConfig: 1 } }",
   );
-  expect((await checkTrust(file, options.stateFolder)).actions).toEqual([
+  expect((await checkTrust(file, options.environment)).actions).toEqual([
     'run the modules in "7" for the source "c"',
     'run "[object Object]" "no" for the source "d"',
     'run the MCP servers of "undefined" for the source "__proto__"',
   ]);
   await write("operations.config.yaml", "sources: 5");
-  expect((await checkTrust(file, options.stateFolder)).actions).toEqual([]);
+  expect((await checkTrust(file, options.environment)).actions).toEqual([]);
 });
 
 test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", async (extension) => {
   const file = await write(`operations.config.${extension}`, "throw new Error('it ran')");
-  expect(await checkTrust(file, options.stateFolder)).toMatchObject({
+  expect(await checkTrust(file, options.environment)).toMatchObject({
     actions: ["run it, because it is a program"],
     trusted: false,
   });
@@ -85,8 +87,8 @@ test.each(["ts", "js", "mjs"])("a program is not read to decide about it: .%s", 
 
 test("trust is bound to the content and the real path", async () => {
   const file = await write("operations.config.json", tasks);
-  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
-  const trusted = async (path: string) => (await checkTrust(path, options.stateFolder)).trusted;
+  await storeTrust(await checkTrust(file, options.environment), options.environment);
+  const trusted = async (path: string) => (await checkTrust(path, options.environment)).trusted;
   expect(await trusted(file)).toBe(true);
 
   await symlink(file, join(folder, "link.json"));
@@ -109,8 +111,8 @@ test("a changed or new MCP file in the folder ends the trust; one of the user do
   const mcpConfig = (path: string) => ({ mcpConfig: { file: path } });
   const sources = { a: mcpConfig(".mcp.json"), b: mcpConfig(own), c: mcpConfig("../user.json"), d: mcpConfig("~/x") };
   await writeFile(file, JSON.stringify({ sources }));
-  const trust = async () => storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
-  const trusted = async () => (await checkTrust(file, options.stateFolder)).trusted;
+  const trust = async () => storeTrust(await checkTrust(file, options.environment), options.environment);
+  const trusted = async () => (await checkTrust(file, options.environment)).trusted;
 
   await trust();
   await writeFile(own, '{ "mcpServers": {} }');
@@ -125,31 +127,31 @@ test("a changed or new MCP file in the folder ends the trust; one of the user do
 
 test("trust can be revoked, also after the file is gone", async () => {
   const file = await write("operations.config.json", tasks);
-  expect(await revokeTrust(file, options.stateFolder)).toBe(false);
-  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
-  expect(await revokeTrust(file, options.stateFolder)).toBe(true);
-  expect((await checkTrust(file, options.stateFolder)).trusted).toBe(false);
-  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
+  expect(await revokeTrust(file, options.environment)).toBe(false);
+  await storeTrust(await checkTrust(file, options.environment), options.environment);
+  expect(await revokeTrust(file, options.environment)).toBe(true);
+  expect((await checkTrust(file, options.environment)).trusted).toBe(false);
+  await storeTrust(await checkTrust(file, options.environment), options.environment);
   await rm(file);
-  expect(await revokeTrust(file, options.stateFolder)).toBe(true);
+  expect(await revokeTrust(file, options.environment)).toBe(true);
 });
 
 test("a record that is damaged, or of another path, is not trust", async () => {
   const file = await write("operations.config.json", tasks);
-  const check = await checkTrust(file, options.stateFolder);
-  await storeTrust(check, options.stateFolder);
-  const [name] = await readdir(join(options.stateFolder, "trusted"));
-  const record = join(options.stateFolder, "trusted", name!);
+  const check = await checkTrust(file, options.environment);
+  await storeTrust(check, options.environment);
+  const [name] = await readdir(join(folder, "state/operations/trusted"));
+  const record = join(folder, "state/operations/trusted", name!);
   for (const content of ["{", "null", JSON.stringify({ file: "/other", hash: check.hash })]) {
     await writeFile(record, content);
-    expect((await checkTrust(file, options.stateFolder)).trusted).toBe(false);
+    expect((await checkTrust(file, options.environment)).trusted).toBe(false);
   }
 });
 
 test("only the user can read what is trusted", async () => {
   const file = await write("operations.config.json", tasks);
-  await storeTrust(await checkTrust(file, options.stateFolder), options.stateFolder);
-  const records = join(options.stateFolder, "trusted");
+  await storeTrust(await checkTrust(file, options.environment), options.environment);
+  const records = join(folder, "state/operations/trusted");
   const [name] = await readdir(records);
   const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
   expect([await mode(records), await mode(join(records, name!))]).toEqual(["700", "600"]);
@@ -186,7 +188,6 @@ Do you trust it?`;
 
 test("without a state folder a yes holds for one command", async () => {
   const file = await write("operations.config.json", tasks);
-  const without = { ...options, stateFolder: undefined };
-  await requireTrust(file, { ...without, ask: async () => true });
-  expect((await checkTrust(file, undefined)).trusted).toBe(false);
+  await requireTrust(file, { environment: homeless, ask: async () => true });
+  expect((await checkTrust(file, homeless)).trusted).toBe(false);
 });

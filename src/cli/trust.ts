@@ -1,10 +1,14 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { createHash } from "node:crypto";
+import { readFile, realpath } from "node:fs/promises";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { isProgram, readConfigData } from "../hub/config-load.ts";
+import { findStateFolder, readState, removeState, writeState } from "../hub/state-folder.ts";
 import { getOwn, isObject } from "../internal/objects.ts";
 import { quote } from "../internal/text.ts";
 import { CallError } from "../operation/index.ts";
+
+/** Variables of the environment. */
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a configuration would do, and whether its user allowed it. */
 export interface ConfigTrust {
@@ -20,8 +24,8 @@ export interface ConfigTrust {
 
 /** Options of {@link requireTrust}. */
 export interface RequireTrustOptions {
-  /** The state folder of the user. `undefined` without a home folder; then no configuration is trusted. */
-  stateFolder: string | undefined;
+  /** Variables of the environment, which determine the state folder. Without a home folder nothing is trusted. */
+  environment: Environment;
   /** Asks the user on a terminal whether the actions are allowed. Missing in a pipe. */
   ask?: ((question: string) => Promise<boolean>) | undefined;
 }
@@ -30,30 +34,29 @@ export interface RequireTrustOptions {
  * Reports what a configuration would run or read, and whether its user trusts it. A configuration in TypeScript or
  * JavaScript is not loaded.
  */
-export async function checkTrust(file: string, stateFolder: string | undefined): Promise<ConfigTrust> {
+export async function checkTrust(file: string, environment: Environment): Promise<ConfigTrust> {
   const path = await realpath(file);
   const sources = isProgram(path) ? undefined : listSources(await readConfigData(path));
   const actions = sources === undefined ? ["run it, because it is a program"] : sources.flatMap(listActions);
   const hash = await hashFiles(path, sources === undefined ? [] : listMCPFiles(sources, dirname(path)));
-  const trusted = actions.length === 0 || (stateFolder !== undefined && (await readRecord(stateFolder, path)) === hash);
+  const trusted = actions.length === 0 || (await readRecord(path, environment)) === hash;
   return { file: path, hash, actions, trusted };
 }
 
 /** Stores that the user trusts a configuration as it is now. A change of its content ends the trust. */
-export async function storeTrust({ file, hash }: ConfigTrust, stateFolder: string): Promise<void> {
-  const record = recordPath(stateFolder, file);
-  await mkdir(dirname(record), { recursive: true, mode: 0o700 });
-  const partial = `${record}.${randomUUID()}`; // Another process never reads half a record.
-  await writeFile(partial, `${JSON.stringify({ file, hash })}\n`, { mode: 0o600 });
-  await rename(partial, record);
+export async function storeTrust({ file, hash }: ConfigTrust, environment: Environment): Promise<void> {
+  await writeState(recordName(file), `${JSON.stringify({ file, hash })}\n`, { ...environment });
 }
 
 /** Ends the trust in a configuration. Returns whether it was trusted, whatever its content. */
-export async function revokeTrust(file: string, stateFolder: string): Promise<boolean> {
+export async function revokeTrust(file: string, environment: Environment): Promise<boolean> {
   const path = await realpath(file).catch(() => resolve(file));
-  if ((await readRecord(stateFolder, path)) === undefined) return false;
-  await rm(recordPath(stateFolder, path), { force: true });
-  return true;
+  if ((await readRecord(path, environment)) === undefined) return false;
+  await removeState(recordName(path), { ...environment });
+  if ((await readRecord(path, environment)) === undefined) return true;
+  throw new Error(
+    `The trust in ${path} cannot be ended, because ${recordName(path)} in the state folder cannot be removed.`,
+  );
 }
 
 /**
@@ -61,11 +64,11 @@ export async function revokeTrust(file: string, stateFolder: string): Promise<bo
  * a pipe, or after a no, throws `CONFIG_NOT_TRUSTED`, which lists what it would run.
  */
 export async function requireTrust(file: string, options: RequireTrustOptions): Promise<void> {
-  const trust = await checkTrust(file, options.stateFolder);
+  const trust = await checkTrust(file, options.environment);
   if (trust.trusted) return;
   const question = `${describeActions(trust)}\nDo you trust it?`;
   if (options.ask !== undefined && (await options.ask(question))) {
-    if (options.stateFolder !== undefined) await storeTrust(trust, options.stateFolder);
+    if (findStateFolder({ ...options.environment }) !== undefined) await storeTrust(trust, options.environment);
     return;
   }
   throw notTrusted(trust);
@@ -149,14 +152,15 @@ async function hashFiles(config: string, others: readonly string[]): Promise<str
   return `sha256:${hash.digest("hex")}`;
 }
 
-function recordPath(stateFolder: string, file: string): string {
-  return join(stateFolder, "trusted", `${createHash("sha256").update(file).digest("hex")}.json`);
+/** Name of the file in the state folder that stores the trust in a configuration. */
+function recordName(file: string): string {
+  return `trusted/${createHash("sha256").update(file).digest("hex")}.json`;
 }
 
 /** The hash that was stored for a path. A record that cannot be read is not trust. */
-async function readRecord(stateFolder: string, file: string): Promise<string | undefined> {
+async function readRecord(file: string, environment: Environment): Promise<string | undefined> {
   try {
-    const record: unknown = JSON.parse(await readFile(recordPath(stateFolder, file), "utf8"));
+    const record: unknown = JSON.parse((await readState(recordName(file), { ...environment })) ?? "null");
     return isObject(record) && record["file"] === file ? String(record["hash"]) : undefined;
   } catch {
     return undefined;

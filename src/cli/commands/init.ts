@@ -21,10 +21,10 @@ export const init = defineCommand({
       throw usageError(`${quote(join(folder, existing), 1_000)} exists. Delete it first, or name another folder.`);
     }
     const project = await createProject(folder, __PACKAGE_VERSION__);
-    const stateFolder = findStateFolder(environment);
     // The user requested this file, so that commands may run it without asking.
-    if (stateFolder !== undefined)
-      await storeTrust(await checkTrust(join(folder, projectConfig), stateFolder), stateFolder);
+    if (findStateFolder(environment) !== undefined) {
+      await storeTrust(await checkTrust(join(folder, projectConfig), environment), environment);
+    }
     await stdout.write(options.json ? `${JSON.stringify(project)}\n` : format(project, relative(current, folder)));
   },
 });

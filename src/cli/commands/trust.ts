@@ -16,8 +16,7 @@ export const trust = defineCommand({
     const file = positionals[0] === undefined ? await findConfig(folder) : resolve(folder, positionals[0]);
     if (file === undefined)
       throw usageError("There is no operations.config file in this folder. Name it: operations trust FILE.");
-    const stateFolder = findStateFolder(environment);
-    if (stateFolder === undefined) {
+    if (findStateFolder(environment) === undefined) {
       throw usageError(
         "There is no home folder to store the trust in. Set XDG_STATE_HOME, or name the file with --config.",
       );
@@ -25,16 +24,16 @@ export const trust = defineCommand({
     const print = (text: string, result: object) =>
       stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${text}\n`);
     if (options.revoke) {
-      const revoked = await revokeTrust(file, stateFolder);
+      const revoked = await revokeTrust(file, environment);
       return print(`${quote(file, 1_000)} ${revoked ? "is no longer trusted." : "was not trusted."}`, {
         file,
         revoked,
       });
     }
-    const check = await checkTrust(file, stateFolder).catch((error: NodeJS.ErrnoException) => {
+    const check = await checkTrust(file, environment).catch((error: NodeJS.ErrnoException) => {
       throw error.code === "ENOENT" ? usageError(`The file ${quote(file, 1_000)} does not exist.`) : error;
     });
-    await storeTrust(check, stateFolder);
+    await storeTrust(check, environment);
     if (!options.json && check.actions.length > 0) await stderr.write(`${describeActions(check)}\n`);
     await print(`${quote(check.file, 1_000)} is trusted until it changes.`, {
       file: check.file,
