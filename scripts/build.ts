@@ -3,10 +3,11 @@
  * two hundred small files took longer than running them.
  */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { buildCommand, version } from "./build-command.ts";
+import { createConfigSchema } from "./config-schema.ts";
 import { root, sourceOf, subpaths } from "./subpaths.ts";
 
 /** Parsers of configuration files. They become part of the library, so that its users do not install them. */
@@ -32,6 +33,8 @@ await bundle.write({
 await bundle.close();
 
 await buildCommand();
+
+writeFileSync(join(root, "dist/config.schema.json"), JSON.stringify(createConfigSchema()));
 
 const compiler = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], {
   cwd: root,

@@ -17,8 +17,8 @@ function literals<const T extends readonly string[]>(...values: T) {
   return Type.Unsafe<T[number]>({ type: "string", enum: values });
 }
 
-/** A value of a configuration in TypeScript or JavaScript. The JSON Schema for editors does not contain it. */
-export const functionSchema = Type.Unsafe<(...args: never[]) => unknown>({ type: "function" });
+/** A function. Values with `isProgramOnly` exist in programs only; the JSON Schema for editors does not contain them. */
+const functionSchema = Type.Unsafe<(...args: never[]) => unknown>({ type: "function", isProgramOnly: true });
 
 function orFunction<T extends TSchema>(schema: T) {
   return Type.Union([schema, functionSchema]);
@@ -134,6 +134,9 @@ const openAPISource = closed({
   outputPolicy: optional(outputPolicy),
 });
 
+/** An object of the MCP SDK. */
+const provider = Type.Unsafe<object>({ type: "object", isProgramOnly: true });
+
 const mcpAuth = Type.Union([
   closed({ type: literals("bearer"), token: orFunction(secret) }),
   closed({
@@ -143,7 +146,7 @@ const mcpAuth = Type.Union([
     scope: optional(string()),
     expectedIssuer: optional(string()),
   }),
-  closed({ type: literals("provider"), provider: anyObject, expectedIssuer: optional(string()) }),
+  closed({ type: literals("provider"), provider, expectedIssuer: optional(string()) }),
 ]);
 
 const mcpServer = closed({
@@ -197,7 +200,7 @@ const bus = {
 };
 
 /** One description for each kind of source. Its first key is the one that no other kind has. */
-export const sourceSchemas = [
+const sourceSchemas = [
   closed({ modules: string(), ...sourceOptions }),
   openAPISource,
   closed({ mcp: mcpServer, ...sourceOptions }),

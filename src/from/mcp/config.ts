@@ -11,11 +11,13 @@ export type MCPProtocol = "auto" | "legacy" | "2026-07-28";
  */
 export type MCPAuth =
   | {
+      /** Type of the credential. */
       type: "bearer";
       /** Sent as `Authorization: Bearer`. */
       token: Secret;
     }
   | {
+      /** Type of the credential. */
       type: "clientCredentials";
       /** Id of this client at the authorization server. */
       clientId: string;
@@ -30,6 +32,7 @@ export type MCPAuth =
       expectedIssuer?: string;
     }
   | {
+      /** Type of the credential. */
       type: "provider";
       /** Provider of the MCP SDK. */
       provider: OAuthClientProvider | AuthProvider;

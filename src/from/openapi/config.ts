@@ -60,9 +60,13 @@ export interface HTTPReconnect {
 /** How the next page of an operation is found. `items` and `cursor` are JSON pointers into the data. */
 export type PaginationRule =
   /** Uses the `Link` header with `rel="next"` if it has the same origin. */
-  | { kind: "link" }
+  | {
+      /** How the next page is found. */
+      kind: "link";
+    }
   /** Passes the value at `cursor` as `parameter`. Ends when there is no value. */
   | {
+      /** How the next page is found. */
       kind: "cursor";
       /** Name of the parameter. */
       parameter: string;
@@ -71,6 +75,7 @@ export type PaginationRule =
     }
   /** Adds the number of items to `parameter`. Ends when a page is empty or has fewer items than `limitParameter`. */
   | {
+      /** How the next page is found. */
       kind: "offset";
       /** Name of the parameter. */
       parameter: string;
@@ -81,6 +86,7 @@ export type PaginationRule =
     }
   /** Adds one to `parameter`. Ends when a page is empty. */
   | {
+      /** How the next page is found. */
       kind: "page";
       /** Name of the parameter. */
       parameter: string;
@@ -134,7 +140,10 @@ export interface HTTPServiceConfig {
   auth?:
     | HTTPAuth
     | (() => HTTPAuth | undefined | Promise<HTTPAuth | undefined>)
-    | { schemes: Record<string, HTTPAuth> };
+    | {
+        /** Credentials by name of the security scheme. */
+        schemes: Record<string, HTTPAuth>;
+      };
   /**
    * Time limit of a call, in ms, above 0. For streams it ends when the response headers arrive. `Infinity` for no
    * limit. @default no limit
@@ -167,7 +176,13 @@ export interface HTTPServiceConfig {
   /** Limits for documents, schemas, responses and events. */
   limits?: Limits;
   /** Pagination: one rule for all operations, or rules by operation name. `false` disables it. @default inferred */
-  pagination?: false | PaginationRule | { operations: Record<string, PaginationRule> };
+  pagination?:
+    | false
+    | PaginationRule
+    | {
+        /** Rules by name of the operation. */
+        operations: Record<string, PaginationRule>;
+      };
 
   /** Imports only these operations: one list of ids, names, tags and paths, or separate lists. @default all */
   include?: string[] | OperationFilter;
