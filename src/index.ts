@@ -121,6 +121,7 @@ export {
   type OperationInit,
   type OperationSpec,
   OperationSpecSchema,
+  type OperationsByNamespace,
   OperationType,
   type OutputPolicy,
   type Progress,

@@ -6,6 +6,7 @@ import {
   type Identity,
   type KnownOperations,
   type Limits,
+  type OperationsByNamespace,
   probedNames,
   type RemoteAny,
   type RemoteOperations,
@@ -54,18 +55,19 @@ export interface ConnectOptions {
  * The operations of a remote registry. `await client.task.create(input)` returns the data and throws a `CallError` on
  * every failure. A subscription is an async iterable of its data. The function `close` hides a namespace of that name.
  */
-export type RemoteClient<Known extends KnownOperations = KnownOperations> = RemoteOperations<Known> &
-  AsyncDisposable & {
-    /** Fails pending calls with `UNAVAILABLE`, ends subscriptions, and closes the connection. May be called twice. */
-    close(): Promise<void>;
-  };
+export type RemoteClient<Known extends KnownOperations | OperationsByNamespace = KnownOperations> =
+  RemoteOperations<Known> &
+    AsyncDisposable & {
+      /** Fails pending calls with `UNAVAILABLE`, ends subscriptions, and closes the connection. May be called twice. */
+      close(): Promise<void>;
+    };
 
-/** The operation types of a registry, given its type, or of a map of operations by id. */
+/** The operation types of a registry, given its type, or of a map of operations by id or by namespace and name. */
 export type KnownIn<Remote> = string extends keyof Remote
   ? KnownOperations
   : Remote extends { readonly "~known"?: infer Known extends KnownOperations }
     ? Known
-    : Remote extends KnownOperations
+    : Remote extends KnownOperations | OperationsByNamespace
       ? Remote
       : never;
 

@@ -6,6 +6,7 @@ export type {
   Identity,
   KnownOperation,
   KnownOperations,
+  OperationsByNamespace,
   Progress,
   RemoteAny,
   RemoteCall,

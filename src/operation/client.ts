@@ -3,32 +3,62 @@ import type { CallOptions, SubscribeOptions } from "./context.ts";
 import type { DeclaredError } from "./declared-errors.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
 import { CallError } from "./error.ts";
-import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf } from "./known.ts";
+import type { AcceptsEmpty, KnownOperations, NameOf, NamespaceOf, OperationsByNamespace } from "./known.ts";
 
 /** Calls operations by namespace and name and returns their data: `await client.task.create(input)`. */
-export type Client<Known extends KnownOperations = KnownOperations> = {
-  // All ids of a namespace share one key, so `Ids` is the union of them.
-  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-    readonly [Id in Ids as NameOf<Id>]: ClientOperation<
-      Known[Id]["type"],
-      Known[Id]["input"],
-      Known[Id]["output"],
-      Known[Id]["errors"]
-    >;
-  };
-};
+export type Client<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = [Known] extends [
+  OperationsByNamespace,
+]
+  ? {
+      readonly [Namespace in keyof Known]: {
+        readonly [Name in keyof Known[Namespace]]: ClientOperation<
+          Known[Namespace][Name]["type"],
+          Known[Namespace][Name]["input"],
+          Known[Namespace][Name]["output"],
+          Known[Namespace][Name]["errors"]
+        >;
+      };
+    }
+  : [Known] extends [KnownOperations]
+    ? {
+        // All ids of a namespace share one key, so `Ids` is the union of them.
+        readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+          readonly [Id in Ids as NameOf<Id>]: ClientOperation<
+            Known[Id]["type"],
+            Known[Id]["input"],
+            Known[Id]["output"],
+            Known[Id]["errors"]
+          >;
+        };
+      }
+    : never;
 
 /** The operations of a remote registry, by namespace and name. */
-export type RemoteOperations<Known extends KnownOperations = KnownOperations> = {
-  readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
-    readonly [Id in Ids as NameOf<Id>]: RemoteOperation<
-      Known[Id]["type"],
-      Known[Id]["input"],
-      Known[Id]["output"],
-      Known[Id]["errors"]
-    >;
-  };
-};
+export type RemoteOperations<Known extends KnownOperations | OperationsByNamespace = KnownOperations> = [
+  Known,
+] extends [OperationsByNamespace]
+  ? {
+      readonly [Namespace in keyof Known]: {
+        readonly [Name in keyof Known[Namespace]]: RemoteOperation<
+          Known[Namespace][Name]["type"],
+          Known[Namespace][Name]["input"],
+          Known[Namespace][Name]["output"],
+          Known[Namespace][Name]["errors"]
+        >;
+      };
+    }
+  : [Known] extends [KnownOperations]
+    ? {
+        readonly [Ids in keyof Known as NamespaceOf<Ids>]: {
+          readonly [Id in Ids as NameOf<Id>]: RemoteOperation<
+            Known[Id]["type"],
+            Known[Id]["input"],
+            Known[Id]["output"],
+            Known[Id]["errors"]
+          >;
+        };
+      }
+    : never;
 
 /** One operation of a client. If its type is unknown at compile time, the result can be awaited or iterated. */
 export type ClientOperation<Type, Input, Output, Errors = unknown> = [Type] extends ["subscription"]

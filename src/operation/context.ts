@@ -99,7 +99,7 @@ export type NestedCallArguments<Input> =
  * an MCP result with `isError`. Trusted like `context.env`. For an id that is unknown at compile time, `call<T>(id, …)` sets
  * the type of the data.
  */
-export type CallOperation = <T = never, const Operation extends CallableId | CallableOperation = string>(
+export type CallOperation = <T = never, const Operation extends CallableId | CallableOperation = CallableId>(
   operation: Operation,
   ...args: NestedCallArguments<TargetOf<Operation>["input"]>
 ) => Promise<[T] extends [never] ? TargetOf<Operation>["output"] : T>;

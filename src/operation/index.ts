@@ -109,6 +109,7 @@ export type {
   KnownOperations,
   NameOf,
   NamespaceOf,
+  OperationsByNamespace,
   Register,
   RegisteredEnv,
   SubscriptionsOf,

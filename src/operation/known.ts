@@ -17,6 +17,22 @@ export interface KnownOperation {
 /** Known operations by id. With an index signature, every id is allowed and nothing is typed. */
 export type KnownOperations = { [operationId: string]: KnownOperation };
 
+/**
+ * Known operations by namespace and name. Files that `operations types` writes have this form, because clients then show
+ * the documentation of operations in editors.
+ */
+export type OperationsByNamespace = { [namespace: string]: { [name: string]: KnownOperation } };
+
+/** The operations of {@link OperationsByNamespace} by id. */
+type ById<Operations> = {
+  [Id in { [N in keyof Operations & string]: `${N}.${keyof Operations[N] & string}` }[keyof Operations & string]]: At<
+    At<Operations, NamespaceOf<Id>>,
+    NameOf<Id>
+  >;
+};
+
+type At<T, Key> = Key extends keyof T ? T[Key] : never;
+
 /** The known queries and mutations. */
 export type CallsOf<Known extends KnownOperations> = {
   [Id in keyof Known as Known[Id]["type"] extends "subscription" ? never : Id]: Known[Id];
@@ -57,7 +73,7 @@ export type EnvFunction<Input, Output> =
  * Declares the operations that handlers can call, so that `context.env` and the ids of `context.call` are typed:
  * - `registry`: the type of a registry, `declare module "@alkdev/operations" { interface Register { registry: typeof registry } }`.
  *   A handler that returns a result of `context.env` then needs an explicit return type.
- * - `operations`: operations by id. Files that `operations types` writes set it.
+ * - `operations`: operations by namespace and name. Files that `operations types` writes set it.
  */
 export interface Register {
   /** Never set. A program adds `registry` or `operations` by augmenting this interface. */
@@ -68,8 +84,10 @@ type OfRegistry<Declared> = Declared extends { registry: { readonly "~known"?: i
   ? Known
   : Record<never, KnownOperation>;
 
-type OfTypes<Declared> = Declared extends { operations: infer Known extends KnownOperations }
-  ? Known
+type OfTypes<Declared> = Declared extends { operations: infer Operations extends OperationsByNamespace }
+  ? ById<Operations> extends infer Known extends KnownOperations
+    ? Known
+    : never
   : Record<never, KnownOperation>;
 
 /** The operations in {@link Register}; untyped without any. */

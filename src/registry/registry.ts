@@ -10,6 +10,7 @@ import {
   type KnownOperations,
   type OperationHandler,
   type OperationSpec,
+  type OperationsByNamespace,
   OperationType,
   operationNotFound,
   type ResponseEnvelope,
@@ -191,7 +192,7 @@ export class Registry {
     return waitForOperation(this.#core, id, options, this.#closing.signal);
   }
 
-  client<K extends KnownOperations>(options: ClientOptions = {}): Client<K> {
+  client<K extends KnownOperations | OperationsByNamespace>(options: ClientOptions = {}): Client<K> {
     return createClient(this.#core, options) as Client<K>;
   }
 

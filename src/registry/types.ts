@@ -13,6 +13,7 @@ import type {
   OperationContext,
   OperationHandler,
   OperationSpec,
+  OperationsByNamespace,
   OutputPolicy,
   Progress,
   ResponseEnvelope,
@@ -306,7 +307,7 @@ export interface OperationRegistry<Known extends KnownOperations = KnownOperatio
    * @example
    * const task = await registry.client({ identity }).task.create({ title: "Ship it" });
    */
-  client<K extends KnownOperations = Known>(options?: ClientOptions): Client<K>;
+  client<K extends KnownOperations | OperationsByNamespace = Known>(options?: ClientOptions): Client<K>;
 
   /**
    * Stops following sources, which removes their operations and closes them, and refuses new calls with

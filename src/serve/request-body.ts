@@ -1,6 +1,5 @@
 import { BodyTooLarge, isNestedDeeper, readBody } from "../internal/body.ts";
 import { CallError, type Limits, validationError } from "../operation/index.ts";
-import type { FetchInfo } from "./server.ts";
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
@@ -24,10 +23,9 @@ export class HTTPError extends Error {
  */
 export function readJSONText(
   request: Request,
-  info: FetchInfo | undefined,
+  headers: Pick<Headers, "get">,
   limits: Readonly<Required<Limits>>,
 ): Promise<string> | undefined {
-  const headers = info?.headers ?? request.headers;
   const length = headers.get("content-length");
   if (length === "0") return undefined;
   const isMeasured = length !== null;
@@ -37,8 +35,7 @@ export function readJSONText(
   const type = headers.get("content-type");
   if (type !== "application/json" && !isJSONType(type)) throw unsupportedType();
   if (headers.get("content-encoding") !== null) throw unsupportedType();
-  if (!isMeasured) return readUnmeasured(request, limits.requestBytes);
-  return info?.readText === undefined ? request.text() : info.readText();
+  return isMeasured ? request.text() : readUnmeasured(request, limits.requestBytes);
 }
 
 /** Parses a body. Returns `undefined` for an empty one. Throws if it is not JSON, or exceeds a limit. */

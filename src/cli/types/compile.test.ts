@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
+import ts from "typescript";
 import { expect, test, vi } from "vitest";
 import { parseOpenAPI } from "../../from/openapi/index.ts";
 import { FromOpenAPI, FromSchema, type OperationSpec, Type } from "../../index.ts";
@@ -122,6 +124,83 @@ function printValues({ schema, values }: Sample, index: number): string[] {
   const compiled = compileSchema(FromSchema(schema));
   const valid = values.filter((value) => compiled.check(value));
   return valid.map((value, count) => {
-    return `export const s${index}_${count}: Operations["random.s${index}"]["output"] = ${JSON.stringify(value)};\n`;
+    return `export const s${index}_${count}: Operations["random"]["s${index}"]["output"] = ${JSON.stringify(value)};\n`;
   });
+}
+
+const edited = `
+import type { OperationContext } from "@alkdev/operations";
+import { connect } from "@alkdev/operations/client";
+import type { Operations } from "./operations.js";
+
+export function edit(context: OperationContext): void {
+  context.call("");
+  const client = connect<Operations>("http://127.0.0.1:4000");
+  client.task;
+  client.task.create({ title: "a", priority: 1 });
+  client.task["list/all"]({});
+}
+`;
+
+test("an editor completes ids, names and inputs, and shows their documentation", () => {
+  using program = new Program({ "operations.d.ts": printTypes(taskSpecs), "edited.ts": edited });
+  const editor = new Editor(program.folder, "edited.ts");
+
+  expect({
+    ids: editor.complete('context.call("'),
+    namespaces: editor.complete("client.ta").filter((name) => name.startsWith("t")),
+    names: editor.complete('client.task["'),
+    inputs: editor.complete('client.task["list/all"]({'),
+    operation: editor.show("client.task.crea"),
+    input: editor.show('title: "a", prio'),
+  }).toEqual({
+    ids: ["task.create", "task.list/all"],
+    namespaces: ["task"],
+    names: ["changes", "create", "list/all"],
+    inputs: ["limit"],
+    operation: "Create a task\n\nCreates a task.",
+    input: "From 1 to 5.",
+  });
+});
+
+/** The service that editors use, on one file of a program. */
+class Editor {
+  readonly #file: string;
+  readonly #text: string;
+  readonly #service: ts.LanguageService;
+
+  constructor(folder: string, file: string) {
+    this.#file = join(folder, file);
+    this.#text = readFileSync(this.#file, "utf8");
+    const config = ts.readConfigFile(join(folder, "tsconfig.json"), ts.sys.readFile);
+    const { options, fileNames } = ts.parseJsonConfigFileContent(config.config, ts.sys, folder);
+    this.#service = ts.createLanguageService({
+      getCompilationSettings: () => options,
+      getScriptFileNames: () => fileNames,
+      getScriptVersion: () => "1",
+      getScriptSnapshot: (path) => ts.ScriptSnapshot.fromString(ts.sys.readFile(path) ?? ""),
+      getCurrentDirectory: () => folder,
+      getDefaultLibFileName: ts.getDefaultLibFilePath,
+      fileExists: ts.sys.fileExists,
+      readFile: ts.sys.readFile,
+      readDirectory: ts.sys.readDirectory,
+    });
+  }
+
+  /** Returns the names that are suggested after a piece of the file, sorted. */
+  complete(piece: string): string[] {
+    const completions = this.#service.getCompletionsAtPosition(this.#file, this.#after(piece), undefined);
+    const names = (completions?.entries ?? []).map(({ name }) => name.replaceAll('"', ""));
+    return names.filter((name) => name !== "").sort();
+  }
+
+  /** Returns the documentation of the name at the end of a piece of the file. */
+  show(piece: string): string {
+    const info = this.#service.getQuickInfoAtPosition(this.#file, this.#after(piece));
+    return ts.displayPartsToString(info?.documentation);
+  }
+
+  #after(piece: string): number {
+    return this.#text.indexOf(piece) + piece.length;
+  }
 }

@@ -7,8 +7,8 @@ import { createSpec } from "./testing.ts";
 function printOutput(output: object): string {
   const printed = printTypes([createSpec({ output })]);
   return printed
-    .slice(printed.indexOf("    output: ") + "    output: ".length, printed.indexOf(";\n  };\n};"))
-    .replaceAll(/\n {4}/g, "\n");
+    .slice(printed.indexOf("      output: ") + "      output: ".length, printed.indexOf(";\n    };\n  };\n};"))
+    .replaceAll(/\n {6}/g, "\n");
 }
 
 /** Prints the definitions of a schema. */
@@ -48,45 +48,49 @@ test("a file has the types of every operation, sorted by id, with doc comments",
 
 import type {} from "@alkdev/operations";
 
-/** Every operation by id. */
+/** Every operation, by namespace and name. */
 export type Operations = {
-  "my-files.read/all": {
-    type: "query";
-    input: { [key: string]: unknown };
-    output: unknown;
-  };
-  /**
-   * Create a task
-   *
-   * Creates a task.
-   *
-   * The title must be new.
-   */
-  "task.create": {
-    type: "mutation";
-    input: {
-      /** A short text. */
-      title: string;
-      /**
-       * The last day.
-       * @deprecated
-       */
-      due?: string;
-      /** @default 3 */
-      priority?: number;
-    };
-    output: { id: string };
-    errors: {
-      /** The title exists. */
-      TITLE_TAKEN: { title: string };
-      "not-now": unknown;
+  "my-files": {
+    "read/all": {
+      type: "query";
+      input: { [key: string]: unknown };
+      output: unknown;
     };
   };
-  /** Reports every change. */
-  "task.watch": {
-    type: "subscription";
-    input: { [key: string]: unknown };
-    output: { id: string };
+  task: {
+    /**
+     * Create a task
+     *
+     * Creates a task.
+     *
+     * The title must be new.
+     */
+    create: {
+      type: "mutation";
+      input: {
+        /** A short text. */
+        title: string;
+        /**
+         * The last day.
+         * @deprecated
+         */
+        due?: string;
+        /** @default 3 */
+        priority?: number;
+      };
+      output: { id: string };
+      errors: {
+        /** The title exists. */
+        TITLE_TAKEN: { title: string };
+        "not-now": unknown;
+      };
+    };
+    /** Reports every change. */
+    watch: {
+      type: "subscription";
+      input: { [key: string]: unknown };
+      output: { id: string };
+    };
   };
 };
 
@@ -232,16 +236,16 @@ test("a definition that several operations have is printed once, and different o
     createSpec({ namespace: "other", name: "d", output: user("number") }),
   ]);
 
-  expect(printed.match(/^(export declare namespace| {2}type| {4}output:).*/gm)).toEqual([
+  expect(printed.match(/^(export declare namespace| {2}type| {6}output:).*/gm)).toEqual([
     "export declare namespace other {",
     "  type User = { id?: number };",
     "export declare namespace task {",
     "  type User = { id?: string };",
     "  type User_2 = { id?: number };",
-    "    output: other.User;",
-    "    output: task.User;",
-    "    output: task.User;",
-    "    output: task.User_2;",
+    "      output: other.User;",
+    "      output: task.User;",
+    "      output: task.User;",
+    "      output: task.User_2;",
   ]);
 });
 
@@ -283,7 +287,7 @@ test("a large structure that occurs twice becomes a definition", () => {
     code: string;
   };
 `);
-  expect(printed).toContain("    output: { address: task.Address; others: task.Address[] };");
+  expect(printed).toContain("      output: { address: task.Address; others: task.Address[] };");
 });
 
 test("a foreign description cannot leave its comment, add a tag or move the cursor", () => {
@@ -294,17 +298,17 @@ test("a foreign description cannot leave its comment, add a tag or move the curs
     }),
   ]);
 
-  expect(printed).toContain(`  /**
-   * Ends *\\/ here.
-   * \\@deprecated now {\\@link x} a@b.c [2J  *\\/
-   *
-   * End
-   */
+  expect(printed).toContain(`    /**
+     * Ends *\\/ here.
+     * \\@deprecated now {\\@link x} a@b.c [2J  *\\/
+     *
+     * End
+     */
 `);
-  expect(printed).toContain(`      /**
-       * *\\/ evil(); /*
-       * @default "*\\/"
-       */
+  expect(printed).toContain(`        /**
+         * *\\/ evil(); /*
+         * @default "*\\/"
+         */
 `);
 });
 

@@ -20,24 +20,24 @@ declare module "@alkdev/operations" {
 `;
 
 /**
- * Prints one declaration file for these operations, as callers see them: the type \`Operations\` with input, output and
- * errors by id, and a namespace of named types for every namespace. The file registers \`Operations\`, so that
- * \`context.call\` and \`context.env\` are typed in every program that contains it.
+ * Prints one declaration file for these operations, as callers see them: the type `Operations` with input, output and
+ * errors by namespace and name, and a TypeScript namespace with the named types of every namespace. The file registers
+ * `Operations`, so that `context.call` and `context.env` are typed in every program that contains it.
  */
 export function printTypes(specs: readonly OperationSpec[]): string {
-  const groups = readOperations(specs);
   const taken = new Set<string>();
   const parts: string[] = [];
-  const operations: string[] = [];
-  for (const { namespace, definitions, operations: members } of groups) {
+  const members: string[] = [];
+  for (const { namespace, definitions, operations } of readOperations(specs)) {
     const name = uniqueName(toNamespace(namespace), taken);
     if (definitions.length > 0) {
       parts.push(`export declare namespace ${name} {\n${printDefinitions(definitions, "  ")}}\n\n`);
     }
-    const outside = new Printer(`${name}.`);
-    for (const member of members) operations.push(printOperation(member, outside));
+    const printer = new Printer(`${name}.`);
+    const printed = operations.map((operation) => printOperation(operation, printer));
+    members.push(`  ${toPropertyName(namespace)}: {\n${printed.join("")}  };\n`);
   }
-  const all = `/** Every operation by id. */\nexport type Operations = {\n${operations.join("")}};\n`;
+  const all = `/** Every operation, by namespace and name. */\nexport type Operations = {\n${members.join("")}};\n`;
   return header + parts.join("") + all + footer;
 }
 
@@ -81,19 +81,20 @@ export function printDefinitions(definitions: readonly Definition[], indent: str
 }
 
 function printOperation({ spec, input, output, errors, docs }: OperationTypes, printer: Printer): string {
-  const lines = [`    type: ${quoteString(spec.type)};\n`];
-  for (const [key, type] of [["input", input] as const, ["output", output] as const]) {
-    lines.push(`    ${key}: ${printer.print(type, "    ", key.length + 6)};\n`);
-  }
-  if (errors.length > 0) {
-    const members = errors.map(({ code, type, docs: condition }) => {
-      const name = toPropertyName(code);
-      return `${printDocs(condition, "      ")}      ${name}: ${printer.print(type, "      ", name.length + 8)};\n`;
-    });
-    lines.push(`    errors: {\n${members.join("")}    };\n`);
-  }
-  const id = quoteString(formatOperationId(spec.namespace, spec.name));
-  return `${printDocs(docs, "  ")}  ${id}: {\n${lines.join("")}  };\n`;
+  const print = (name: string, type: TypeNode, indent: string) => {
+    const start = `${indent}${name}: `;
+    return `${start}${printer.print(type, indent, start.length)};\n`;
+  };
+  const details = errors.map(({ code, type, docs: condition }) => {
+    return printDocs(condition, " ".repeat(8)) + print(toPropertyName(code), type, " ".repeat(8));
+  });
+  const lines = [
+    `      type: ${quoteString(spec.type)};\n`,
+    print("input", input, " ".repeat(6)),
+    print("output", output, " ".repeat(6)),
+    errors.length > 0 ? `      errors: {\n${details.join("")}      };\n` : "",
+  ];
+  return `${printDocs(docs, "    ")}    ${toPropertyName(spec.name)}: {\n${lines.join("")}    };\n`;
 }
 
 /** Prints types. */

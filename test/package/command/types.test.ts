@@ -1,0 +1,199 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { root } from "../../../scripts/subpaths.ts";
+import { writeProject } from "./modules.ts";
+import { createSandbox, hasTerminal, type Sandbox } from "./sandbox.ts";
+
+let sandbox: Sandbox;
+beforeAll(() => {
+  sandbox = createSandbox();
+  writeProject(sandbox);
+});
+afterAll(() => sandbox[Symbol.dispose]());
+
+const named = ["--config", "operations.config.json"];
+const printed = "The module prints.\n";
+
+test("describe prints signature, example, access and source of an operation", async () => {
+  const described = await sandbox.run(["describe", "note.add", ...named]);
+
+  expect({ ...described, stdout: described.stdout.replace(sandbox.folder, "FOLDER") }).toEqual({
+    stdout: `/** Adds a note. */
+note.add(input: { text: string }): Promise<{ text: string }>
+
+Example:
+  operations call note.add --input '{"text":"text"}'
+
+Access: requires the scopes "notes"
+
+Source: FOLDER/operations.config.json, version 1.0.0
+`,
+    stderr: printed,
+    exitCode: 0,
+  });
+});
+
+test("describe prints JSON for programs, and suggests the id that was meant", async () => {
+  const json = await sandbox.run(["describe", "note.add", "--jq", "[.id, .signature, .example]", ...named]);
+  const misspelled = await sandbox.run(["describe", "note.ad", ...named]);
+
+  expect(json).toEqual({
+    stdout: `${JSON.stringify([
+      "note.add",
+      "/** Adds a note. */\nnote.add(input: { text: string }): Promise<{ text: string }>;\n",
+      { text: "text" },
+    ])}\n`,
+    stderr: printed,
+    exitCode: 0,
+  });
+  expect(misspelled).toEqual({
+    stdout: "",
+    stderr: `${printed}error: No operation "note.ad". Did you mean "note.add"?\n`,
+    exitCode: 2,
+  });
+});
+
+test("types of a configuration and of its running hub compile with the installed package, and wrong calls do not", async () => {
+  const hub = sandbox.start(["serve", "--json", ...named]);
+  await hub.shows('"url"');
+  const { url } = JSON.parse(hub.printed.stdout) as { url: string };
+
+  const written = await sandbox.run(["types", "--hub", url]);
+  const checked = await sandbox.run(["types", "--check", "--hub", url]);
+  hub.process.kill("SIGINT");
+  await hub.ended;
+
+  expect(written).toEqual({
+    stdout: "",
+    stderr: expect.stringMatching(/^Wrote operations.d.ts and operations.lock.json with \d+ operations.\n$/),
+    exitCode: 0,
+  });
+  expect(checked).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  expect(readdirSync(sandbox.folder)).toEqual(expect.arrayContaining(["operations.d.ts", "operations.lock.json"]));
+  expect(await compile(program)).toEqual("");
+});
+
+const program = `
+import type { OperationContext } from "@alkdev/operations";
+import { connect } from "@alkdev/operations/client";
+import type { Operations } from "./operations.js";
+
+export async function run(context: OperationContext): Promise<string> {
+  const client = connect<Operations>("http://127.0.0.1:4000");
+  const { text } = await client.note.add({ text: "a" });
+  for await (const tick of client.note.ticks({})) tick.toFixed();
+  // @ts-expect-error: the text is a string
+  client.note.add({ text: 1 });
+  // @ts-expect-error: the operation does not exist
+  client.note.ad({ text: "a" });
+  // @ts-expect-error: the text is missing
+  context.call("note.add", {});
+  return text + (await context.call("note.add", { text: "a" })).text;
+}
+`;
+
+/** Compiles a program beside the types. Returns what the compiler prints. */
+async function compile(content: string): Promise<string> {
+  sandbox.write("program.ts", content);
+  sandbox.write("package.json", '{ "type": "module" }');
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    module: "nodenext",
+    target: "es2022",
+    lib: ["es2023", "dom", "esnext.disposable"],
+    types: [],
+    skipLibCheck: true,
+  };
+  sandbox.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["program.ts", "operations.d.ts"] }));
+  symlinkSync(join(inject("consumer"), "node_modules"), join(sandbox.folder, "node_modules"));
+  const compiler = join(dirname(createRequire(import.meta.url).resolve("@typescript/native/package.json")), "bin/tsc");
+  const run = promisify(execFile)(process.execPath, [compiler, "-p", sandbox.folder]);
+  return (await run.catch((error: { stdout: string }) => error)).stdout;
+}
+
+test("types --check lists breaking and harmless changes apart, and exits with 5", async () => {
+  using project = createSandbox();
+  writeProject(project);
+  await project.run(["types", "-o", "src.d.ts", ...named]);
+  const module = readFileSync(join(project.folder, "operations/notes.mjs"), "utf8");
+  project.write(
+    "operations/notes.mjs",
+    module
+      .replace('"Adds a note.", { text }', '"Adds a note.", { text, title: text }')
+      .replace('"Fails."', '"Always fails."'),
+  );
+
+  expect(await project.run(["types", "--check", "-o", "src.d.ts", ...named])).toEqual({
+    stdout: `Breaking changes:
+  note.add: The input at "/title" is new and required.
+
+Harmless changes:
+  note.fail: The documentation changed.
+`,
+    stderr: `${printed}error: The contracts differ from operations.lock.json: 1 breaking change and 1 harmless change. Run "operations types" to accept them.\n`,
+    exitCode: 5,
+  });
+});
+
+test("without a lock, a check is invalid usage; without a home folder, types are written", async () => {
+  using project = createSandbox();
+  writeProject(project);
+
+  expect(await project.run(["types", "--check", "--json", ...named])).toEqual({
+    stdout: "",
+    stderr: `${printed}${JSON.stringify({
+      error: {
+        code: "USAGE",
+        message: `${JSON.stringify(join(project.folder, "operations.lock.json"))} does not exist. Run "operations types" once and keep the file.`,
+      },
+    })}\n`,
+    exitCode: 2,
+  });
+  expect(await project.run(["types", ...named], { env: { HOME: undefined } })).toEqual({
+    stdout: "",
+    stderr: expect.stringMatching(
+      /^The module prints.\nWrote operations.d.ts and operations.lock.json with \d+ operations.\n$/,
+    ),
+    exitCode: 0,
+  });
+});
+
+test("a reader that leaves early ends types quietly, and Ctrl-C ends it while it connects", async () => {
+  const early = sandbox.start(["types", "-o", "-", ...named]);
+  early.process.stdout!.destroy();
+  expect(await early.ended).toMatchObject({ exitCode: 0 });
+
+  const requests: unknown[] = [];
+  const silent = createServer((request) => requests.push(request.url));
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  try {
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/openapi.json`;
+    const waiting = sandbox.start(["types", "--openapi", url]);
+    await new Promise((resolve) => silent.once("request", resolve));
+    waiting.process.kill("SIGINT");
+    expect(await waiting.ended).toEqual({ stdout: "", stderr: "", exitCode: 130 });
+  } finally {
+    silent.closeAllConnections();
+    silent.close();
+  }
+});
+
+describe.skipIf(!hasTerminal)("in a terminal", () => {
+  test("a description has no control characters of others", async () => {
+    const server = join(root, "test/fixtures/mcp-servers/terminal-escapes.mjs");
+    const command = `'${process.execPath}' '${server}'`;
+    const { stdout, exitCode } = await sandbox.startInTerminal(["describe", "mcp.show", "--mcp-command", command])
+      .ended;
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("mcp.show(input: ");
+    expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+});
