@@ -79,6 +79,7 @@ interface Offer {
 
 class PeerSource implements OperationSource, AsyncDisposable {
   readonly name: string;
+  readonly yields = true;
   readonly #callMap: PendingRequestMap;
   readonly #options: PeerSourceOptions;
   #onReport: ((report: SourceReport) => void) | undefined;

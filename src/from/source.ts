@@ -48,6 +48,11 @@ export interface OperationSource {
    * @default false: an operation from outside never chooses its route
    */
   readonly definesRoutes?: boolean;
+  /**
+   * Whether operations of other sources replace its operations with the same id, because they come from peers: operations
+   * that this program configured itself have priority. @default false
+   */
+  readonly yields?: boolean;
   /** Reads the source and returns operations that are ready to be registered, in the same order in every run. */
   load(options?: SourceLoadOptions): Promise<IOperationDefinition[]>;
   /** Calls `listener` with later changes. Absent if the source cannot change. */

@@ -15,9 +15,9 @@ const maxListedProblems = 20;
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
-/** `UNAVAILABLE`: no peer serves the operation now, but the list of peers is incomplete, for example after a restart. */
+/** `UNAVAILABLE`: no peer or source provides the operation now, but one may soon, for example after a restart. */
 export function notServedNow(id: string, mayHaveRun = false): CallError {
-  const message = `No peer serves ${quote(id)} at the moment. A peer may be restarting; try again.`;
+  const message = `${quote(id)} is not available at the moment. The peer or source that provides it may be starting; try again.`;
   return new CallError("UNAVAILABLE", message, { operationId: truncate(id, 400) }, { retryable: true, mayHaveRun });
 }
 

@@ -118,6 +118,31 @@ test("of two sources the first has priority, and the second is used when the fir
   expect(answers).toEqual(["first", "second", "OPERATION_NOT_FOUND"]);
 });
 
+test("a source that yields has no priority over another, and is used again when that is closed", async () => {
+  const registry = new OperationRegistry();
+  const answers: unknown[] = [];
+  const yielding = await registry.follow(Object.assign(source("peers", "a").followed, { yields: true }));
+  answers.push(await answer(registry));
+  const other = await registry.follow(source("other", "a").followed);
+  answers.push(await answer(registry));
+  const third = await registry.follow(Object.assign(source("more peers", "a").followed, { yields: true }));
+  answers.push(await answer(registry));
+  await other.close();
+  answers.push(await answer(registry));
+  await yielding.close();
+  answers.push(await answer(registry));
+  await third.close();
+
+  expect([...answers, await answer(registry)]).toEqual([
+    "peers",
+    "other",
+    "other",
+    "peers",
+    "more peers",
+    "OPERATION_NOT_FOUND",
+  ]);
+});
+
 test("a listener can remove an operation that a source adds", async () => {
   const registry = new OperationRegistry();
   registry.on("change", ({ kind, operationId }) => {

@@ -36,6 +36,7 @@ export class Follower implements Following {
   readonly #source: OperationSource;
   readonly #adapter: SourceAdapter;
   readonly #onReport: FollowOptions["onReport"];
+  readonly #isYielded: (id: string) => boolean;
   /** Id in the registry by id in the source. */
   readonly #ids = new Map<string, string>();
   /** The reverse of {@link #ids}. */
@@ -59,11 +60,18 @@ export class Follower implements Following {
   #lastReport: SourceReport | undefined = undefined;
   #isReportDue = false;
 
-  constructor(target: Target, source: OperationSource, options: FollowOptions) {
+  /** @param isYielded - Returns whether the operation with this id is from a source that yields to others. */
+  constructor(target: Target, source: OperationSource, options: FollowOptions, isYielded: (id: string) => boolean) {
     this.#target = target;
     this.#source = source;
     this.#adapter = new SourceAdapter(source, options);
     this.#onReport = options.onReport;
+    this.#isYielded = source.yields === true ? () => false : isYielded;
+  }
+
+  /** Returns whether the operation with this id is from the source and may be replaced by that of another source. */
+  yields(id: string): boolean {
+    return this.#source.yields === true && this.#own.has(id) && !this.#lent.has(id);
   }
 
   /** Returns whether the operation with this id is from the source. */
@@ -187,7 +195,8 @@ export class Follower implements Following {
   #place(id: string, definition: IOperationDefinition): void {
     const known = this.#target.get(id);
     this.#waiting.delete(id);
-    if (known === undefined) return this.#claim(id, definition, () => this.#target.register(definition));
+    if (known === undefined || this.#isYielded(id))
+      return this.#claim(id, definition, () => this.#target.register(definition));
     const isEqual = hasSameSchemas(known, definition);
     if (known.handler === undefined && isEqual) {
       this.#lent.add(id);

@@ -169,7 +169,9 @@ export class Registry {
   async follow(source: OperationSource, options: FollowOptions = {}): Promise<Following> {
     if (this.#core.isClosed) throw closed();
     const isReported = this.#core.isLogging || options.onReport !== undefined;
-    const follower = new Follower(this, source, isReported ? options : { ...options, onReport: ignore });
+    const followed = isReported ? options : { ...options, onReport: ignore };
+    const isYielded = (id: string) => Array.from(this.#following).some((other) => other.yields(id));
+    const follower = new Follower(this, source, followed, isYielded);
     this.#following.add(follower);
     const close = () => {
       this.#following.delete(follower);
