@@ -44,7 +44,10 @@ export type ResolvedConfig = WithoutEnv<HubConfig>;
 export interface SourceOptions extends OperationSelection {
   /** New names by id in the source, such as `{ "github.issues/list": "issues" }`. */
   rename?: Readonly<Record<string, string>>;
-  /** Namespace of its operations. @default the name of the source; modules and peers keep their own */
+  /**
+   * Namespace of its operations. @default the name of the source or of the server in `mcpConfig`; modules, peers and
+   * trusted servers keep their own
+   */
   namespace?: string;
   /** Access rule of its operations. @default requires the scope with the name of the source */
   accessControl?: AccessControl;
@@ -88,7 +91,11 @@ export interface MCPFileSourceConfig extends SourceOptions {
 
 /** How the hub proves its identity and checks that of others on a message bus. */
 export interface BusTrust {
-  /** Key with which calls are signed, and incoming calls are checked. */
+  /**
+   * Key with which calls are signed, and signed calls are checked: a secret of at least 32 characters that all peers
+   * share, or the PEM of a private key (PKCS #8). Other programs on the bus sign with `createJWTSigner` and check with
+   * `createJWTAuthenticator`, both with the audience `operations`.
+   */
   sign?: string | EnvReference;
   /** Trusts everyone who can connect to the bus. Set it only for a bus without other users. @default false */
   trustedBus?: boolean;

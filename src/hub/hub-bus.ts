@@ -43,6 +43,7 @@ export async function openBus(
   const peers = peerSource(callMap);
   const source: OperationSource = {
     name: peers.name,
+    yields: true,
     load: async (options) => {
       await serving;
       return peers.load(options);

@@ -10,12 +10,15 @@ import type { OperationRegistry } from "../registry/index.ts";
 import { createNATSTransport } from "../transport/nats/index.ts";
 import { createRedisTransport } from "../transport/redis/index.ts";
 import { createWebSocketTransport } from "../transport/websocket/index.ts";
-import type { BusTrust, ResolvedConfig, SourceOptions, WithoutEnv } from "./config.ts";
+import type { BusTrust, HubRule, ResolvedConfig, SourceOptions, WithoutEnv } from "./config.ts";
 import { openBus, watchLink } from "./hub-bus.ts";
 import type { ConnectionChange, OpenedSource, SourceKind, SourcePlan } from "./hub-source.ts";
 import { loadMCPConfig } from "./mcp-config.ts";
 
 const log = logger("hub");
+
+/** The kinds of sources whose operations are announced by peers. */
+const peerKinds: readonly SourceKind[] = ["nats", "redis", "websocket"];
 
 type ResolvedSource = NonNullable<ResolvedConfig["sources"]>[string];
 type SourceOf<Key extends string> = Extract<ResolvedSource, Record<Key, unknown>>;
@@ -25,6 +28,7 @@ export interface PlanContext {
   readonly registry: OperationRegistry;
   /** Whether modules are loaded again when they change. */
   readonly watchesModules: boolean;
+  readonly isLogging: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Called when a file that could not be read before can be read now, so that the sources have to be planned again. */
   onReadable(): void;
@@ -150,13 +154,14 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, context:
   const load = () => loadMCPConfig(file, { environment, servers: names });
   try {
     const { servers, skipped, warnings } = await load();
-    warnVisibly(
-      log,
-      warnings.map(({ where, reason }) => ({
-        message: "{where} in {file}: {reason}",
-        properties: { where, file, reason },
-      })),
-    );
+    if (context.isLogging)
+      warnVisibly(
+        log,
+        warnings.map(({ where, reason }) => ({
+          message: "{where} in {file}: {reason}",
+          properties: { where, file, reason },
+        })),
+      );
     const plans = Object.entries(servers).map(([server, config]) => {
       const plan = planMCP(`${name}/${server}`, server, source, config);
       return { ...plan, options: { ...plan.options, name } };
@@ -188,7 +193,22 @@ async function planServers(name: string, source: SourceOf<"mcpConfig">, context:
 
 function planUnusable(name: string, source: SourceOf<"mcpConfig">, problem: string): SourcePlan {
   const message = `${problem} Change the file, then reload the hub.`;
-  return toPlan(name, "mcp", source, () => Promise.reject(new CallError("VALIDATION_ERROR", message)));
+  const plan = toPlan(name, "mcp", source, () => Promise.reject(new CallError("VALIDATION_ERROR", message)));
+  return { ...plan, config: { source, problem } };
+}
+
+/**
+ * Returns the rules for the operations of each source. Peers choose the namespaces of their operations, so those of the hub
+ * and of the other sources are denied to them.
+ */
+export function createRules(
+  rules: readonly HubRule[] = [],
+  plans: readonly SourcePlan[],
+): (plan: SourcePlan) => readonly HubRule[] {
+  const namespaces = new Set(["hub", ...plans.flatMap(({ namespace }) => namespace ?? [])]);
+  const reserved = Array.from(namespaces, (namespace) => ({ match: `${namespace}.*`, deny: true }));
+  return ({ kind, namespace }) =>
+    namespace === undefined && peerKinds.includes(kind) ? [...rules, ...reserved] : rules;
 }
 
 /** Returns the buses among the sources, each with a key that is the same for the same bus. */

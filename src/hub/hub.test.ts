@@ -166,6 +166,27 @@ describe("sources", () => {
     expect(await callAs(["api"], hub, "api.list")).toBe("OPERATION_NOT_FOUND");
   });
 
+  test("of modules have priority over peers, and peers cannot use the namespaces of other sources", async () => {
+    const operations = ["tasks", "api", "hub", "shop"].map((namespace) =>
+      shopOperation("list", () => `peer: ${namespace}`, { namespace }),
+    );
+    const { url } = await serve(operations);
+    const websocket = { url: `${url.replace("http", "ws")}/calls` };
+    const accessControl = { requiredScopes: [] };
+    const api = { openapi: `${url}/missing.json`, accessControl };
+    const sources = { api, tasks: { modules: "later", accessControl }, peers: { websocket, accessControl } };
+    const hub = await start({ sources }, { retry: { first: 5, max: 5 } });
+    const callAll = () =>
+      Promise.all(["tasks.list", "api.list", "hub.list", "shop.list"].map((id) => callAs([], hub, id)));
+
+    expect(await callAll()).toEqual(["peer: tasks", "UNAVAILABLE", "OPERATION_NOT_FOUND", "peer: shop"]);
+    await writeModule("list", '() => "module"', "later");
+    await expect.poll(() => callAs([], hub, "tasks.list")).toBe("module");
+    const { api: _, ...others } = sources;
+    await hub.reload({ sources: others });
+    expect(await callAll()).toEqual(["module", "peer: api", "OPERATION_NOT_FOUND", "peer: shop"]);
+  });
+
   test("of modules are watched with dev", async () => {
     await writeModule("list", '() => "before"');
     const hub = await start({ sources: { tasks: { modules: "./operations" } } }, { dev: true });

@@ -16,7 +16,7 @@ import { loadConfig } from "./config-load.ts";
 import { type Environment, resolveConfig } from "./config-resolve.ts";
 import { type History, openHistory } from "./history.ts";
 import { HubSource, type SourceHost, type SourcePlan, type SourceState } from "./hub-source.ts";
-import { planSources } from "./hub-sources.ts";
+import { createRules, planSources } from "./hub-sources.ts";
 import { managementSource, unrecordedOperations } from "./management.ts";
 import { applyRules, type RuledSource } from "./rules.ts";
 
@@ -150,7 +150,8 @@ class RunningHub implements Hub, SourceHost {
     this.#history = await openHistory(this.registry, this.#config.history, unrecordedOperations);
     await this.registry.follow(this.#management.source, this.#management.options);
     await this.#listen();
-    for (const plan of plans) this.#sources.set(plan.name, new HubSource(plan, this, this.#config.rules ?? []));
+    const rules = createRules(this.#config.rules, plans);
+    for (const plan of plans) this.#sources.set(plan.name, new HubSource(plan, this, rules(plan)));
     await this.#startSources([...this.#sources.values()]);
     this.#isStarted = true;
   }
@@ -189,8 +190,9 @@ class RunningHub implements Hub, SourceHost {
     const failures: unknown[] = [];
     const attempt = (closing: Promise<unknown> | undefined) => closing?.catch((error) => failures.push(error));
     await attempt(this.#listener?.close());
-    await this.#reloading;
-    await Promise.all(Array.from(this.#sources.values(), (source) => attempt(source.close())));
+    const closing = Array.from(this.#sources.values(), (source) => attempt(source.close()));
+    await this.#reloading; // It may wait for sources that are connecting, which closing them ends.
+    await Promise.all(closing);
     await attempt(this.registry.close());
     await attempt(this.#access.close());
     await attempt(this.#history?.close());
@@ -238,6 +240,7 @@ class RunningHub implements Hub, SourceHost {
   #plan(config: ResolvedConfig): Promise<SourcePlan[]> {
     return planSources(config.sources ?? {}, {
       registry: this.registry,
+      isLogging: this.isLogging,
       watchesModules: this.#options.dev === true,
       environment: this.#options.environment ?? process.env,
       onReadable: () => {
@@ -283,19 +286,19 @@ class RunningHub implements Hub, SourceHost {
   }
 
   async #apply(plans: readonly SourcePlan[]): Promise<ReloadSummary> {
-    const rules = this.#config.rules ?? [];
+    const rules = createRules(this.#config.rules, plans);
     const summary: ReloadSummary = { added: [], restarted: [], removed: [] };
     const before = this.#sources;
     const after = new Map<string, HubSource>();
     for (const plan of plans) {
       const known = before.get(plan.name);
       if (known?.hasPlan(plan)) {
-        known.setRules(rules);
+        known.setRules(rules(plan));
         after.set(plan.name, known);
         continue;
       }
       summary[known === undefined ? "added" : "restarted"].push(plan.name);
-      after.set(plan.name, new HubSource(plan, this, rules, known));
+      after.set(plan.name, new HubSource(plan, this, rules(plan), known));
     }
     summary.removed.push(...[...before.keys()].filter((name) => !after.has(name)));
     this.#sources = after;

@@ -47,6 +47,7 @@ interface Restriction extends Omit<HubRule, "match"> {
 class RestrictedSource implements OperationSource {
   readonly name: string;
   readonly definesRoutes: boolean;
+  readonly yields: boolean;
   readonly #inner: OperationSource;
   readonly #options: FollowOptions;
   #rules: readonly Restriction[];
@@ -57,6 +58,7 @@ class RestrictedSource implements OperationSource {
   constructor(inner: OperationSource, rules: readonly HubRule[], options: FollowOptions) {
     this.name = inner.name;
     this.definesRoutes = inner.definesRoutes === true;
+    this.yields = inner.yields === true;
     this.#inner = inner;
     this.#options = options;
     this.#rules = rules.map(toRestriction);

@@ -34,6 +34,7 @@ export class TrackedSource implements OperationSource {
   readonly name: string;
   readonly replacesAccess: boolean;
   readonly definesRoutes: boolean;
+  readonly yields: boolean;
   readonly #source: OperationSource;
   readonly #tracking: Tracking;
   readonly #calls: RunningCalls;
@@ -46,16 +47,18 @@ export class TrackedSource implements OperationSource {
     this.name = source.name;
     this.replacesAccess = source.replacesAccess === true;
     this.definesRoutes = source.definesRoutes === true;
+    this.yields = source.yields === true;
     this.#source = source;
     this.#tracking = tracking;
     this.#calls = new RunningCalls(tracking.name);
   }
 
-  async load({ signal, onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
-    const closing = this.#tracking.signal;
-    const ends = signal === undefined ? closing : AbortSignal.any([signal, closing]);
-    const definitions = await this.#source.load({ signal: ends, ...(onReport && { onReport }) });
-    ends.throwIfAborted();
+  /** Ignores the signal of the registry: the hub closes its sources before it closes the registry. */
+  async load({ onReport }: SourceLoadOptions = {}): Promise<IOperationDefinition[]> {
+    const { signal } = this.#tracking;
+    signal.throwIfAborted();
+    const definitions = await this.#source.load({ signal, ...(onReport && { onReport }) });
+    signal.throwIfAborted();
     return definitions.map((definition) => this.#track(definition));
   }
 

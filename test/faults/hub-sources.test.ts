@@ -141,29 +141,24 @@ describe("a service", () => {
   });
 });
 
-test("a hub that is closed while its sources connect leaves nothing open", async () => {
-  const { url } = closeLater(
-    await listen(
-      {
-        "/": {
-          fetch: () => new Promise<Response>(() => {}),
-          isUnauthenticated: true,
-          close: async () => {},
-          [Symbol.asyncDispose]: async () => {},
-        },
-      },
-      { closeTimeout: 0 },
-    ),
-  );
-  const hub = await start(
-    { sources: { api: { openapi: `${url}/openapi.json` }, tools: { mcp: { url: `${url}/mcp` } } } },
-    { startTimeout: 0 },
-  );
+test("a hub that is closed at any moment while its sources connect leaves nothing open", async () => {
+  const hanging = {
+    fetch: () => new Promise<Response>(() => {}),
+    isUnauthenticated: true,
+    close: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const { url } = closeLater(await listen({ "/": hanging }, { closeTimeout: 0 }));
+  const sources = { api: { openapi: `${url}/openapi.json` }, tools: { mcp: { url: `${url}/mcp` } } };
+  for (let turns = 0; turns <= 20; turns++) {
+    const hub = await start({ sources }, { startTimeout: 0 });
+    for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 
-  await hub.close();
+    await hub.close();
 
-  expect(hub.sources().map(({ status, operations }) => [status, operations])).toEqual([
-    ["connecting", 0],
-    ["connecting", 0],
-  ]);
+    expect(hub.sources().map(({ status, operations }) => [status, operations])).toEqual([
+      ["connecting", 0],
+      ["connecting", 0],
+    ]);
+  }
 });
