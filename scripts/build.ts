@@ -34,7 +34,8 @@ await bundle.close();
 
 await buildCommand();
 
-writeFileSync(join(root, "dist/config.schema.json"), JSON.stringify(createConfigSchema()));
+// Users refer to it by its path: `node_modules/@alkdev/operations/config.schema.json`.
+writeFileSync(join(root, "config.schema.json"), JSON.stringify(createConfigSchema()));
 
 const compiler = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], {
   cwd: root,

@@ -85,6 +85,17 @@ test("a program does not expand strings, and replaces env() everywhere", async (
   });
 });
 
+test("env() of another copy of this package is replaced, and an object with a key env is not", () => {
+  const foreign = { env: "TOKEN", [Symbol.for("@alkdev/operations/env")]: true };
+  const config = { sources: { a: { mcp: { command: "x", cwd: folder, env: { env: "TOKEN", KEY: foreign } } } } };
+
+  const resolved = resolveConfig(config as unknown as HubConfig, { environment });
+
+  expect(resolved).toEqual({
+    sources: { a: { mcp: { command: "x", cwd: folder, env: { env: "TOKEN", KEY: "s3cr3t" } } } },
+  });
+});
+
 test("paths are relative to the folder of the configuration, and ~ is the home folder", () => {
   const config: HubConfig = {
     sources: {

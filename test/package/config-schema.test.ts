@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Ajv } from "ajv";
@@ -14,7 +14,7 @@ interface Schema {
 }
 
 const consumer = inject("consumer");
-const path = createRequire(join(consumer, "index.js")).resolve("@alkdev/operations/config.schema.json");
+const path = join(consumer, "node_modules/@alkdev/operations/config.schema.json");
 const schema: Schema = JSON.parse(readFileSync(path, "utf8"));
 
 /** Returns the paths of the properties of a schema that have no description. */
@@ -29,6 +29,12 @@ function undescribed({ properties = {}, additionalProperties, items, anyOf = [] 
   ];
 }
 
+test("the JSON Schema has the same name for imports and in the folder of the package", () => {
+  const { resolve } = createRequire(join(consumer, "index.js"));
+
+  expect(resolve("@alkdev/operations/config.schema.json")).toBe(realpathSync(path));
+});
+
 test("every key of the JSON Schema has a description for editors", () => {
   expect(undescribed(schema)).toEqual([]);
   expect(schema.properties?.["serve"]?.properties?.["port"]?.description).toBe(
@@ -42,7 +48,7 @@ const identity = { id: "ada", scopes: ["tasks"] };
 
 test.each<[string, object]>([
   ["an empty configuration", {}],
-  ["its own address", { $schema: "./node_modules/@alkdev/operations/dist/config.schema.json" }],
+  ["its own address", { $schema: "./node_modules/@alkdev/operations/config.schema.json" }],
   [
     "every kind of source",
     {
