@@ -260,7 +260,7 @@ const rule = closed({
 const history = closed({
   file: optional(string({ minLength: 1 })),
   keep: optional(
-    string({ pattern: "^[1-9][0-9]*[smhd]$", errorMessage: 'must be a duration such as "7d", "12h" or "30m"' }),
+    string({ pattern: "^[1-9][0-9]{0,8}[smhd]$", errorMessage: 'must be a duration such as "7d", "12h" or "30m"' }),
   ),
   limit: optional(Type.Integer({ minimum: 1, errorMessage: "must be an integer of 1 or more" })),
   payloads: optional(strings),
