@@ -15,7 +15,7 @@ export default defineConfig({
       // signals and process groups
       "src/from/mcp/connection/{flood,process-group,stdio}.test.ts",
       "src/transport/worker/processes.test.ts",
-      "test/stories/mcp-{faulty-servers,tools}.test.ts",
+      "test/stories/{mcp-faulty-servers,mcp-tools,start}.test.ts",
       // paths, links and environments as POSIX has them
       "src/cli/trust.test.ts",
       "src/from/mcp/connection/environment.test.ts",

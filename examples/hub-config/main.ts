@@ -10,6 +10,9 @@ const environment = {
   OFFICE_TOKEN: "secret",
 };
 
+/** Removes the folders in front of file names, so that this example prints the same everywhere. */
+const withoutFolders = (message: string) => message.replaceAll(/^\S*[\\/]/gm, "");
+
 // #region load
 import { loadConfig } from "@alkdev/operations/hub";
 
@@ -20,4 +23,13 @@ const yaml = await loadConfig(fileOf("operations.config.yaml"), { environment })
 console.log(yaml.config.rules);
 // #endregion load
 
+// #region mistakes
+const mistakes = await loadConfig(fileOf("mistakes.json"), { environment }).catch((error) => error);
+console.log(withoutFolders(mistakes.message));
+
+const unset = await loadConfig(fileOf("operations.config.yaml"), { environment: {} }).catch((error) => error);
+console.log(withoutFolders(unset.message));
+// #endregion mistakes
+assert.equal(mistakes.code, "VALIDATION_ERROR");
+assert.equal(unset.code, "VALIDATION_ERROR");
 assert.deepEqual(yaml.config.rules, config.rules?.slice(0, 1));

@@ -20,7 +20,8 @@ const { config, folder } = await loadConfig(file);
 
 const clerk = createToken();
 const access = { tokens: [{ hash: clerk.hash, identity: { id: "clerk", scopes: ["shop"] } }] };
-const hub = await createHub({ ...config, access, serve: { port: 0 } }, { file, folder });
+const ours = { ...config, access, serve: { port: 0 }, history: {} };
+const hub = await createHub(ours, { file, folder });
 for (const { name, kind, status, operations } of hub.sources()) console.log(name, kind, status, operations);
 // #endregion create
 
@@ -53,7 +54,7 @@ const denied = await client.delivery!.book!({ body: { city: "Oslo" } }).catch(re
 
 // #region reload
 const rules = [...(config.rules ?? []), { match: "order.place", deny: true }];
-console.log(await hub.reload({ ...config, access, serve: { port: 0 }, rules }));
+console.log(await hub.reload({ ...ours, rules }));
 
 const removed = await client.order!.place!({ item: "Mug", city: "Oslo" }).catch(report);
 // #endregion reload

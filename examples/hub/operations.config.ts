@@ -8,4 +8,5 @@ export default defineConfig({
   },
   serve: { port: Number(process.env["PORT"] ?? 4000) },
   rules: [{ match: "delivery.*", type: "mutation", requiredScopes: ["delivery:book"] }],
+  history: { file: "./.data/history.db", keep: "7d" },
 });

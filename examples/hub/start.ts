@@ -1,6 +1,8 @@
 /** Runs the hub until Ctrl-C, and prints what to try. In a clone of the repository, `npm start` runs this program. */
+import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { CallError } from "@alkdev/operations";
 import { createHub, type Hub, loadConfig } from "@alkdev/operations/hub";
 import { startDeliveryAPI } from "./delivery-api.ts";
 
@@ -9,6 +11,7 @@ process.env["DELIVERY_API"] = delivery.documentUrl; // The configuration refers 
 try {
   const file = fileURLToPath(new URL("operations.config.ts", import.meta.url));
   const { config, folder } = await loadConfig(file);
+  mkdirSync(join(folder, ".data"), { recursive: true }); // for the history and the database
   const hub = await createHub(config, { file, folder, dev: true, closeTimeout: 2_000 });
   printSources(hub);
   printThingsToTry(hub.url!, hub.token!, relative(process.cwd(), folder));
@@ -16,8 +19,10 @@ try {
   console.log("Closing the hub.");
   await hub.close();
 } catch (error) {
-  console.error(`The hub cannot start: ${(error as Error).message}`);
-  console.error("PORT=0 npm start selects a free port.");
+  const { message, details } = error as CallError;
+  console.error(`The hub cannot start: ${message}`);
+  const isTaken = (details as { code?: unknown } | undefined)?.code === "EADDRINUSE";
+  if (isTaken) console.error("Set the variable PORT to another port, such as PORT=0.");
   process.exitCode = 1;
 }
 await delivery.close();
@@ -25,15 +30,13 @@ await delivery.close();
 function printSources(hub: Hub): void {
   console.log(`\nThe hub runs at ${hub.url}. Its operations come from three sources:\n`);
   for (const { name, kind, status, operations, reason = "" } of hub.sources()) {
-    console.log(
-      `  ${name.padEnd(10)} ${kind.padEnd(8)} ${status.padEnd(9)} ${operations} operations ${reason}`.trimEnd(),
-    );
+    console.log(`  ${name.padEnd(9)} ${kind.padEnd(8)} ${status}, operations: ${operations} ${reason}`.trimEnd());
   }
 }
 
 function printThingsToTry(url: string, token: string, folder: string): void {
   const things = [
-    ["Read the orders of the database over HTTP", `curl -H 'authorization: Bearer ${token}' ${url}/order/list`],
+    ["Read the orders of the database over HTTP", `curl -s -H 'authorization: Bearer ${token}' ${url}/order/list`],
     ["List all operations", `npx operations list --hub ${url}`],
     [
       "Place an order: the HTTP API books it, the database stores it, and the MCP server writes a letter",

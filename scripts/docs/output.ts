@@ -2,6 +2,7 @@
 const volatile: Array<[RegExp, string]> = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "<uuid>"],
   [/(?<![\w-])[\w-]{43}(?![\w-])/g, "<token>"], // 256 bits as base64url
+  [/\bsha256:[0-9a-f]{64}\b/g, "sha256:<hash>"],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
   [/\b1\d{12}\b/g, "<time>"],
   [/\b\d+(\.\d+)? ?(ms|µs|ns|s)\b/g, "<duration>"],
