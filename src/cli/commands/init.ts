@@ -36,7 +36,7 @@ function format({ created, kept }: CreatedProject, folder: string): string {
     ...kept.map((file) => `kept     ${join(folder, file)}`),
     "",
     "Next:",
-    ...(folder === "" ? [] : [`  cd ${folder}`]),
+    ...(folder === "" ? [] : [`  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}`]),
     `  ${install}`,
     "  npx operations serve",
     "  npx operations call greeting.hello name=Ada",

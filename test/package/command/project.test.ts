@@ -1,0 +1,406 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
+import { root } from "../../../scripts/subpaths.ts";
+import { hashToken } from "../../../src/auth/index.ts";
+import { install, linkPackages } from "../install.ts";
+import { writeProject } from "./modules.ts";
+import { createSandbox, hasTerminal, installedCommand, type Sandbox } from "./sandbox.ts";
+
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const projectFiles = [
+  "package.json",
+  "operations.config.ts",
+  "operations/greeting.ts",
+  "tsconfig.json",
+  ".gitignore",
+  "README.md",
+];
+
+let sandbox: Sandbox;
+let config: string;
+
+beforeEach(() => {
+  sandbox = createSandbox();
+  config = join(sandbox.folder, "operations.config.json");
+});
+
+afterEach(() => sandbox[Symbol.dispose]());
+
+const failure = (message: string) => ({ stdout: "", stderr: `error: ${message}\n`, exitCode: 2 });
+
+describe("init", () => {
+  test("creates a project whose operation is called and served", async () => {
+    expect(await sandbox.run(["init"])).toEqual({
+      stdout: `${projectFiles.map((file) => `created  ${file}\n`).join("")}
+Next:
+  npm install
+  npx operations serve
+  npx operations call greeting.hello name=Ada
+`,
+      stderr: "",
+      exitCode: 0,
+    });
+    install(inject("tarball"), sandbox.folder); // What `npm install` does, without a network.
+
+    // The user created the configuration, so that it may run.
+    expect(await sandbox.run(["call", "greeting.hello", "name=Ada"])).toEqual({
+      stdout: '{"message":"Hello, Ada!"}\n',
+      stderr: "",
+      exitCode: 0,
+    });
+    const hub = sandbox.start(["serve", "--port", "0"]);
+    await hub.shows("Listening on http://127.0.0.1:");
+    hub.process.kill("SIGINT");
+    expect(await hub.ended).toMatchObject({ stderr: "", exitCode: 0 });
+  });
+
+  test("creates a project that compiles", async () => {
+    await sandbox.run(["init"]);
+    install(inject("tarball"), sandbox.folder);
+    linkPackages(sandbox.folder, ["@types/node"]);
+    execFileSync(process.execPath, [join(root, "node_modules/.bin/tsc"), "-p", sandbox.folder], { stdio: "inherit" });
+  });
+
+  test("creates a folder, and never changes a file", async () => {
+    sandbox.write("my hub/README.md", "mine");
+    sandbox.write("my hub/package.json", "{}");
+    const { stdout, exitCode } = await sandbox.run(["init", "my hub"]);
+    const created = ["operations.config.ts", "operations/greeting.ts", "tsconfig.json", ".gitignore"];
+    expect({ stdout, exitCode }).toEqual({
+      stdout: `${created.map((file) => `created  my hub/${file}\n`).join("")}kept     my hub/package.json
+kept     my hub/README.md
+
+Next:
+  cd "my hub"
+  npm install @alkdev/operations
+  npx operations serve
+  npx operations call greeting.hello name=Ada
+`,
+      exitCode: 0,
+    });
+    expect(readFileSync(join(sandbox.folder, "my hub/README.md"), "utf8")).toBe("mine");
+
+    const again = join(sandbox.folder, "my hub/operations.config.ts");
+    expect(await sandbox.run(["init", "my hub"])).toEqual(
+      failure(`${JSON.stringify(again)} exists. Delete it first, or name another folder.`),
+    );
+  });
+
+  test("works without a home folder, and prints JSON", async () => {
+    const { stdout, stderr, exitCode } = await sandbox.run(["init", "--json"], { env: { HOME: "" } });
+    expect({ stderr, exitCode, ...JSON.parse(stdout) }).toEqual({
+      stderr: "",
+      exitCode: 0,
+      folder: realpathSync(sandbox.folder),
+      created: projectFiles,
+      kept: [],
+    });
+  });
+});
+
+describe("trust", () => {
+  const would = () => `The configuration ${JSON.stringify(config)} would:
+  - run the modules in "./operations" for the source "notes"
+`;
+
+  test("a cloned repository runs nothing until it is trusted, and again after a change", async () => {
+    writeProject(sandbox);
+    const refused = failure(
+      `${would()}It is not trusted, so nothing was run. Read it, then run \`operations trust\`, or name it with --config.`,
+    );
+    expect(await sandbox.run(["list"])).toMatchObject(refused);
+    expect(await sandbox.run(["serve"])).toMatchObject(refused);
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+
+    expect(await sandbox.run(["trust"])).toEqual({
+      stdout: `${JSON.stringify(config)} is trusted until it changes.\n`,
+      stderr: would(),
+      exitCode: 0,
+    });
+    expect((await sandbox.run(["call", "note.add", "text=a"])).stdout).toBe('{"text":"a"}\n');
+
+    expect((await sandbox.run(["trust", "--revoke", "operations.config.json"])).stdout).toBe(
+      `${JSON.stringify(config)} is no longer trusted.\n`,
+    );
+    expect(await sandbox.run(["list"])).toMatchObject(refused);
+    expect((await sandbox.run(["trust", "--revoke", "--json"])).stdout).toBe(
+      `${JSON.stringify({ file: config, revoked: false })}\n`,
+    );
+    await sandbox.run(["trust"]);
+    writeProject(sandbox, { history: {} });
+    expect(await sandbox.run(["list"])).toMatchObject({ stdout: "", exitCode: 2 });
+  });
+
+  test.skipIf(!hasTerminal)("a terminal asks, and a no runs nothing", async () => {
+    writeProject(sandbox);
+    const no = sandbox.startInTerminal(["call", "note.add", "text=a"]);
+    await no.shows("Do you trust it? [y/N] ");
+    no.process.stdin!.write("n\n");
+    expect((await no.ended).exitCode).toBe(2);
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+
+    const yes = sandbox.startInTerminal(["call", "note.add", "text=a"]);
+    await yes.shows("Do you trust it? [y/N] ");
+    yes.process.stdin!.write("y\n");
+    expect((await yes.ended).exitCode).toBe(0);
+    expect((await sandbox.run(["call", "note.add", "text=b"])).stdout).toBe('{"text":"b"}\n');
+  });
+
+  test("needs a configuration and a home folder", async () => {
+    expect(await sandbox.run(["trust"])).toEqual(
+      failure("There is no operations.config file in this folder. Name it: operations trust FILE."),
+    );
+    expect(await sandbox.run(["trust", "x.json"])).toEqual(
+      failure(`The file ${JSON.stringify(join(sandbox.folder, "x.json"))} does not exist.`),
+    );
+    writeProject(sandbox);
+    expect(await sandbox.run(["trust"], { env: { HOME: "" } })).toEqual(
+      failure("There is no home folder to store the trust in. Set XDG_STATE_HOME, or name the file with --config."),
+    );
+  });
+});
+
+describe("token", () => {
+  test("prints the token, and the line of the configuration that contains its hash", async () => {
+    const { stdout, stderr, exitCode } = await sandbox.run(["token", "ada", "--scopes", "tasks,github"]);
+    const hash = hashToken(stdout.trim());
+    expect({ stderr, exitCode }).toEqual({
+      stderr: `The token is shown once. Send it to the caller, and add this line to access.tokens of the configuration:
+
+  {"hash":"${hash}","identity":{"id":"ada","scopes":["tasks","github"]}},
+
+`,
+      exitCode: 0,
+    });
+
+    const json = await sandbox.run(["token", "ci", "--json"]);
+    const { token, ...entry } = JSON.parse(json.stdout);
+    expect(entry).toEqual({ hash: hashToken(token), identity: { id: "ci", scopes: [] } });
+    expect(json.stderr).toBe("");
+  });
+
+  test("needs the id of the caller", async () => {
+    expect(await sandbox.run(["token"])).toMatchObject({ stdout: "", exitCode: 2 });
+    expect(await sandbox.run(["token", ""])).toMatchObject({ stdout: "", exitCode: 2 });
+  });
+});
+
+describe("mcp-config", () => {
+  const shared = ["-y", "@alkdev/operations", "serve", "--stdio", "--config"];
+
+  test("prints what to add to the file of an editor", async () => {
+    writeProject(sandbox);
+    const { stdout, stderr, exitCode } = await sandbox.run(["mcp-config", "--for", "vscode"]);
+    expect({ servers: JSON.parse(stdout), stderr, exitCode }).toEqual({
+      servers: {
+        servers: {
+          operations: {
+            type: "stdio",
+            command: "npx",
+            args: [...shared, `\${workspaceFolder}/operations.config.json`],
+          },
+        },
+      },
+      stderr: `Add this to ${join(sandbox.folder, ".vscode/mcp.json")}, or run the command with --write.\n`,
+      exitCode: 0,
+    });
+    expect(readdirSync(sandbox.folder)).not.toContain(".vscode");
+  });
+
+  test("writes the file of a project, and keeps its comments", async () => {
+    writeProject(sandbox);
+    const file = sandbox.write(".mcp.json", '{\n  // mine\n  "mcpServers": {}\n}\n');
+    expect(await sandbox.run(["mcp-config", "--for", "claude", "--write", "--name", "notes"])).toEqual({
+      stdout: `Wrote ${file}\n`,
+      stderr: "",
+      exitCode: 0,
+    });
+    const written = readFileSync(file, "utf8");
+    expect(written).toContain("// mine");
+    expect(JSON.parse(written.replace("// mine", ""))).toEqual({
+      mcpServers: { notes: { type: "stdio", command: "npx", args: [...shared, "operations.config.json"] } },
+    });
+  });
+
+  test("writes a program that starts in any folder to the file of a user", async () => {
+    writeProject(sandbox);
+    const run = await sandbox.run(["mcp-config", "--for", "claude-desktop", "--write", "--json"]);
+    const file = join(sandbox.home, ".config/Claude/claude_desktop_config.json");
+    expect(run).toEqual({ stdout: `${JSON.stringify({ file, name: "operations" })}\n`, stderr: "", exitCode: 0 });
+    const { command, args } = JSON.parse(readFileSync(file, "utf8")).mcpServers.operations;
+    expect([command, ...args]).toEqual([
+      process.execPath,
+      realpathSync(installedCommand),
+      "serve",
+      "--stdio",
+      "--config",
+      config,
+    ]);
+    const server = ["--mcp-command", [command, ...args].map((word: string) => `'${word}'`).join(" ")];
+    expect((await sandbox.run(["call", "mcp.note_add", "text=a", ...server])).stdout).toBe('{"text":"a"}\n');
+  });
+
+  test("writes the URL of a running hub, whose token is never in the file", async () => {
+    const hub = ["--hub", "http://127.0.0.1:4000"];
+    expect(await sandbox.run(["mcp-config", "--for", "codex", "--write", ...hub])).toEqual({
+      stdout: `Wrote ${join(sandbox.folder, ".codex/config.toml")}\n`,
+      stderr: "Set OPERATIONS_TOKEN to a token of the hub where Codex runs.\n",
+      exitCode: 0,
+    });
+    expect(readFileSync(join(sandbox.folder, ".codex/config.toml"), "utf8")).toBe(`[mcp_servers.operations]
+url = "http://127.0.0.1:4000/mcp"
+bearer_token_env_var = "OPERATIONS_TOKEN"
+`);
+  });
+
+  test("refuses what it cannot do, and changes nothing", async () => {
+    const run = (...args: string[]) => sandbox.run(["mcp-config", ...args]);
+    const names = "claude, claude-desktop, cursor, vscode, windsurf, gemini, codex";
+    expect(await run()).toEqual(failure(`Pass --for with the name of an editor: ${names}.`));
+    expect(await run("--for", "curser")).toEqual(failure('There is no editor "curser". Did you mean "cursor"?'));
+    expect(await run("--for", "claude")).toEqual(
+      failure("There is no operations.config file in this folder. Pass --config FILE, or --hub URL of a running hub."),
+    );
+    const hub = ["--hub", "http://127.0.0.1:4000", "--write"];
+    const file = sandbox.write(".cursor/mcp.json", "{ mine");
+    expect(await run("--for", "cursor", ...hub)).toEqual(
+      failure(`${JSON.stringify(file)} of Cursor was not changed: it is not valid JSON with comments: see line 1.`),
+    );
+    expect(readFileSync(file, "utf8")).toBe("{ mine");
+    expect((await sandbox.run(["mcp-config", "--for", "windsurf", ...hub], { env: { HOME: "" } })).stderr).toBe(
+      "error: There is no home folder, which contains the file. Set HOME.\n",
+    );
+  });
+});
+
+describe("help", () => {
+  test("prints what --help prints, also of a command", async () => {
+    expect(await sandbox.run(["help"])).toEqual(await sandbox.run(["--help"]));
+    expect(await sandbox.run(["help", "token"])).toEqual(await sandbox.run(["token", "--help"]));
+    expect(await sandbox.run(["help", "tokn"])).toEqual(failure('There is no command "tokn". Did you mean "token"?'));
+  });
+
+  test("describes all commands as JSON, each with examples", async () => {
+    const { version: printed, commands } = JSON.parse((await sandbox.run(["help", "--json"])).stdout);
+    const names = commands.map(({ name }: { name: string }) => name);
+    const design = "serve list describe call subscribe types init token trust doctor mcp-config completion".split(" ");
+    expect([printed, names.toSorted()]).toEqual([version, [...design, "help"].toSorted()]);
+    for (const { examples } of commands) expect(examples.length).toBeGreaterThan(0);
+  });
+});
+
+describe("doctor", () => {
+  const head = (state: string) => `ok       node: Node ${process.versions.node}.
+ok       packages: @alkdev/operations ${version}, not installed in this folder.
+${state}`;
+  const stored = () =>
+    head(`ok       state: Trust and tokens are in ${join(sandbox.home, ".local/state/operations")}.\n`);
+
+  test("reports that everything works", async () => {
+    writeProject(sandbox);
+    expect(await sandbox.run(["doctor", "--config", "operations.config.json"])).toEqual({
+      stdout: `${stored()}ok       config: ${config} is valid.
+ok       port: Port 0 of 127.0.0.1 is free.
+ok       source notes: modules, 4 operations.
+`,
+      stderr: "The module prints.\n",
+      exitCode: 0,
+    });
+  });
+
+  test("reports what does not work, and how to fix it", async () => {
+    const taken = createServer();
+    onTestFinished(() => void taken.close());
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as { port: number };
+    const sources = { missing: { modules: "./missing" }, tool: { mcp: { command: "no-such-program" } } };
+    writeProject(sandbox, { sources, serve: { port } });
+    const { stdout, exitCode } = await sandbox.run(["doctor", "--json", "--config", "operations.config.json"]);
+    const problems = JSON.parse(stdout).filter(({ status }: { status: string }) => status === "problem");
+    expect({ problems, exitCode }).toEqual({
+      problems: [
+        {
+          check: "port",
+          status: "problem",
+          message: `Port ${port} of 127.0.0.1 is used by another program.`,
+          fix: "End that program, or set another serve.port.",
+          exitCode: 2,
+        },
+        {
+          check: "source missing",
+          status: "problem",
+          message: expect.stringContaining(join(sandbox.folder, "missing")),
+          fix: "Correct the path or the module that the reason names.",
+          exitCode: 4,
+        },
+        {
+          check: "source tool",
+          status: "problem",
+          message: expect.stringContaining('The program "no-such-program" was not found'),
+          fix: "Start the command of the source in a terminal, or check its URL and `auth`.",
+          exitCode: 4,
+        },
+      ],
+      exitCode: 2,
+    });
+  });
+
+  test("reports an invalid and an untrusted configuration, and a missing one", async () => {
+    expect(await sandbox.run(["doctor"], { env: { HOME: "" } })).toEqual({
+      stdout: head(`warning  state: There is no home folder, so trust and tokens of hubs cannot be stored.
+  fix: Set HOME, or XDG_STATE_HOME to the path of a folder.
+warning  config: There is no operations.config file in this folder.
+  fix: Create one with \`operations init\`, or pass --config.
+`),
+      stderr: "",
+      exitCode: 0,
+    });
+    sandbox.write("operations.config.json", '{ "sorces": {} }');
+    expect(await sandbox.run(["doctor"])).toEqual({
+      stdout: `${stored()}problem  config: operations.config.json:1:3: Unknown key "sorces". Did you mean "sources"?
+  fix: Correct the file. docs/hub.md in the package describes every field.
+`,
+      stderr: "",
+      exitCode: 2,
+    });
+    writeProject(sandbox);
+    const { stdout, exitCode } = await sandbox.run(["doctor"]);
+    expect([stdout.includes("It is not trusted, so nothing was run."), exitCode]).toEqual([true, 2]);
+    expect(existsSync(join(sandbox.folder, "loaded"))).toBe(false);
+  });
+
+  test("reports packages of other versions", async () => {
+    const packageOf = (name: string, manifest: object) =>
+      sandbox.write(`node_modules/${name}/package.json`, JSON.stringify(manifest));
+    packageOf("@alkdev/operations", { version: "0.0.1", peerDependencies: { ws: "^8.22.0", jose: "^6.2.0" } });
+    packageOf("ws", { version: "7.5.0" });
+    packageOf("jose", { version: "6.10.0" });
+    mkdirSync(join(sandbox.folder, "inner"));
+    const results = JSON.parse((await sandbox.run(["doctor", "--json"])).stdout);
+    expect(results.slice(1, 3)).toEqual([
+      {
+        check: "@alkdev/operations",
+        status: "warning",
+        message: `This command is version ${version}, and the project has installed 0.0.1.`,
+        fix: "Run `npx operations` to use that of the project.",
+      },
+      {
+        check: "ws",
+        status: "warning",
+        message: "ws 7.5.0 is installed, but @alkdev/operations needs ^8.22.0.",
+        fix: "npm install ws@^8.22.0",
+      },
+    ]);
+  });
+
+  test("reports whether a hub responds", async () => {
+    const { stdout, exitCode } = await sandbox.run(["doctor", "--hub", "http://127.0.0.1:9"]);
+    expect([stdout.split("\n")[3], exitCode]).toEqual([
+      "problem  target: The hub at http://127.0.0.1:9 could not be reached: the connection was refused (ECONNREFUSED). Is it running?",
+      4,
+    ]);
+  });
+});
