@@ -91,32 +91,33 @@ test("the types of tasks, of large documents and of schemas of every form compil
     "google-drive.yaml",
     "mastodon.yaml",
   ];
-  const imported = await Promise.all(documents.map(importDocument));
+  const imported = await Promise.all(documents.map((file) => importDocument(file)));
+  const pets = await importDocument("oai-petstore-30.json", "pets");
   const random = fc.sample(samples, { numRuns: 200, seed: 7 });
   const randomSpecs = random.map(({ schema }, index) =>
     createSpec({ namespace: "random", name: `s${index}`, output: schema }),
   );
   const values = random.flatMap(printValues);
   using program = new Program({
-    "operations.ts": printTypes([...taskSpecs, ...imported.flat(), ...randomSpecs]),
+    "operations.ts": printTypes([...taskSpecs, ...pets, ...imported.flat(), ...randomSpecs]),
     "calls.ts": calls,
+    "pets.ts": readFixture("generated-types/pets.ts"),
     "values.ts": `import type { Operations } from "./operations.js";\n${values.join("")}`,
   });
 
   expect(await program.compile()).toEqual([]);
+  expect(printTypes(pets)).toBe(readFixture("generated-types/operations.d.ts"));
   expect(imported.map((specs) => specs.length)).toEqual([116, 88, 57, 50, 127]);
   expect(values.length).toBeGreaterThan(300);
 });
 
-async function importDocument(file: string): Promise<OperationSpec[]> {
-  const document = await parseOpenAPI(
-    readFileSync(new URL(`../../../test/fixtures/openapi/${file}`, import.meta.url), "utf8"),
-  );
-  return FromOpenAPI(document, {
-    namespace: file.replace(/[-.].*/, ""),
-    baseUrl: "https://example.com",
-    onReport() {},
-  });
+async function importDocument(file: string, namespace = file.replace(/[-.].*/, "")): Promise<OperationSpec[]> {
+  const document = await parseOpenAPI(readFixture(`openapi/${file}`));
+  return FromOpenAPI(document, { namespace, baseUrl: "https://example.com", onReport() {} });
+}
+
+function readFixture(file: string): string {
+  return readFileSync(new URL(`../../../test/fixtures/${file}`, import.meta.url), "utf8");
 }
 
 /** Prints the values that the validator accepts as constants of the output type of an operation. */
