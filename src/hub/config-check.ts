@@ -168,6 +168,7 @@ function* findContradictions({ sources = {}, serve, rules = [] }: ResolvedConfig
   for (const [name, source] of Object.entries(sources)) {
     const path = ["sources", name];
     yield* checkName(name, source.namespace, path);
+    yield* checkPath(name, source, serve, path);
     if ("mcp" in source) yield* checkServer(source.mcp, [...path, "mcp"]);
     if ("nats" in source) yield* checkTrust(source.nats, [...path, "nats"]);
     if ("redis" in source) yield* checkTrust(source.redis, [...path, "redis"]);
@@ -194,6 +195,24 @@ function* checkName(name: string, namespace: string | undefined, path: ConfigPat
     const message = `The name of the source ${quote(name)} must have 1 to 64 characters and no dots or control characters.`;
     yield { path, message, atKey: true };
   }
+}
+
+/** Checks that the paths of operations over HTTP are not those of the other servers. */
+function* checkPath(
+  name: string,
+  source: NonNullable<ResolvedConfig["sources"]>[string],
+  serve: ResolvedConfig["serve"],
+  path: ConfigPath,
+): Iterable<ConfigProblem> {
+  const namespace = source.namespace ?? ("openapi" in source || "mcp" in source ? name : undefined);
+  if (serve === undefined || serve.http === false) return;
+  const isTaken = (namespace === "mcp" && serve.mcp !== false) || (namespace === "calls" && serve.websocket !== false);
+  if (!isTaken) return;
+  const server = namespace === "mcp" ? "MCP" : "WebSockets";
+  const message =
+    `The operations of the source ${quote(name)} cannot be reached over HTTP: the hub serves ${server} at "/${namespace}". ` +
+    'Set "namespace" to another name.';
+  yield { path, message, atKey: true };
 }
 
 type Server = WithoutEnv<MCPServerSourceConfig>["mcp"];

@@ -135,6 +135,14 @@ describe("mistakes in JSON", () => {
       '#:1:16: The source "hub" needs another name: "hub" is the namespace of the hub\'s own operations.',
     ],
     // Serving, access, rules, history.
+    [
+      '{ "sources": { "calls": { "openapi": "x" } }, "serve": {} }',
+      '#:1:16: The operations of the source "calls" cannot be reached over HTTP: the hub serves WebSockets at "/calls". Set "namespace" to another name.',
+    ],
+    [
+      '{ "sources": { "a": { "modules": "x", "namespace": "mcp" } }, "serve": { "websocket": false } }',
+      '#:1:16: The operations of the source "a" cannot be reached over HTTP: the hub serves MCP at "/mcp". Set "namespace" to another name.',
+    ],
     ['{ "serve": { "port": 70000 } }', '#:1:22: "serve.port" must be a port: an integer from 0 to 65535.'],
     ['{ "serve": { "port": "4000" } }', '#:1:22: "serve.port" must be a port: an integer from 0 to 65535.'],
     ['{ "serve": { "http": "yes" } }', '#:1:22: "serve.http" must be true or false.'],

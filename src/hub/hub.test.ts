@@ -5,6 +5,7 @@ import { createToken } from "../auth/index.ts";
 import { connect } from "../client/index.ts";
 import { deferred } from "../internal/testing.ts";
 import { listen } from "../node/index.ts";
+import { CallError, Type } from "../operation/index.ts";
 import type { SourceConfig } from "./config.ts";
 import type { Hub } from "./hub.ts";
 import { callAs, idsOf, setUpHubs, shopOperation } from "./testing.ts";
@@ -60,6 +61,24 @@ describe("sources", () => {
       "peers",
       undefined,
     ]);
+  });
+
+  test("over MCP return errors of tools as results, also where results are checked strictly", async () => {
+    const broken = shopOperation(
+      "broken",
+      () => {
+        throw new CallError("SOLD_OUT", "Nothing is left.");
+      },
+      { outputSchema: Type.Object({ left: Type.Integer() }) },
+    );
+    const { url } = await serve([broken]);
+    const accessControl = { requiredScopes: [] };
+    const hub = await start({
+      sources: { tools: { mcp: { url: `${url}/mcp`, outputPolicy: "strict" }, accessControl } },
+    });
+
+    const { meta } = await hub.registry.execute("tools.shop_broken", {});
+    expect(meta).toMatchObject({ source: "mcp", isError: true });
   });
 
   test("are selected by names with or without their namespace, and renamed", async () => {
