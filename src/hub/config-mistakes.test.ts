@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { env, loadConfig, resolveConfig } from "./index.ts";
+import { env, type HubConfig, loadConfig, resolveConfig } from "./index.ts";
 
 let folder: string;
 
@@ -309,6 +309,52 @@ export default { sources: { a: { openapi: "x",
       }),
     );
   });
+});
+
+test("no message contains a value, whichever part of a configuration is invalid", async () => {
+  const secret = "s3cr3t";
+  const valid = {
+    $schema: secret,
+    sources: {
+      a: { modules: secret, include: [secret], rename: { "a.b": secret }, accessControl: { requiredScopes: [secret] } },
+      b: { openapi: secret, headers: { a: secret }, auth: { type: "bearer", token: secret }, retry: { retries: 1 } },
+      c: { mcp: { command: secret, args: [secret], env: { A: secret }, pinned: { a: secret } } },
+      d: { mcp: { url: secret, auth: { type: "clientCredentials", clientId: secret, clientSecret: secret } } },
+      e: { nats: { servers: [secret], sign: secret, connect: { pass: secret } } },
+      f: { redis: { url: secret, sign: secret, prefix: secret } },
+      g: { websocket: { url: secret, auth: { type: "bearer", token: secret } } },
+      h: { mcpConfig: { file: secret, servers: [secret] } },
+    },
+    serve: { host: secret, port: 1 },
+    access: { tokens: [{ hash: `sha256:${"0".repeat(64)}`, identity: { id: secret, scopes: [secret] } }] },
+    rules: [{ match: secret, requiredScopes: [secret] }],
+    history: { file: secret, keep: "7d", payloads: [secret] },
+  };
+  /** Returns copies of a value in which one part, at any depth, is replaced by something else. */
+  function mutate(value: unknown): unknown[] {
+    const here = [secret, 1, null, [secret], [[secret]], { [`x${secret.length}`]: secret }];
+    if (typeof value !== "object" || value === null) return here;
+    const inside = Object.entries(value).flatMap(([key, member]) =>
+      mutate(member).map((part) => Object.assign(Array.isArray(value) ? [...value] : { ...value }, { [key]: part })),
+    );
+    return [...here, ...inside];
+  }
+  const file = join(folder, "operations.config.json");
+  await writeFile(file, JSON.stringify(valid));
+  const { config } = await loadConfig(file);
+  const refused: string[] = [];
+
+  for (const mutated of mutate(valid)) {
+    try {
+      resolveConfig(mutated as HubConfig, { file, folder });
+    } catch (error) {
+      refused.push(`${(error as Error).message} ${JSON.stringify(error)}`);
+    }
+  }
+
+  expect(config.serve?.port).toBe(1);
+  expect(refused.length).toBeGreaterThan(200);
+  expect(refused.filter((message) => message.includes(secret))).toEqual([]);
 });
 
 test("a syntax error in TypeScript is reported without its line", async () => {

@@ -186,6 +186,26 @@ test("fields without effect are reported and kept", () => {
   expect(unused).toEqual({ a: { autoApprove: ["x"], commnad: "b", zzz: { s3cr3t: 1 } } });
 });
 
+test("servers of single projects of Claude Code are reported", () => {
+  const { servers, warnings } = readMCPConfig({
+    mcpServers: {},
+    projects: {
+      "/srv/shop": { mcpServers: { a: { command: "a" } } },
+      "/srv/none": { mcpServers: {} },
+      "/srv/other": {},
+    },
+  });
+
+  expect(servers).toEqual({});
+  expect(warnings).toEqual([
+    {
+      server: "a",
+      where: 'projects["/srv/shop"].mcpServers.a',
+      reason: 'servers of single projects are not read. Copy it to "mcpServers".',
+    },
+  ]);
+});
+
 test("values of inputs come from the option, the environment or the file, in this order", () => {
   const document = {
     inputs: [

@@ -158,6 +158,7 @@ export function readMCPConfig(source: string | object, options: MCPConfigOptions
       readServer(file, { server, where: `${where}.${server}` }, entry, mayRun(server), variables, syntax);
     }
   }
+  reportProjects(document, file);
   if (!found) throw invalid('it has neither "mcpServers" nor "servers" nor "mcp_servers"');
   return file;
 }
@@ -190,6 +191,18 @@ function readServer(
     file.warnings.push({ server, where: `${where}.${field}`, reason });
     file.unused[server] ??= record();
     file.unused[server][field] = unused;
+  }
+}
+
+/** In `~/.claude.json`, projects have servers of their own. Which project is meant is not known here. */
+function reportProjects(document: object, { warnings }: MCPConfigFile): void {
+  const projects = getOwn(document, "projects");
+  for (const [folder, project] of Object.entries(isObject(projects) ? projects : {})) {
+    const servers = getOwn(project, "mcpServers");
+    for (const server of Object.keys(isObject(servers) ? servers : {})) {
+      const where = `projects[${quote(folder)}].mcpServers.${server}`;
+      warnings.push({ server, where, reason: 'servers of single projects are not read. Copy it to "mcpServers".' });
+    }
   }
 }
 
