@@ -89,11 +89,11 @@ export class CompiledOperation {
     const { compiled, fill, reader } = this.openInput();
     const value = reader.readInput(given);
     const input = fill === undefined ? value : fill(value);
-    const { errors, total } = compiled.errors(input);
-    if (total === 0) return input;
-    // Without input, an operation that accepts an object without properties receives an empty one.
-    const empty = value === undefined ? (fill?.({}) ?? {}) : undefined;
-    if (empty !== undefined && compiled.check(empty)) return empty;
+    if (value === undefined && compiled.check(input)) return input;
+    // Without input, an operation receives an empty object. Its errors name the missing properties.
+    const checked = value === undefined ? (fill?.({}) ?? {}) : input;
+    const { errors, total } = compiled.errors(checked);
+    if (total === 0) return checked;
     throw markPipelineError(this.entry.id, validationError(inputLabel(this.entry), errors, total));
   }
 

@@ -18,6 +18,15 @@ test.each([
   else expect((await call).data).toEqual(expected);
 });
 
+test("no input names the properties that are missing", async () => {
+  const registry = new OperationRegistry();
+  registry.register(operation({ inputSchema: Type.Object({ a: Type.String() }) }));
+
+  await expect(registry.execute("test.echo", undefined)).rejects.toThrow(
+    'Invalid input of "test.echo": must have required properties a.',
+  );
+});
+
 test("an unknown argument is reported once", async () => {
   const registry = new OperationRegistry();
   registry.register(operation({ inputSchema: Type.Object({ a: Type.String() }, { additionalProperties: false }) }));
