@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { root } from "../../../scripts/subpaths.ts";
 import { hashToken } from "../../../src/auth/index.ts";
+import { exitCodesByErrorCode } from "../../../src/cli/failures.ts";
 import { install, linkPackages } from "../install.ts";
 import { writeProject } from "./modules.ts";
 import { createSandbox, hasTerminal, installedCommand, type Sandbox } from "./sandbox.ts";
@@ -289,6 +290,22 @@ describe("help", () => {
     const design = "serve list describe call subscribe types init token trust doctor mcp-config completion".split(" ");
     expect([printed, names.toSorted()]).toEqual([version, [...design, "help"].toSorted()]);
     for (const { examples } of commands) expect(examples.length).toBeGreaterThan(0);
+  });
+
+  test("is complete in the page about the command", async () => {
+    const { commands } = JSON.parse((await sandbox.run(["help", "--json"])).stdout);
+    const page = readFileSync(join(root, "docs/command.md"), "utf8");
+    const [shared, ...sections] = page.split("\n## serve\n");
+    const missing = commands.flatMap(({ name, options }: { name: string; options: object }) => {
+      const section =
+        `## serve\n${sections[0]}`.split(/^(?=## )/m).find((text) => text.startsWith(`## ${name}\n`)) ?? "";
+      const names = [`operations ${name}`, ...Object.keys(options).map((option) => `--${option}`)];
+      return names
+        .filter((text) => !section.includes(text) && !shared!.includes(text))
+        .map((text) => `${name}: ${text}`);
+    });
+    expect(missing).toEqual([]);
+    expect(Object.keys(exitCodesByErrorCode).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 });
 
