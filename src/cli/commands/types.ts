@@ -1,11 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import type { SourceState } from "../../hub/index.ts";
 import { quote, toReason } from "../../internal/text.ts";
 import { CallError, type OperationSpec } from "../../operation/index.ts";
 import { defineCommand } from "../command.ts";
 import { usageError } from "../failures.ts";
 import { toPrintable, toPrintableLine } from "../output-stream.ts";
-import { targetOptions, timeoutOf, withTarget } from "../target.ts";
+import { type Target, type TargetCallOptions, targetOptions, timeoutOf, withTarget } from "../target.ts";
 import { type ContractChange, compareContracts } from "../types/changes.ts";
 import { parseLock, printLock } from "../types/lock.ts";
 import { printTypes } from "../types/print-types.ts";
@@ -35,7 +36,9 @@ export const types = defineCommand({
     withTarget(context, async (target) => {
       const { options, folder, signal, stdout, stderr } = context;
       if (options.check && options.output === "-") throw usageError('The option --check needs a file, not "-".');
-      const specs = await target.list(undefined, { signal, timeout: timeoutOf(context) });
+      const limits = { signal, timeout: timeoutOf(context) };
+      const specs = await target.list(undefined, limits);
+      await assertReady(target, specs, limits);
       if (specs.length === 0)
         throw usageError(`${quote(target.label)} has no operations, so there are no types to write.`);
       const printed = printTypes(specs);
@@ -59,6 +62,17 @@ export const types = defineCommand({
       else if (report !== "") await stderr.write(`\n${report}`);
     }),
 });
+
+/** Throws if a source of a hub is not ready: its operations would be missing in the types, and be reported as removed. */
+async function assertReady(target: Target, specs: readonly OperationSpec[], limits: TargetCallOptions): Promise<void> {
+  if (!specs.some(({ namespace, name }) => namespace === "hub" && name === "sources")) return;
+  const { data } = await target.call("hub.sources", {}, limits);
+  const missing = (data as SourceState[]).find(({ status }) => status !== "ready");
+  if (missing === undefined) return;
+  const reason = missing.reason === undefined ? `it is ${missing.status}` : missing.reason.replace(/\.$/, "");
+  const message = `The source ${quote(missing.name)} is not ready: ${reason}. Its operations would be missing in the types.`;
+  throw new CallError("UNAVAILABLE", message);
+}
 
 /** Returns the differences from a lock file; `undefined` if the file does not exist. */
 async function findChanges(lock: string, specs: readonly OperationSpec[]): Promise<ContractChange[] | undefined> {

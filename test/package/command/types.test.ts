@@ -142,6 +142,20 @@ Harmless changes:
   });
 });
 
+test("types are not written while a source is missing", async () => {
+  using project = createSandbox();
+  const sources = { notes: { modules: "./operations" }, gone: { openapi: "./gone.json" } };
+  writeProject(project, { sources });
+
+  const { stdout, stderr, exitCode } = await project.run(["types", ...named]);
+
+  expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 4 });
+  expect(stderr).toMatch(
+    /error: The source "gone" is not ready: .*\. Its operations would be missing in the types\.\n$/,
+  );
+  expect(readdirSync(project.folder)).not.toContain("operations.d.ts");
+});
+
 test("without a lock, a check is invalid usage; without a home folder, types are written", async () => {
   using project = createSandbox();
   writeProject(project);
