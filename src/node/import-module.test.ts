@@ -17,30 +17,37 @@ async function moduleURL(name: string, text: string): Promise<string> {
   return pathToFileURL(join(directory, name)).href;
 }
 
-test("TypeScript is transpiled where Node cannot run it", async () => {
+/** Does what Node does with a module that it cannot load. */
+const refuseWith = (code: string) => () => Promise.reject(Object.assign(new Error("refused"), { code }));
+
+test.each([
+  ["without support for TypeScript", "ERR_UNKNOWN_FILE_EXTENSION"],
+  ["with syntax that it cannot strip", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"],
+])("TypeScript that Node refuses %s is transpiled", async (_, code) => {
   const url = await moduleURL("enum.ts", "enum Color { Red = 7 } export default Color.Red satisfies number;");
 
-  expect(await importModule(url, false)).toMatchObject({ default: 7 });
+  expect(await importModule(url, refuseWith(code))).toMatchObject({ default: 7 });
 });
 
-test("the application shares a module that Node loads", async () => {
+test("the application shares a module that Node or a loader loads", async () => {
   const javascript = await moduleURL("plain.mjs", "export default {};");
   const typescript = await moduleURL("plain.mts", "export default {} as object;");
 
-  expect(await importModule(javascript, false)).toBe(await import(javascript));
-  expect(await importModule(typescript, true)).toBe(await import(typescript));
+  expect(await importModule(javascript)).toBe(await import(javascript));
+  expect(await importModule(typescript)).toBe(await import(typescript));
 });
 
-test("syntax that Node cannot strip is transpiled", async () => {
-  const refuse = 'throw Object.assign(new Error("enum"), { code: "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX" })';
-  const once = `const seen = globalThis as { refused?: true }; if (!seen.refused) { seen.refused = true; ${refuse}; }`;
-  const url = await moduleURL("refused.mts", `${once} export default 7;`);
+test("JavaScript that Node refuses is not transpiled", async () => {
+  const url = await moduleURL("plain.js", "export default 7;");
 
-  expect(await importModule(url, true)).toMatchObject({ default: 7 });
+  await expect(importModule(url, refuseWith("ERR_UNKNOWN_FILE_EXTENSION"))).rejects.toThrow("refused");
 });
 
-test.each([true, false])("an error of the module itself is thrown", async (nodeRunsTypeScript) => {
-  const url = await moduleURL(`broken-${nodeRunsTypeScript}.ts`, "throw new Error('no database');");
+test.each([undefined, refuseWith("ERR_UNKNOWN_FILE_EXTENSION")])(
+  "an error of the module itself is thrown",
+  async (load) => {
+    const url = await moduleURL(`broken-${load === undefined}.ts`, "throw new Error('no database');");
 
-  await expect(importModule(url, nodeRunsTypeScript)).rejects.toThrow("no database");
-});
+    await expect(importModule(url, load)).rejects.toThrow("no database");
+  },
+);

@@ -33,21 +33,25 @@ export async function loadModule(url: string, onFile: (url: string) => void = ()
 let jiti: Promise<Jiti> | undefined;
 
 /**
- * Imports a module by its `file:` URL. Node loads JavaScript, and TypeScript if it supports it, so that the application
- * shares the module. Other TypeScript is transpiled.
+ * Imports a module by its `file:` URL. Node loads JavaScript, and TypeScript if it supports it or if the application runs
+ * with a loader for it, such as tsx, so that the application shares the module. Other TypeScript is transpiled.
  */
-export async function importModule(url: string, nodeRunsTypeScript = canRunTypeScript()): Promise<unknown> {
-  if (!isTypeScript(url)) return import(/* @vite-ignore */ url);
-  if (nodeRunsTypeScript) {
-    try {
-      return await import(/* @vite-ignore */ url);
-    } catch (error) {
-      // Node cannot strip enums and similar syntax. The module has not run yet.
-      if ((error as { code?: unknown } | null)?.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error;
-    }
+export async function importModule(url: string, load = importNatively): Promise<unknown> {
+  try {
+    return await load(url);
+  } catch (error) {
+    const { code } = (error ?? {}) as { code?: unknown };
+    if (!isTypeScript(url) || !unsupportedCodes.has(code)) throw error;
   }
   jiti ??= loadJiti();
   return (await jiti).import(url);
+}
+
+/** Codes of Node for TypeScript that it does not support at all, or whose enums and similar syntax it cannot strip. */
+const unsupportedCodes = new Set<unknown>(["ERR_UNKNOWN_FILE_EXTENSION", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"]);
+
+function importNatively(url: string): Promise<unknown> {
+  return import(/* @vite-ignore */ url);
 }
 
 let reloads = 0;
@@ -69,10 +73,6 @@ async function importAgain(url: string): Promise<unknown> {
 
 function isTypeScript(url: string): boolean {
   return /\.m?ts$/.test(new URL(url).pathname);
-}
-
-function canRunTypeScript(): boolean {
-  return Boolean((process.features as { typescript?: unknown }).typescript);
 }
 
 async function loadJiti(moduleCache = true): Promise<Jiti> {
