@@ -170,12 +170,12 @@ test("with health: false the paths belong to the servers", async () => {
   expect(await (await fetch(`${listener.url}/healthz`)).json()).toMatchObject({ name: "root", url: "/healthz" });
 });
 
-test("close() lets a running call finish, and is not ready meanwhile", async () => {
+test("close() lets a running call finish", async () => {
   const { promise: finished, resolve: finish } = deferred();
-  const { promise: started, resolve: start_ } = deferred();
+  let started = 0;
   const server = createDescribingServer("slow", {
     fetch: async () => {
-      start_();
+      started += 1;
       await finished;
       return new Response("done");
     },
@@ -188,12 +188,10 @@ test("close() lets a running call finish, and is not ready meanwhile", async () 
     received += chunk;
   });
   keepAlive.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await started;
   const response = fetch(`${listener.url}/slow`);
-  await until(async () => received.includes("ok\n"));
+  await until(async () => started === 2 && received.includes("ok\n"));
 
   const closed = listener.close();
-  keepAlive.write("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   finish();
   await closed;
 
@@ -359,4 +357,49 @@ test("close() does not wait for clients that send no request or do not read", as
   deaf.resume();
   silent.resume();
   await Promise.all([silent, deaf].map((socket) => socket.destroyed || once(socket, "close")));
+});
+
+test("servers read headers, bodies and the end of a connection in the same manner as from the request", async () => {
+  const infos: unknown[] = [];
+  const closed = deferred<void>();
+  const fetch: FetchServer["fetch"] = async (request, info) => {
+    info!.onClose!(() => closed.resolve());
+    const names = ["X-One", "x-two", "Cookie", "x-missing"];
+    const headers = names.map((name) => [info!.headers!.get(name), info!.headers!.has(name)]);
+    infos.push(
+      headers,
+      names.map((name) => request.headers.get(name)),
+      await info!.readText!(),
+    );
+    return new Response("done");
+  };
+  const { port } = await start({ "/": createDescribingServer("root", { fetch }) });
+  const lines = [
+    "POST / HTTP/1.1",
+    "Host: localhost",
+    "x-one:  1 ",
+    "x-two: 2",
+    "X-Two: 3",
+    "Cookie: a=1",
+    "cookie: b=2",
+  ];
+  const body = Buffer.from("\ufeffGrüße").toString("latin1");
+
+  const { received } = sendRaw(
+    port,
+    `${[...lines, `Content-Length: ${body.length}`, "Connection: close"].join("\r\n")}\r\n\r\n${body}`,
+  );
+
+  expect(await received).toMatch(/^HTTP\/1.1 200 /);
+  await closed.promise;
+  expect(infos).toEqual([
+    [
+      ["1", true],
+      ["2, 3", true],
+      ["a=1; b=2", true],
+      [null, false],
+    ],
+    ["1", "2, 3", "a=1; b=2", null],
+    "Grüße",
+  ]);
 });

@@ -10,7 +10,7 @@ import { settlesWithin } from "../internal/wait.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
 import type { FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
 import { findMount, findPath, type Mount, toMounts } from "./mounts.ts";
-import { FastResponse, fixedHeaders, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
+import { FastResponse, fixedHeaders, IncomingInfo, toProblem, toRequestListener } from "./request-listener.ts";
 
 const log = logger("node");
 
@@ -129,6 +129,12 @@ class NodeListener implements Listener {
     // Node accepts integers only.
     const headersTimeout = Math.ceil(resolveDuration("headersTimeout", options.headersTimeout, 20_000));
     const requestTimeout = Math.ceil(resolveDuration("requestTimeout", options.requestTimeout, 60_000));
+    const listener = this;
+    // One function for all responses, because each stream would keep its own.
+    function onResponseClosed(this: ServerResponse): void {
+      listener.#responses.delete(this);
+      if (listener.#responses.size === 0) listener.#onWritten?.();
+    }
     this.#server = createServer(
       {
         maxHeaderSize: resolveCount("maxHeaderBytes", options.maxHeaderBytes, 32 * 1024, { min: 1 }),
@@ -140,11 +146,8 @@ class NodeListener implements Listener {
       toRequestListener((request, incoming, outgoing) => {
         if (this.#closing !== undefined) outgoing.setHeader("connection", "close");
         this.#responses.add(outgoing);
-        outgoing.on("close", () => {
-          this.#responses.delete(outgoing);
-          if (this.#responses.size === 0) this.#onWritten?.();
-        });
-        return this.#fetch(request, incoming);
+        outgoing.on("close", onResponseClosed);
+        return this.#fetch(request, incoming, outgoing);
       }),
     );
     this.#server.maxConnections = resolveCount("maxConnections", options.maxConnections, 10_000, { min: 1 });
@@ -211,29 +214,40 @@ class NodeListener implements Listener {
     await settlesWithin(timeout, written);
   }
 
-  #fetch(request: Request, incoming: IncomingMessage): Response | Promise<Response> {
+  #fetch(request: Request, incoming: IncomingMessage, outgoing: ServerResponse): Response | Promise<Response> {
     const path = findPath(request.url);
     if (this.#health !== false && (path === "/healthz" || path === "/readyz")) return this.#checkHealth(request, path);
-    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, incoming);
-    return this.#fetchMounted(request, path, incoming);
+    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, incoming, outgoing);
+    return this.#fetchMounted(request, path, incoming, outgoing);
   }
 
-  #fetchMounted(request: Request, path: string, incoming: IncomingMessage): Response | Promise<Response> {
+  #fetchMounted(
+    request: Request,
+    path: string,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Response | Promise<Response> {
     const mount = findMount(this.#mounts, path);
     if (mount === undefined) return toProblem(404, "No server is mounted at this path.");
-    if (mount.server.fetch !== undefined) return mount.server.fetch(request, this.#describe(mount, incoming, request));
+    if (mount.server.fetch !== undefined)
+      return mount.server.fetch(request, this.#describe(mount, request, incoming, outgoing));
     return toProblem(426, "This path accepts WebSocket connections only.", {
       connection: "Upgrade",
       upgrade: "websocket",
     });
   }
 
-  async #fetchWellKnown(request: Request, path: string, incoming: IncomingMessage): Promise<Response> {
+  async #fetchWellKnown(
+    request: Request,
+    path: string,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<Response> {
     for (const mount of this.#mounts) {
-      const response = await mount.server.wellKnown?.(request, this.#describe(mount, incoming, request));
+      const response = await mount.server.wellKnown?.(request, this.#describe(mount, request, incoming, outgoing));
       if (response !== undefined) return response;
     }
-    return this.#fetchMounted(request, path, incoming);
+    return this.#fetchMounted(request, path, incoming, outgoing);
   }
 
   async #checkHealth({ method }: Request, path: "/healthz" | "/readyz"): Promise<Response> {
@@ -258,7 +272,9 @@ class NodeListener implements Listener {
     const mount = findMount(this.#mounts, findPath(`http://localhost${request.url}`));
     if (mount?.server.upgrade === undefined) return refuseUpgrade(socket, "404 Not Found");
     try {
-      mount.server.upgrade(request, socket, head, this.#describe(mount, request));
+      const { remoteAddress } = request.socket;
+      const info = { basePath: mount.path || undefined, remoteAddress, allowPublic: this.#allowPublic };
+      mount.server.upgrade(request, socket, head, info);
     } catch (error) {
       log.error("node: a server failed to handle an upgrade: {error}", { error });
       refuseUpgrade(socket, "500 Internal Server Error");
@@ -278,14 +294,8 @@ class NodeListener implements Listener {
     this.#server.emit("connection", socket);
   }
 
-  #describe({ path }: Mount, incoming: IncomingMessage, request?: Request): FetchInfo {
-    return {
-      basePath: path === "" ? undefined : path,
-      remoteAddress: incoming.socket.remoteAddress,
-      allowPublic: this.#allowPublic,
-      Response: FastResponse,
-      headers: request && new IncomingHeaders(request, incoming),
-    };
+  #describe({ path }: Mount, request: Request, incoming: IncomingMessage, outgoing: ServerResponse): FetchInfo {
+    return new IncomingInfo(request, incoming, outgoing, path === "" ? undefined : path, this.#allowPublic);
   }
 }
 

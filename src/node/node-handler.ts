@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isLoopbackHost } from "../internal/urls.ts";
 import type { FetchServer } from "../serve/server.ts";
-import { FastResponse, IncomingHeaders, toProblem, toRequestListener } from "./request-listener.ts";
+import { IncomingInfo, toProblem, toRequestListener } from "./request-listener.ts";
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions {
@@ -34,14 +34,13 @@ export function toNodeHandler(
   server: Pick<FetchServer, "fetch" | "isUnauthenticated">,
   options: NodeHandlerOptions = {},
 ): NodeHandler {
-  const listener = toRequestListener((request, incoming: FrameworkRequest) => {
+  const listener = toRequestListener((request, incoming: FrameworkRequest, outgoing) => {
     const { remoteAddress } = incoming.socket;
     if (server.isUnauthenticated && !isLoopbackHost(remoteAddress ?? "localhost")) {
       return toProblem(403, "This server has no authentication, so it responds only to requests from its own machine.");
     }
     const basePath = options.basePath ?? (incoming.baseUrl || undefined);
-    const headers = new IncomingHeaders(request, incoming);
-    return restoreBody(incoming) ?? server.fetch(request, { basePath, remoteAddress, Response: FastResponse, headers });
+    return restoreBody(incoming) ?? server.fetch(request, new IncomingInfo(request, incoming, outgoing, basePath));
   });
   return (incoming: FrameworkRequest, outgoing) => {
     const { url, originalUrl } = incoming;

@@ -134,7 +134,7 @@ export class Gate {
         corsHeaders = this.#crossOrigin.toHeaders(origin!);
       } else if (this.#isForeign(request, origin, site)) return foreignPage();
     }
-    return this.#identify(request, info, corsHeaders);
+    return this.#identify(request, info, headers, corsHeaders);
   };
 
   /**
@@ -195,13 +195,14 @@ export class Gate {
   #identify(
     request: GateRequest,
     info: FetchInfo | undefined,
+    sent: GateRequest["headers"],
     headers: Caller["headers"],
   ): Admission | Promise<Admission> {
-    const authorization = request.headers.get("authorization");
+    const authorization = sent.get("authorization");
     const bearer = authorization === null ? undefined : parseBearer(authorization);
     const token = bearer === undefined ? request.token : bearer;
     const remoteAddress = this.#remoteAddress(request, info);
-    const credentials: Credentials = { headers: request.headers, token: token ?? undefined, remoteAddress };
+    const credentials: Credentials = { headers: sent, token: token ?? undefined, remoteAddress };
     const attempt: Attempt = { request, info, credentials, headers, changes: this.#watches.changes };
     if (this.#authenticator === undefined) return toCaller(attempt, undefined, Number.POSITIVE_INFINITY);
     if (token === null || token === "") return this.#refuse(attempt, malformedToken());

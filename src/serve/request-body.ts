@@ -1,5 +1,6 @@
 import { BodyTooLarge, isNestedDeeper, readBody } from "../internal/body.ts";
 import { CallError, type Limits, validationError } from "../operation/index.ts";
+import type { FetchInfo } from "./server.ts";
 
 const notStarted = { retryable: false, mayHaveRun: false } as const;
 
@@ -23,9 +24,10 @@ export class HTTPError extends Error {
  */
 export function readJSONText(
   request: Request,
-  headers: Pick<Headers, "get">,
+  info: FetchInfo | undefined,
   limits: Readonly<Required<Limits>>,
 ): Promise<string> | undefined {
+  const headers = info?.headers ?? request.headers;
   const length = headers.get("content-length");
   if (length === "0") return undefined;
   const isMeasured = length !== null;
@@ -35,7 +37,8 @@ export function readJSONText(
   const type = headers.get("content-type");
   if (type !== "application/json" && !isJSONType(type)) throw unsupportedType();
   if (headers.get("content-encoding") !== null) throw unsupportedType();
-  return isMeasured ? request.text() : readUnmeasured(request, limits.requestBytes);
+  if (!isMeasured) return readUnmeasured(request, limits.requestBytes);
+  return info?.readText === undefined ? request.text() : info.readText();
 }
 
 /** Parses a body. Returns `undefined` for an empty one. Throws if it is not JSON, or exceeds a limit. */

@@ -17,8 +17,12 @@ export interface FetchInfo {
    * and the headers are an object. Create responses with it where that matters. @default the global `Response`
    */
   Response?: typeof Response | undefined;
-  /** Reads headers of the request, by names in lower case, faster than `request.headers`. @default `request.headers` */
+  /** Reads headers of the request, in the same manner as `request.headers` and faster. @default `request.headers` */
   headers?: Pick<Headers, "get" | "has"> | undefined;
+  /** Reads the body of the request, whose length is known, faster than `request.text()`. @default `request.text()` */
+  readText?: (() => Promise<string>) | undefined;
+  /** Calls a function when the connection is closed or the response is sent, for less than `request.signal` costs. */
+  onClose?: ((listener: () => void) => void) | undefined;
 }
 
 /** Options of `close()` of a server. */

@@ -70,12 +70,9 @@ export class EventStream implements ValueReceiver {
   /** Continues the client, which is waiting for events. */
   #onPart: ((part: Part) => void) | undefined = undefined;
   #isFlushDue = false;
-  #isRead = false;
   #isEnded = false;
   /** Continues the subscription, which is paused because too many characters wait. */
   #resume: (() => void) | undefined = undefined;
-  /** Resolves `closed`. */
-  #onClosed: (() => void) | undefined = undefined;
 
   /** @param respond - receives the response: a stream when the operation has started, otherwise its error */
   constructor(call: HTTPCall, respond: (response: Response) => void) {
@@ -90,8 +87,7 @@ export class EventStream implements ValueReceiver {
     if (this.#isEnded) return;
     this.#stopWatching = host.watchCaller(this.#call, (error) => this.#subscription?.endWith(error));
     host.heartbeats.add(this);
-    // Most operations have started after one turn. The client of a started one is watched by its connection.
-    defer(() => defer(() => this.#watchClient()));
+    this.#watchClient();
   }
 
   /** The handler was called. It may still fail before its first value, which is then the response. */
@@ -141,26 +137,17 @@ export class EventStream implements ValueReceiver {
   // The members below are those of a `ReadableStream` and its reader that hosts with their own `Response` use. The class of
   // the platform needs several kilobytes for each stream.
 
-  /** Whether the stream is being read. */
-  get locked(): boolean {
-    return this.#isRead;
-  }
-
   getReader(): this {
-    this.#isRead = true;
     return this;
   }
 
-  /** Resolves when the stream was read or cancelled. */
+  /** Resolves immediately, so that a host does not keep what it needed to start the stream. `onClose` cancels it. */
   get closed(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onClosed = resolve;
-    });
+    return Promise.resolve();
   }
 
   /** Returns the events that wait, or waits for the next one. */
   read(): Promise<Part> {
-    this.#isRead = true;
     if (this.#text !== "" || this.#isEnded) return Promise.resolve(this.#take());
     return new Promise((resolve) => {
       this.#onPart = resolve;
@@ -172,7 +159,6 @@ export class EventStream implements ValueReceiver {
     if (this.#isEnded) return;
     this.#end("");
     this.#subscription?.cancel();
-    this.#onClosed?.();
     const message = "The client disconnected before the subscription had started.";
     this.#takeRespond()?.(this.#call.toFailure(new CallError("ABORTED", message)));
   }
@@ -194,7 +180,6 @@ export class EventStream implements ValueReceiver {
     headers["x-accel-buffering"] = "no"; // Nginx would hold events back.
     const body = info?.Response === undefined ? this.#toStream() : (this as unknown as ReadableStream);
     respond(host.toResponse(this.#call, 200, headers, body));
-    defer(() => this.#watchClient());
   }
 
   /** Returns the function that receives the response, once. */
@@ -216,12 +201,12 @@ export class EventStream implements ValueReceiver {
     return new ReadableStream(source, { highWaterMark: 0 });
   }
 
-  /** A client that reads the stream cancels it. Only one that does not read it yet has to be watched. */
+  /** Ends the subscription when the client disconnects. */
   #watchClient(): void {
-    if (this.#isRead || this.#isEnded) return;
-    const { signal } = this.#call.request;
-    if (signal.aborted) void this.cancel();
-    else signal.addEventListener("abort", () => this.cancel(), { once: true });
+    const { info, request } = this.#call;
+    if (info?.onClose !== undefined) return info.onClose(() => this.cancel());
+    if (request.signal.aborted) void this.cancel();
+    else request.signal.addEventListener("abort", () => this.cancel(), { once: true });
   }
 
   #flushSoon(): void {
@@ -246,10 +231,7 @@ export class EventStream implements ValueReceiver {
     const [value, waiting] = [this.#text, this.#waiting];
     this.#text = "";
     this.#waiting = 0;
-    if (value === "") {
-      this.#onClosed?.();
-      return lastPart;
-    }
+    if (value === "") return lastPart;
     if (!this.#isEnded && waiting > 0) this.#subscription?.credit(waiting);
     this.#resume?.();
     this.#resume = undefined;

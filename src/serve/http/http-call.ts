@@ -77,7 +77,7 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
       const { limits } = this.host;
       this.input = this.route.reader(limits.jsonDepth).read(values, query);
       if (body === "none") return this.#run();
-      const text = readJSONText(this.request, headers, limits);
+      const text = readJSONText(this.request, this.info, limits);
       if (text !== undefined) return this.#readBody(text, body);
       if (body === "whole") this.input = undefined;
       return this.#run();
@@ -143,7 +143,7 @@ export class HTTPCall implements ServedRequest, ServedOutcome {
   }
 
   #subscribe(): Response | Promise<Response> {
-    const lastEventId = this.request.headers.get("last-event-id");
+    const lastEventId = (this.info?.headers ?? this.request.headers).get("last-event-id");
     if (lastEventId === endId) return this.host.toResponse(this, 204, { ...safetyHeaders }, null);
     if (lastEventId !== null && lastEventId.length <= maxEventIdLength) this.lastEventId = lastEventId;
     return new Promise((resolve) => new EventStream(this, resolve).start());

@@ -114,7 +114,7 @@ class MCPServer implements FetchServer {
   async #respond(request: Request, info: FetchInfo | undefined, caller: Caller): Promise<Response> {
     if (this.#closed !== undefined) return toRPCError(503, -32_000, "The server is shutting down.");
     if (!isEndpoint(request, info)) return toRPCError(404, -32_000, "Not found.");
-    const body = request.method === "POST" ? await this.#readBody(request) : undefined;
+    const body = request.method === "POST" ? await this.#readBody(request, info) : undefined;
     if (body instanceof Response) return body;
     if (this.#needsCredentials(body, caller)) return this.#challenge(request, info);
     const { sdk, modern, sessions } = await this.#parts;
@@ -127,9 +127,9 @@ class MCPServer implements FetchServer {
   }
 
   /** Returns the parsed body, or the response to a request whose body cannot be read. */
-  async #readBody(request: Request): Promise<unknown> {
+  async #readBody(request: Request, info: FetchInfo | undefined): Promise<unknown> {
     try {
-      const text = (await readJSONText(request, request.headers, this.#limits)) ?? "";
+      const text = (await readJSONText(request, info, this.#limits)) ?? "";
       return parseJSONBody(text, this.#limits) ?? toRPCError(400, -32_600, "The body is not a message of JSON-RPC.");
     } catch (error) {
       if (error instanceof HTTPError) return toRPCError(error.status, -32_000, error.message);
