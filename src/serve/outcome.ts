@@ -18,6 +18,13 @@ import { forwardingOf } from "../registry/index.ts";
 
 const log = logger("serve");
 
+/** Headers of every response to a call: it is not cached, and a browser does not display it. */
+export const safetyHeaders = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox",
+  "cache-control": "no-store",
+} as const;
+
 /** A call whose error leaves the server. */
 export interface FailedCall {
   readonly operationId: string;

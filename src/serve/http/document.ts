@@ -6,11 +6,10 @@ import { truncate } from "../../internal/text.ts";
 import { type ErrorDefinition, formatOperationId, type OperationSpec, OperationType } from "../../operation/index.ts";
 import { assertsNothing } from "../../schema/index.ts";
 import type { AuthenticatorDescription } from "../authenticator.ts";
-import { statusOf } from "../outcome.ts";
+import { safetyHeaders, statusOf } from "../outcome.ts";
 import type { ServedOperation, VisibleSet } from "../visible.ts";
 import { type ComponentReference, Components } from "./components.ts";
 import type { InputMapping, InputParameter } from "./parameters.ts";
-import { safetyHeaders } from "./response.ts";
 import type { Route } from "./routes.ts";
 
 /** Describes a server in its OpenAPI document. */

@@ -11,14 +11,14 @@ import {
 } from "../../operation/index.ts";
 import type { ServedOutcome, ServedRequest } from "../calls.ts";
 import type { Caller } from "../gate.ts";
-import { toolFailure } from "../outcome.ts";
+import { safetyHeaders, toolFailure } from "../outcome.ts";
 import { HTTPError, parseJSONBody, readJSONText } from "../request-body.ts";
 import type { FetchInfo } from "../server.ts";
 import { EventStream, endId } from "./event-stream.ts";
 import type { HTTPHost } from "./http-host.ts";
 import type { InputMapping } from "./parameters.ts";
 import { bodyLost, envelopeType, readMetadata, readWait } from "./request.ts";
-import { safetyHeaders, toResult } from "./response.ts";
+import { toResult } from "./response.ts";
 import type { Route } from "./routes.ts";
 
 /** Maximum length of the id of an event that a client has received. A longer one is ignored. */

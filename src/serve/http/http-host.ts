@@ -7,7 +7,7 @@ import { CallError, type Limits, operationNotFound, resolveLimits, unavailable }
 import { coreOf, type OperationRegistry } from "../../registry/index.ts";
 import { ServerCalls } from "../calls.ts";
 import { type Admission, type Caller, Gate } from "../gate.ts";
-import { statusOf, toPublicError } from "../outcome.ts";
+import { safetyHeaders, statusOf, toPublicError } from "../outcome.ts";
 import { credentialEnded } from "../refusals.ts";
 import { HTTPError } from "../request-body.ts";
 import type { CloseOptions, FetchInfo, FetchServer, ServeOptions } from "../server.ts";
@@ -16,7 +16,7 @@ import { createDocumentHandler, type DocumentHandler, type DocumentInfo } from "
 import { Heartbeats } from "./event-stream.ts";
 import { HTTPCall, toCallError } from "./http-call.ts";
 import { findPathStart, urlTooLong } from "./request.ts";
-import { callHeaders, exposedHeaders, formatProblem, safetyHeaders } from "./response.ts";
+import { callHeaders, exposedHeaders, formatProblem } from "./response.ts";
 import { documentPath, Endpoint, type Route, type RouteOptions, RouteTable } from "./routes.ts";
 
 const log = logger("serve", "http");

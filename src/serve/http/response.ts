@@ -8,13 +8,6 @@ import { envelopeType } from "./request.ts";
 /** Headers that web pages of allowed origins may read. */
 export const exposedHeaders: readonly string[] = ["operation-id", "request-id", "drift-total", "retry-after"];
 
-/** Headers of every response to a call. */
-export const safetyHeaders = {
-  "x-content-type-options": "nosniff",
-  "content-security-policy": "sandbox",
-  "cache-control": "no-store",
-} as const;
-
 /** The parts of a response. */
 export interface ResponseParts {
   status: number;

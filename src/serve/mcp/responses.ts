@@ -1,4 +1,5 @@
 import type { Gate, GateRequest } from "../gate.ts";
+import { safetyHeaders } from "../outcome.ts";
 import type { FetchInfo } from "../server.ts";
 
 const wellKnownPath = "/.well-known/oauth-protected-resource";
@@ -13,12 +14,24 @@ export function toRPCError(
   return Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers });
 }
 
+/**
+ * Passes on a response of the SDK, with the headers of {@link protect}. A host with its own class of responses writes a
+ * string several times faster than the stream of a global `Response`.
+ */
+export async function passOn(
+  response: Response,
+  headers: Readonly<Record<string, string>> | undefined,
+  info: FetchInfo | undefined,
+): Promise<Response> {
+  const isJSON = response.headers.get("content-type")?.startsWith("application/json");
+  if (info?.Response === undefined || !isJSON) return protect(response, headers);
+  const all = { ...Object.fromEntries(response.headers), ...safetyHeaders, ...headers };
+  return new info.Response(await response.text(), { status: response.status, headers: all });
+}
+
 /** Adds the headers that every response of this package has: it is not cached, and a browser does not display it. */
 export function protect(response: Response, headers: Readonly<Record<string, string>> | undefined): Response {
-  response.headers.set("cache-control", "no-store");
-  response.headers.set("x-content-type-options", "nosniff");
-  response.headers.set("content-security-policy", "sandbox");
-  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  for (const [name, value] of Object.entries({ ...safetyHeaders, ...headers })) response.headers.set(name, value);
   return response;
 }
 

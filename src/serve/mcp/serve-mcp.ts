@@ -17,8 +17,9 @@ import {
   type ProtocolHost,
   type ServerSDK,
 } from "./protocol-server.ts";
-import { protect, toChallengeParameter, toProtectedResource, toRPCError } from "./responses.ts";
+import { passOn, protect, toChallengeParameter, toProtectedResource, toRPCError } from "./responses.ts";
 import { type MCPSessionOptions, resolveSessionLimits, type SessionLimits, Sessions } from "./sessions.ts";
+import type { ProtocolEra } from "./tool.ts";
 import { ToolCalls } from "./tool-calls.ts";
 
 const log = logger("serve", "mcp");
@@ -91,8 +92,7 @@ class MCPServer implements FetchServer {
         const { status, error, headers } = admission;
         return protect(toRPCError(status, -32_000, error.message), headers);
       }
-      const response = await this.#respond(request, info, admission);
-      return protect(response, admission.headers);
+      return await passOn(await this.#respond(request, info, admission), admission.headers, info);
     } catch (error) {
       log.error("A request to the MCP server failed: {error}", { error });
       return protect(toRPCError(500, -32_603, "The server could not handle the request."), undefined);
@@ -119,7 +119,7 @@ class MCPServer implements FetchServer {
     if (this.#needsCredentials(body, caller)) return this.#challenge(request, info);
     const { sdk, modern, sessions } = await this.#parts;
     this.#callers.set(request, caller);
-    if (isSessionRequest(request, body) || (await sdk.isLegacyRequest(request, body))) {
+    if ((eraOf(info?.headers ?? request.headers, body) ?? (await classify(sdk, request, body))) === "legacy") {
       return sessions.handle(request, body, caller);
     }
     if (getOwn(body, "method") !== "subscriptions/listen") return modern.fetch(request, { parsedBody: body });
@@ -206,11 +206,20 @@ class MCPServer implements FetchServer {
   }
 }
 
-/** Recognizes requests in a session. The general test of the SDK would be a large part of the cost of a call. */
-function isSessionRequest({ headers }: Request, body: unknown): boolean {
-  if (!headers.has("mcp-session-id") || !/^202[45]-/.test(headers.get("mcp-protocol-version") ?? "")) return false;
+/**
+ * Returns the generation of a request whose headers and body agree; `undefined` for any other. The general test of the SDK
+ * would be a large part of the cost of a call.
+ */
+function eraOf(headers: Pick<Headers, "get" | "has">, body: unknown): ProtocolEra | undefined {
+  const version = headers.get("mcp-protocol-version");
+  if (version === null || typeof getOwn(body, "method") !== "string") return undefined;
   const claim = getOwn(getOwn(getOwn(body, "params"), "_meta"), "io.modelcontextprotocol/protocolVersion");
-  return typeof getOwn(body, "method") === "string" && claim === undefined;
+  if (!/^202[45]-/.test(version)) return claim === version ? "modern" : undefined;
+  return claim === undefined && headers.has("mcp-session-id") ? "legacy" : undefined;
+}
+
+async function classify(sdk: ServerSDK, request: Request, body: unknown): Promise<ProtocolEra> {
+  return (await sdk.isLegacyRequest(request, body)) ? "legacy" : "modern";
 }
 
 /** A mounted server has one address. Without a mount, every path is that of the server. */
