@@ -4,6 +4,7 @@ import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
+  formatOperationPath,
   isCallError,
   type Limits,
   operationNotFound,
@@ -150,19 +151,12 @@ class HTTPTransport implements Transport {
   }
 }
 
-/**
- * Returns the path of an operation below the server's base path. A URL resolves segments that are dots, so a name with
- * such a segment would reach another operation.
- */
+/** Returns the path of an operation below the server's base path. */
 function toPath(operationId: string): string {
   const { namespace, name } = parseOperationId(operationId) ?? { namespace: "", name: ".." };
-  const segments = [namespace, ...name.split("/")];
-  if (segments.some((segment) => segment === "." || segment === "..")) throw operationNotFound(operationId);
-  try {
-    return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
-  } catch {
-    throw operationNotFound(operationId); // a lone surrogate, which a name cannot contain
-  }
+  const path = formatOperationPath(namespace, name);
+  if (path === undefined) throw operationNotFound(operationId);
+  return path;
 }
 
 /** Throws if a token cannot be part of a header. `fetch` would report the token itself. */

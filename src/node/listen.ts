@@ -8,7 +8,7 @@ import { quote } from "../internal/text.ts";
 import { isLoopbackHost } from "../internal/urls.ts";
 import { settlesWithin } from "../internal/wait.ts";
 import { CallError, resolveCount, resolveDuration } from "../operation/index.ts";
-import type { FetchInfo, FetchServer, UpgradeHandler } from "../serve/server.ts";
+import type { FetchServer, UpgradeHandler } from "../serve/server.ts";
 import { findMount, findPath, type Mount, toMounts } from "./mounts.ts";
 import { FastResponse, fixedHeaders, IncomingInfo, toProblem, toRequestListener } from "./request-listener.ts";
 
@@ -217,37 +217,28 @@ class NodeListener implements Listener {
   #fetch(request: Request, incoming: IncomingMessage, outgoing: ServerResponse): Response | Promise<Response> {
     const path = findPath(request.url);
     if (this.#health !== false && (path === "/healthz" || path === "/readyz")) return this.#checkHealth(request, path);
-    if (path.startsWith("/.well-known/")) return this.#fetchWellKnown(request, path, incoming, outgoing);
-    return this.#fetchMounted(request, path, incoming, outgoing);
+    const info = new IncomingInfo(request, incoming, outgoing, this.#allowPublic);
+    return path.startsWith("/.well-known/")
+      ? this.#fetchWellKnown(request, path, info)
+      : this.#fetchMounted(request, path, info);
   }
 
-  #fetchMounted(
-    request: Request,
-    path: string,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-  ): Response | Promise<Response> {
+  #fetchMounted(request: Request, path: string, info: IncomingInfo): Response | Promise<Response> {
     const mount = findMount(this.#mounts, path);
     if (mount === undefined) return toProblem(404, "No server is mounted at this path.");
-    if (mount.server.fetch !== undefined)
-      return mount.server.fetch(request, this.#describe(mount, request, incoming, outgoing));
+    if (mount.server.fetch !== undefined) return mount.server.fetch(request, info.mountAt(mount.path));
     return toProblem(426, "This path accepts WebSocket connections only.", {
       connection: "Upgrade",
       upgrade: "websocket",
     });
   }
 
-  async #fetchWellKnown(
-    request: Request,
-    path: string,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-  ): Promise<Response> {
+  async #fetchWellKnown(request: Request, path: string, info: IncomingInfo): Promise<Response> {
     for (const mount of this.#mounts) {
-      const response = await mount.server.wellKnown?.(request, this.#describe(mount, request, incoming, outgoing));
+      const response = await mount.server.wellKnown?.(request, info.mountAt(mount.path));
       if (response !== undefined) return response;
     }
-    return this.#fetchMounted(request, path, incoming, outgoing);
+    return this.#fetchMounted(request, path, info);
   }
 
   async #checkHealth({ method }: Request, path: "/healthz" | "/readyz"): Promise<Response> {
@@ -292,10 +283,6 @@ class NodeListener implements Listener {
     }
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
     this.#server.emit("connection", socket);
-  }
-
-  #describe({ path }: Mount, request: Request, incoming: IncomingMessage, outgoing: ServerResponse): FetchInfo {
-    return new IncomingInfo(request, incoming, outgoing, path === "" ? undefined : path, this.#allowPublic);
   }
 }
 

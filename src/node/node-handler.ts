@@ -40,7 +40,9 @@ export function toNodeHandler(
       return toProblem(403, "This server has no authentication, so it responds only to requests from its own machine.");
     }
     const basePath = options.basePath ?? (incoming.baseUrl || undefined);
-    return restoreBody(incoming) ?? server.fetch(request, new IncomingInfo(request, incoming, outgoing, basePath));
+    return (
+      restoreBody(incoming) ?? server.fetch(request, new IncomingInfo(request, incoming, outgoing).mountAt(basePath))
+    );
   });
   return (incoming: FrameworkRequest, outgoing) => {
     const { url, originalUrl } = incoming;

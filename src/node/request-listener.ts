@@ -40,24 +40,24 @@ function findFastResponse(): typeof Response {
  */
 export class IncomingInfo implements FetchInfo {
   // Assigned in the constructor instead of defined as class fields, because that is faster and there is one for each call.
-  declare readonly basePath: string | undefined;
+  declare basePath: string | undefined;
   declare readonly allowPublic: boolean | undefined;
   declare private readonly request: Request;
   declare private readonly incoming: IncomingMessage;
   declare private readonly outgoing: ServerResponse;
 
-  constructor(
-    request: Request,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    basePath: string | undefined,
-    allowPublic?: boolean,
-  ) {
-    this.basePath = basePath;
+  constructor(request: Request, incoming: IncomingMessage, outgoing: ServerResponse, allowPublic?: boolean) {
+    this.basePath = undefined;
     this.allowPublic = allowPublic;
     this.request = request;
     this.incoming = incoming;
     this.outgoing = outgoing;
+  }
+
+  /** Sets the path at which the server that handles the request is mounted. */
+  mountAt(path: string | undefined): this {
+    this.basePath = path || undefined;
+    return this;
   }
 
   get remoteAddress(): string | undefined {

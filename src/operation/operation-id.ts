@@ -19,10 +19,14 @@ export function parseOperationId(id: string): { namespace: string; name: string 
 
 /**
  * Returns the path of an operation in URLs, `/namespace/name`. A name keeps its slashes; other characters are
- * percent-encoded. Returns `undefined` for a name with a segment `.` or `..`, which URLs cannot contain.
+ * percent-encoded. Returns `undefined` for what URLs cannot contain: a segment `.` or `..`, or a lone surrogate.
  */
 export function formatOperationPath(namespace: string, name: string): string | undefined {
   const segments = [namespace, ...name.split("/")];
   if (segments.some((segment) => segment === "." || segment === "..")) return undefined;
-  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+  try {
+    return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { onAbort } from "../../internal/abort-listeners.ts";
 import { startTimer } from "../../internal/timers.ts";
-import { aborted, type CallError } from "../../operation/index.ts";
+import { aborted, type ResponseEnvelope } from "../../operation/index.ts";
 import type { ServedRequest, ServedSubscription, ServerCalls } from "../calls.ts";
 import { toJSONText } from "../outcome.ts";
 
@@ -25,35 +25,28 @@ export async function collectValues(
   const { operationId } = request;
   if (signal.aborted) throw aborted(operationId, signal.reason, false);
   const values: unknown[] = [];
-  let subscription: ServedSubscription | undefined;
-  const { promise, resolve, reject } = withResolvers<boolean>();
-  const timer = startTimer(() => resolve(false), maxDurationMs);
-  const stopListening = onAbort(signal, (reason) => reject(aborted(operationId, reason, true)));
-  const onValue = (data: unknown) => {
-    values.push(toJSONValue(data));
-    if (values.length === maxValues) resolve(false);
-    else if (values.length < maxValues) subscription?.credit(1);
-  };
+  const ending: Array<() => void> = [];
   try {
-    subscription = calls.subscribe(request, {
-      onValue: ({ data }) => tryTo(() => onValue(data), reject),
-      onEnd: () => resolve(true),
-      onError: reject,
+    const complete = await new Promise<boolean>((resolve, reject) => {
+      const timer = startTimer(() => resolve(false), maxDurationMs);
+      const stopListening = onAbort(signal, (reason) => reject(aborted(operationId, reason, true)));
+      ending.push(() => timer.stop(), stopListening);
+      let subscription: ServedSubscription | undefined;
+      const onValue = ({ data }: ResponseEnvelope) => {
+        try {
+          values.push(toJSONValue(data));
+        } catch (error) {
+          return reject(error);
+        }
+        if (values.length < maxValues) subscription?.credit(1);
+        else resolve(false);
+      };
+      subscription = calls.subscribe(request, { onValue, onEnd: () => resolve(true), onError: reject });
+      ending.push(() => subscription?.cancel());
     });
-    const complete = await promise;
     return { values: values.slice(0, maxValues), complete };
   } finally {
-    timer.stop();
-    stopListening();
-    subscription?.cancel();
-  }
-}
-
-function tryTo(run: () => void, onFailure: (error: unknown) => void): void {
-  try {
-    run();
-  } catch (error) {
-    onFailure(error);
+    for (const end of ending) end();
   }
 }
 
@@ -61,18 +54,4 @@ function tryTo(run: () => void, onFailure: (error: unknown) => void): void {
 function toJSONValue(data: unknown): unknown {
   const text = toJSONText(data);
   return text === undefined ? null : JSON.parse(text);
-}
-
-function withResolvers<T>(): {
-  promise: Promise<T>;
-  resolve(value: T): void;
-  reject(error: CallError | unknown): void;
-} {
-  let resolve!: (value: T) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
 }

@@ -46,7 +46,7 @@ describe.each(generations)("a client of %s that sees more than 60 operations", (
           operation: "github.issues/create",
           type: "mutation",
           title: "Create an issue",
-          description: `${create.description.slice(0, 300)}…`,
+          description: `${create.description.slice(0, 299)}…`,
         },
       ],
     });

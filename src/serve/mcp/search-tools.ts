@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { isObject, type JSONObject } from "../../internal/objects.ts";
+import { truncate } from "../../internal/text.ts";
 import { type Identity, operationNotFound } from "../../operation/index.ts";
 import { validateOrThrow } from "../../schema/index.ts";
 import { searchToolNames } from "../tool-name.ts";
@@ -92,7 +93,7 @@ export function searchOperations(catalog: ToolCatalog, given: JSONObject, identi
       operation: id,
       type,
       ...(title !== undefined && { title }),
-      description: description.length > maxSummaryLength ? `${description.slice(0, maxSummaryLength)}…` : description,
+      description: truncate(description, maxSummaryLength),
     })),
   };
 }
