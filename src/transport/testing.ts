@@ -18,6 +18,7 @@ export async function bundleModule(source: URL): Promise<BundledModule> {
   const bundle = await rolldown({
     input: fileURLToPath(source),
     platform: "node",
+    external: ["node-sqlite3-wasm"], // It reads a file from its own folder.
     tsconfig: fileURLToPath(new URL("../../tsconfig.json", import.meta.url)), // its paths lead to the sources
     logLevel: "silent",
   });
