@@ -71,7 +71,7 @@ test.each([
     2,
   ],
   ["a query", ["subscribe", "note.fail"], '"note.fail" is not a subscription. Run "operations call note.fail".', 2],
-  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": must be object.', 2],
+  ["invalid input", ["call", "note.add"], 'Invalid input of "note.add": must have required properties text.', 2],
 ])("%s is refused by a hub", async (_, args, message, exitCode) => {
   expect(await sandbox.run([...args, "--hub", url])).toEqual({ stdout: "", stderr: `error: ${message}\n`, exitCode });
 });
