@@ -169,7 +169,7 @@ export const layers: Record<string, Layer> = {
       "hub/state-folder.ts",
       "hub/config-load.ts", // what trust reads, which is not public
     ],
-    packages: ["commander", "picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
+    packages: ["picocolors", "jq-wasm", "@bomb.sh/tab", "jsonc-parser", "smol-toml"],
   },
   "index.ts": {
     ours: [
