@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
@@ -31,7 +31,7 @@ export async function buildCommand(folder = join(root, "dist/cli")): Promise<str
       },
     },
   });
-  await command.write({
+  const { output } = await command.write({
     dir: folder,
     format: "esm",
     banner: (chunk) => (chunk.isEntry ? "#!/usr/bin/env node" : ""),
@@ -39,7 +39,23 @@ export async function buildCommand(folder = join(root, "dist/cli")): Promise<str
     minify: { compress: true, mangle: true },
   });
   await command.close();
+  const modules = output.flatMap((item) => (item.type === "chunk" ? item.moduleIds : []));
+  writeFileSync(join(folder, "LICENSES.txt"), collectLicenses(modules));
   const program = join(folder, "main.js");
   chmodSync(program, 0o755);
   return program;
+}
+
+/** Returns the licenses of all packages of which a bundle contains modules, as their authors demand. */
+function collectLicenses(modules: readonly string[]): string {
+  const folders = new Set(
+    modules.flatMap((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll("\\", "/")) ?? []),
+  );
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file === undefined ? "" : `\n\n${readFileSync(join(folder, file), "utf8").trim()}`;
+    return `${name} ${version}: ${license}${text}`;
+  });
+  return `This program contains the following packages.\n\n${texts.join("\n\n---\n\n")}\n`;
 }

@@ -1,13 +1,24 @@
 import { resolve } from "node:path";
 import { operatorOf } from "../hub/access.ts";
-import { createHub, findConfig, type LoadedConfig, loadConfig } from "../hub/index.ts";
-import { waitFor } from "../internal/wait.ts";
+import {
+  createHub,
+  findConfig,
+  type Hub,
+  type HubConfig,
+  type HubOptions,
+  type LoadedConfig,
+  loadConfig,
+} from "../hub/index.ts";
+import { settlesWithin, waitFor } from "../internal/wait.ts";
 import { CallError } from "../operation/index.ts";
 import type { CommandContext } from "./command.ts";
 import { redirectOutput } from "./output-stream.ts";
 import { RegistryTarget } from "./source-target.ts";
 import type { Target, targetOptions } from "./target.ts";
 import { requireTrust } from "./trust.ts";
+
+/** Maximum time in ms that an interrupted start takes to end. */
+const maxClosingMs = 3_000;
 
 /** The part of a context that finds a configuration. */
 export type ConfigContext = CommandContext<Pick<typeof targetOptions, "config">>;
@@ -26,6 +37,18 @@ export async function readConfig(context: ConfigContext): Promise<LoadedConfig |
   return loadConfig(file, { environment });
 }
 
+/** Starts a hub. An interruption ends the wait for its sources. */
+export async function startHub(config: HubConfig, options: HubOptions, signal: AbortSignal): Promise<Hub> {
+  const starting = createHub(config, options);
+  try {
+    return await waitFor(starting, { signal }, () => new CallError("ABORTED", "The start of the hub was interrupted."));
+  } catch (error) {
+    const closing = starting.then((hub) => hub.close());
+    await settlesWithin(maxClosingMs, closing); // The programs that it has started must not outlive this one.
+    throw error;
+  }
+}
+
 /** Opens the hub of a configuration in this process, without serving it. Its user has all scopes. */
 export async function openConfig(context: ConfigContext, timeout: number): Promise<Target | undefined> {
   const { signal, environment, stderr } = context;
@@ -33,14 +56,8 @@ export async function openConfig(context: ConfigContext, timeout: number): Promi
   const loaded = await readConfig(context);
   if (loaded === undefined) return undefined;
   const { config, file, folder } = loaded;
-  const starting = createHub(config, { file, folder, environment, listen: false, startTimeout: timeout });
-  try {
-    const hub = await waitFor(starting, { signal }, () => new CallError("ABORTED", "The start was interrupted."));
-    return new RegistryTarget(file, hub.registry, operatorOf(hub.registry), () => hub.close());
-  } catch (error) {
-    starting.then((hub) => hub.close()).catch(() => {}); // Its failure is the one that is thrown here.
-    throw error;
-  }
+  const hub = await startHub(config, { file, folder, environment, listen: false, startTimeout: timeout }, signal);
+  return new RegistryTarget(file, hub.registry, operatorOf(hub.registry), () => hub.close());
 }
 
 /** Returns a function that asks a question on the terminal; `undefined` where no person could respond. */

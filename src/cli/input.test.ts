@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readInput } from "./input.ts";
 
 let folder: string;
+const { signal } = new AbortController();
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "operations-input-"));
@@ -37,7 +38,7 @@ const schema = {
 };
 
 function read(...pairs: string[]): Promise<unknown> {
-  return readInput({ input: undefined, pairs, folder }, schema);
+  return readInput({ input: undefined, pairs, folder, signal }, schema);
 }
 
 test.each([
@@ -76,10 +77,10 @@ test("paths with a common beginning are merged", async () => {
 
 test("arguments replace parts of --input, inline and from a file", async () => {
   const inline = await readInput(
-    { input: '{"count":1,"address":{"number":1}}', pairs: ["address.number=2"], folder },
+    { input: '{"count":1,"address":{"number":1}}', pairs: ["address.number=2"], folder, signal },
     schema,
   );
-  const file = await readInput({ input: "@input.json", pairs: ["count=2"], folder }, schema);
+  const file = await readInput({ input: "@input.json", pairs: ["count=2"], folder, signal }, schema);
 
   expect(inline).toEqual({ count: 1, address: { number: 2 } });
   expect(file).toEqual({ title: "from a file", count: 2 });
@@ -87,7 +88,7 @@ test("arguments replace parts of --input, inline and from a file", async () => {
 
 test("without arguments there is no input, and --input may be any JSON", async () => {
   expect(await read()).toBe(undefined);
-  expect(await readInput({ input: "[1]", pairs: [], folder }, schema)).toEqual([1]);
+  expect(await readInput({ input: "[1]", pairs: [], folder, signal }, schema)).toEqual([1]);
 });
 
 test.each([
@@ -108,7 +109,7 @@ test("a file that is missing is refused", async () => {
 });
 
 test("a value of --input that is not an object cannot be combined with arguments", async () => {
-  await expect(readInput({ input: "[1]", pairs: ["a=1"], folder }, schema)).rejects.toMatchObject({
+  await expect(readInput({ input: "[1]", pairs: ["a=1"], folder, signal }, schema)).rejects.toMatchObject({
     message: "The value of --input is not an object, so KEY=VALUE arguments cannot be added to it.",
   });
 });

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { addAbortSignal } from "node:stream";
 import { toBase64 } from "../internal/base64.ts";
 import { isObject, type JSONObject, setOwn } from "../internal/objects.ts";
 import { quote, toReason } from "../internal/text.ts";
@@ -24,14 +25,16 @@ export interface InputArguments {
   readonly pairs: readonly string[];
   /** Paths are relative to this folder. */
   readonly folder: string;
+  /** Ends reading from stdin. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Builds the input of an operation. The schema decides about the type of `key=value`. Returns `undefined` if there is
  * neither `--input` nor a pair.
  */
-export async function readInput({ input, pairs, folder }: InputArguments, schema: unknown): Promise<unknown> {
-  const base = input === undefined ? undefined : await readBase(input, folder);
+export async function readInput({ input, pairs, ...place }: InputArguments, schema: unknown): Promise<unknown> {
+  const base = input === undefined ? undefined : await readBase(input, place);
   if (pairs.length === 0) return base;
   if (base !== undefined && !isObject(base)) {
     throw usageError("The value of --input is not an object, so KEY=VALUE arguments cannot be added to it.");
@@ -46,10 +49,13 @@ export async function readInput({ input, pairs, folder }: InputArguments, schema
     const read = (content: string) => coerce(content, own, schema);
     if (operator === "=") setOwn(holder, name, read(text));
     else if (operator === ":=") setOwn(holder, name, parseJSON(text, `The value of ${quote(key)}`));
-    else setOwn(holder, name, await readFileValue(text, folder, read));
+    else setOwn(holder, name, await readFileValue(text, place, read));
   }
   return result;
 }
+
+/** Where files are, and what ends reading. */
+type Place = Pick<InputArguments, "folder" | "signal">;
 
 type Operator = "=" | ":=" | "@=";
 
@@ -97,20 +103,20 @@ function headOf(key: string, known: ReadonlySet<string>): string {
 }
 
 /** Reads a file as a string that the schema converts. Bytes that are not UTF-8 are passed as base64. */
-async function readFileValue(path: string, folder: string, read: (content: string) => unknown): Promise<unknown> {
-  const bytes = await readBytes(path, folder);
+async function readFileValue(path: string, place: Place, read: (content: string) => unknown): Promise<unknown> {
+  const bytes = await readBytes(path, place);
   const content = decode(bytes);
   return content === undefined ? { base64: toBase64(bytes), filename: basename(path) } : read(content);
 }
 
-async function readBase(input: string, folder: string): Promise<unknown> {
-  if (input === "-") return parseJSON(decode(await readBytes("-", folder)) ?? "", "The input from stdin");
+async function readBase(input: string, place: Place): Promise<unknown> {
+  if (input === "-") return parseJSON(decode(await readBytes("-", place)) ?? "", "The input from stdin");
   if (!input.startsWith("@")) return parseJSON(input, "The value of --input");
-  return parseJSON(decode(await readBytes(input.slice(1), folder)) ?? "", `The content of ${quote(input.slice(1))}`);
+  return parseJSON(decode(await readBytes(input.slice(1), place)) ?? "", `The content of ${quote(input.slice(1))}`);
 }
 
 /** Reads a file, or stdin for `-`. A terminal is never read, because no prompt shows that the command waits. */
-async function readBytes(path: string, folder: string): Promise<Uint8Array> {
+async function readBytes(path: string, { folder, signal }: Place): Promise<Uint8Array> {
   if (path !== "-") {
     return readFile(resolve(folder, path)).catch((error) => {
       throw usageError(`The file ${quote(path)} cannot be read: ${toReason(error)}.`);
@@ -118,7 +124,7 @@ async function readBytes(path: string, folder: string): Promise<Uint8Array> {
   }
   if (process.stdin.isTTY) throw usageError("The input is read from stdin, which is a terminal. Pipe the input.");
   const parts: Uint8Array[] = [];
-  for await (const part of process.stdin) parts.push(part as Uint8Array);
+  for await (const part of addAbortSignal(signal, process.stdin)) parts.push(part as Uint8Array);
   return Buffer.concat(parts);
 }
 

@@ -11,6 +11,9 @@ declare const __PACKAGE_VERSION__: string;
 /** Maximum length of the details of a failure that a person reads, in characters. */
 const maxDetailsLength = 2_000;
 
+/** Maximum time in ms in which an interrupted command ends what it has started. A hub lets calls finish for 10 s. */
+const maxEndingMs = 15_000;
+
 /** Reasons why a command is ended from outside. */
 const userInterrupted = "The user interrupted the command.";
 const readerGone = "The reader of stdout is gone.";
@@ -62,9 +65,14 @@ async function print(text: string): Promise<number> {
   return exitCodes.ok;
 }
 
-/** The first signal lets the command end what it has started. The second one ends the process immediately. */
+/**
+ * The first signal lets the command end what it has started, for a limited time. The second one ends the process
+ * immediately.
+ */
 function interrupt(): void {
-  if (interruption.signal.aborted) process.exit(exitCodes.interrupted);
+  const exit = () => process.exit(exitCodes.interrupted);
+  if (interruption.signal.aborted) exit();
+  setTimeout(exit, maxEndingMs).unref();
   interruption.abort(userInterrupted);
 }
 

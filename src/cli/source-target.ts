@@ -13,7 +13,7 @@ import {
 } from "../operation/index.ts";
 import { coreOf, createRegistry, type Middleware, type OperationRegistry } from "../registry/index.ts";
 import { usageError } from "./failures.ts";
-import { toPrintableLine } from "./output-stream.ts";
+import { redirectOutput, toPrintableLine } from "./output-stream.ts";
 import type { ListOptions, Target, TargetCallOptions, TargetContext } from "./target.ts";
 
 /** Maximum number of operations that a search returns. */
@@ -21,7 +21,8 @@ const maxFound = 100;
 
 /** Opens the one source that the options name, in a registry of its own. */
 export async function openSource(context: TargetContext, timeout: number): Promise<Target> {
-  const { options, signal } = context;
+  const { options, signal, stderr } = context;
+  redirectOutput(stderr); // Warnings about foreign data contain foreign strings.
   const { source, label } = createSource(context, timeout);
   const registry: OperationRegistry = createRegistry({ operations: [] });
   const target = new RegistryTarget(

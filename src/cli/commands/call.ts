@@ -32,7 +32,7 @@ export const call = defineCommand({
         const limits = { signal, timeout: timeoutOf(context) };
         // Without pairs the schema is not needed here: the call itself checks the input, and whether the operation exists.
         const schema = pairs.length === 0 ? undefined : (await findOperation(target, id, limits)).inputSchema;
-        const input = await readInput({ input: options.input, pairs, folder }, schema);
+        const input = await readInput({ input: options.input, pairs, folder, signal }, schema);
         const envelope = await target.call(id, input, limits);
         if (options.envelope) await printer.print(envelope);
         const data = toData(envelope); // Throws for the error result of an MCP tool.

@@ -20,12 +20,15 @@ export const list = defineCommand({
   maxArguments: 1,
   options: { ...valueOptions, ...targetOptions },
   run: async (context) => {
-    const { options, positionals, stdout, signal } = context;
+    const { options, positionals, stdout, stderr, signal } = context;
     const isTable = options.json !== true && options.jq === undefined && options.output === undefined;
     const printer = isTable ? undefined : await createPrinter(context, "document");
     await withTarget(context, async (target) => {
       const specs = await target.list(positionals[0], { brief: isTable, signal, timeout: timeoutOf(context) });
-      if (printer === undefined) return stdout.write(formatTable(specs, stdout));
+      if (printer === undefined) {
+        if (specs.length === 0) await stderr.write("No operation was found.\n");
+        return stdout.write(formatTable(specs, stdout));
+      }
       await printer.print(specs.map((spec) => ({ id: idOf(spec), ...spec })));
       await printer.close();
     });

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { operatorOf } from "../../hub/access.ts";
-import { createHub, type Hub, type HubConfig } from "../../hub/index.ts";
+import type { Hub, HubConfig } from "../../hub/index.ts";
 import type { Identity } from "../../operation/index.ts";
 import { serveMCPStdio } from "../../serve/mcp/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { readConfig } from "../config-target.ts";
+import { readConfig, startHub } from "../config-target.ts";
 import { usageError } from "../failures.ts";
 import { redirectOutput } from "../output-stream.ts";
 import { refuseOtherOrigin, splitCommand } from "../source-target.ts";
@@ -36,7 +36,7 @@ export const serve = defineCommand({
     const { config, ...place } = await readServed(context);
     const listen = options.stdio !== true;
     const served = { ...config, serve: { ...config.serve, ...readPort(context) } };
-    const hub = await createHub(served, { ...place, environment, listen, dev: options.dev === true });
+    const hub = await startHub(served, { ...place, environment, listen, dev: options.dev === true }, signal);
     try {
       if (options.openapi !== undefined && options["base-url"] === undefined) {
         hub.registry.use(refuseOtherOrigin(options.openapi), { include: ["api.*"] });

@@ -34,7 +34,7 @@ export const subscribe = defineCommand({
       await withTarget(context, async (target) => {
         const limits = { signal, timeout: options.timeout === undefined ? undefined : timeoutOf(context) };
         const schema = pairs.length === 0 ? undefined : (await findOperation(target, id, limits)).inputSchema;
-        const input = await readInput({ input: options.input, pairs, folder }, schema);
+        const input = await readInput({ input: options.input, pairs, folder, signal }, schema);
         let printed = 0;
         for await (const envelope of target.subscribe(id, input, limits)) {
           await printer.print(options.envelope ? envelope : envelope.data);

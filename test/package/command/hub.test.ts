@@ -165,6 +165,22 @@ test("SIGINT aborts the handler of a call, and --json reports it", async () => {
   expect(JSON.parse(stderr.trimEnd().split("\n").at(-1)!).error.code).toBe("ABORTED");
 });
 
+test("SIGINT ends a command that reads its input from stdin", async () => {
+  const reading = sandbox.start(["call", "note.add", "--input", "-", ...named]);
+  await reading.shows(printed);
+  reading.process.kill("SIGINT");
+
+  expect(await reading.ended).toEqual({ stdout: "", stderr: printed, exitCode: 130 });
+});
+
+test("a search without results prints nothing on stdout", async () => {
+  expect(await sandbox.run(["list", "zebra", "--hub", url])).toEqual({
+    stdout: "",
+    stderr: "No operation was found.\n",
+    exitCode: 0,
+  });
+});
+
 test("nothing that a module prints reaches stdout", async () => {
   expect(await sandbox.run(["call", "note.add", "text=a", ...named])).toEqual({
     stdout: '{"text":"a"}\n',
