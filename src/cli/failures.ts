@@ -32,6 +32,7 @@ export const exitCodesByErrorCode: Readonly<Record<string, number>> = {
   UNAVAILABLE: exitCodes.unreachable,
   TIMEOUT: exitCodes.unreachable,
   ABORTED: exitCodes.unreachable,
+  FILTER_FAILED: exitCodes.unexpected,
   UNEXPECTED: exitCodes.unexpected,
 };
 

@@ -1,8 +1,8 @@
 import { access, constants, open, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { toBase64 } from "../internal/base64.ts";
-import { toJSONSafe } from "../internal/json-safe.ts";
 import { quote, toReason } from "../internal/text.ts";
+import { CallError } from "../operation/index.ts";
 import type { CommandContext, CommandOptions } from "./command.ts";
 import { usageError } from "./failures.ts";
 import { type Colors, toPrintable } from "./output-stream.ts";
@@ -41,7 +41,7 @@ export async function createPrinter(context: CommandContext<typeof valueOptions>
   const isExact = layout === "document" && filter === undefined && !isForPerson;
   const formatJSON = (value: unknown): string => {
     const isPretty = isForPerson && options.json !== true;
-    const json = JSON.stringify(value, null, isPretty && layout === "document" ? 2 : 0);
+    const json = stringify(value, isPretty && layout === "document" ? 2 : 0);
     return isPretty ? colorJSON(toPrintable(json), stdout.colors) : isForPerson ? toPrintable(json) : json;
   };
   const printOne = async (value: unknown): Promise<void> => {
@@ -51,21 +51,29 @@ export async function createPrinter(context: CommandContext<typeof valueOptions>
     const text = isRaw ? (isForPerson && bytes !== undefined ? new TextDecoder().decode(bytes) : value) : undefined;
     if (isRaw && bytes !== undefined && !isForPerson) return write(bytes);
     if (typeof text === "string") return write(`${isForPerson ? toPrintable(text) : text}${isExact ? "" : "\n"}`);
-    return write(`${formatJSON(toJSONValue(value))}\n`);
+    return write(`${formatJSON(value)}\n`);
   };
   return {
     print: async (value) => {
       if (filter === undefined) return printOne(value);
-      for (const selected of await filter(JSON.stringify(toJSONValue(value)))) await printOne(selected);
+      for (const selected of await filter(stringify(value, 0))) await printOne(selected);
     },
     close: async () => file?.close(),
   };
 }
 
-/** Returns the JSON that stands for a value. Bytes have the form in which operations accept them. */
-function toJSONValue(value: unknown): unknown {
-  const bytes = toBytes(value);
-  return bytes === undefined ? (toJSONSafe(value) ?? null) : { base64: toBase64(bytes) };
+/** Formats a value as JSON. Values that JSON does not have get the form in which operations accept them, or a similar one. */
+function stringify(value: unknown, indent: number): string {
+  return JSON.stringify(value, toJSONValue, indent) ?? "null";
+}
+
+/** Replaces a property of `this` for `JSON.stringify`, which has called `toJSON` before. */
+function toJSONValue(this: unknown, key: string, value: unknown): unknown {
+  const original = (this as Record<string, unknown>)[key];
+  const bytes = toBytes(original);
+  if (bytes !== undefined) return { base64: toBase64(bytes) };
+  if (typeof original === "bigint") return original.toString();
+  return original instanceof Map || original instanceof Set ? [...original] : value;
 }
 
 function toBytes(value: unknown): Uint8Array | undefined {
@@ -103,7 +111,9 @@ async function compileFilter(filter: string): Promise<(json: string) => Promise<
     throw usageError(`The filter of --jq is invalid: ${toReason(error)}.`);
   });
   return async (json) => {
-    const lines = await jq.raw(json, filter, ["-c"]);
+    const lines = await jq.raw(json, filter, ["-c"]).catch((error) => {
+      throw new CallError("FILTER_FAILED", `The filter of --jq failed: ${toReason(error)}.`);
+    });
     return lines
       .split("\n")
       .filter(Boolean)

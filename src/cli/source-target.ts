@@ -31,7 +31,8 @@ export async function openSource(context: TargetContext, timeout: number): Promi
     () => undefined,
     () => registry.close(),
   );
-  if (options.openapi !== undefined && options["base-url"] === undefined) registry.use(refuseOtherOrigin(label));
+  if (options.openapi !== undefined && options["base-url"] === undefined)
+    registry.use(refuseOtherOrigin(options.openapi));
   const following = registry.follow(source, { onReport: (report) => void reportSkipped(context, report) });
   try {
     await waitFor(following, { timeout, signal }, (failure) => notReady(label, failure, timeout));
@@ -51,12 +52,19 @@ function notReady(label: string, failure: WaitFailure, timeout: number): CallErr
 function createSource({ options }: TargetContext, timeout: number): { source: OperationSource; label: string } {
   if (options.openapi !== undefined) {
     const config = { namespace: "api", baseUrl: options["base-url"] };
-    return { source: openAPISource(options.openapi, config), label: options.openapi };
+    return { source: openAPISource(options.openapi, config), label: toLabel(options.openapi) };
   }
   const server: MCPSourceConfig = { name: "mcp", timeouts: { connect: timeout } };
-  if (options.mcp !== undefined) return { source: mcpSource({ ...server, url: options.mcp }), label: options.mcp };
+  if (options.mcp !== undefined)
+    return { source: mcpSource({ ...server, url: options.mcp }), label: toLabel(options.mcp) };
   const [command, ...args] = splitCommand(options["mcp-command"]!);
   return { source: mcpSource({ ...server, command, args }), label: command! };
+}
+
+/** A path, or a URL without its credentials, query and fragment, which may be secret. */
+function toLabel(place: string): string {
+  const url = URL.canParse(place) ? new URL(place) : undefined;
+  return url === undefined || url.origin === "null" ? place : url.origin + url.pathname;
 }
 
 /** A document decides where requests go. It is trusted only with its own origin; a file does not have one. */
@@ -66,7 +74,7 @@ export function refuseOtherOrigin(document: string): Middleware {
     const server = getOwn(getOwn(spec._meta, "openapi"), "server");
     if (typeof server === "string" && new URL(server).origin === own) return next();
     throw usageError(
-      `${quote(document)} sends requests to ${quote(String(server))}, which is another origin. Pass --base-url ${server} to allow it.`,
+      `${quote(toLabel(document))} sends requests to ${quote(String(server))}, which is another origin. Pass --base-url ${server} to allow it.`,
     );
   };
 }

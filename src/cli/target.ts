@@ -60,7 +60,7 @@ const defaultTimeoutMs = 30_000;
 
 const kinds = ["config", "hub", "openapi", "mcp", "mcp-command"] as const;
 
-/** Returns the option that names the target; `undefined` if there is none. Throws if there are two. */
+/** Returns the option that names the target; `undefined` if it is missing. Throws if there are two. */
 export function assertOneTarget(options: Partial<TargetContext["options"]>): (typeof kinds)[number] | undefined {
   const given = kinds.filter((kind) => options[kind] !== undefined);
   if (given.length > 1) throw usageError(`Pass --${given[0]} or --${given[1]}, not both.`);

@@ -49,6 +49,7 @@ const responses: Record<string, Reply> = {
   "GET /pets/2": "never",
   "GET /pets/3": { status: 401, body: {} },
   "GET /pets/1/picture": { status: 200, type: "image/png", body: Buffer.from([0x89, 0x50, 0xff]) },
+  "GET /pets": { status: 200, body: Array.from({ length: 120_000 }, (_, id) => id) },
   "POST /pets": { status: 204, body: undefined },
 };
 
@@ -73,6 +74,7 @@ function document(serverURL: string) {
         get: { operationId: "picture", parameters: [id], responses: { 200: { content: { "image/png": {} } } } },
       },
       "/pets": {
+        get: { operationId: "listPets", responses: { 200: json({ type: "array", items: { type: "integer" } }) } },
         post: { operationId: "addPet", requestBody: { required: true, ...json(pet) }, responses: { 204: {} } },
       },
     },
@@ -88,7 +90,7 @@ const mcp = (name: string) => [
 test("list prints ids, types and titles, separated by tabs", async () => {
   expect(await sandbox.run(["list", ...api()])).toEqual({
     stdout:
-      "api.getPet\tquery\tReturns a pet\napi.picture\tquery\tGET /pets/{id}/picture\napi.addPet\tmutation\tPOST /pets\n",
+      "api.getPet\tquery\tReturns a pet\napi.picture\tquery\tGET /pets/{id}/picture\napi.listPets\tquery\tGET /pets\napi.addPet\tmutation\tPOST /pets\n",
     stderr: "",
     exitCode: 0,
   });
@@ -125,6 +127,17 @@ test.each([
     stderr: "",
     exitCode: 0,
   });
+});
+
+test("large results are complete, also through --jq", async () => {
+  const whole = await sandbox.run(["call", "api.listPets", ...api()]);
+  const last = await sandbox.run(["call", "api.listPets", "--jq", "length, .[-1]", ...api()]);
+  const failed = await sandbox.run(["call", "api.listPets", "--jq", ".name", ...api()]);
+
+  expect(JSON.parse(whole.stdout)).toHaveLength(120_000);
+  expect(last).toEqual({ stdout: "120000\n119999\n", stderr: "", exitCode: 0 });
+  expect({ stdout: failed.stdout, exitCode: failed.exitCode }).toEqual({ stdout: "", exitCode: 1 });
+  expect(failed.stderr).toContain("The filter of --jq failed: jq: error");
 });
 
 test("--envelope prints data and meta", async () => {
