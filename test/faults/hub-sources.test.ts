@@ -80,17 +80,18 @@ describe("a service", () => {
     };
     const { url } = closeLater(await listen({ "/": hanging }, { closeTimeout: 0 }));
     const hub = await start({
-      sources: { api: { openapi: `${url}/openapi.json`, timeout: 100 }, tasks: { modules: "operations" } },
+      sources: { api: { openapi: `${url}/openapi.json`, timeout: 200 }, tasks: { modules: "operations" } },
     });
 
     expect(hub.sources()).toMatchObject([
-      { name: "api", status: "retrying", reason: expect.stringContaining("100 ms") },
+      { name: "api", status: "retrying", reason: expect.stringContaining("200 ms") },
       { name: "tasks", status: "ready" },
     ]);
     expect(await callAs(["tasks"], hub, "tasks.list")).toBe(1);
     isHanging = false;
     await whenState(hub, "api", { status: "ready" });
-    expect(await callAs(["api"], hub, "api.shop.stock")).toBe(7);
+    // The short time limit applies to calls too, and a busy machine may exceed it.
+    await expect.poll(() => callAs(["api"], hub, "api.shop.stock")).toBe(7);
   });
 
   test("whose document changes changes its operations with refresh", async () => {
