@@ -21,7 +21,7 @@ const { config, folder } = await loadConfig(file);
 const clerk = createToken();
 const access = { tokens: [{ hash: clerk.hash, identity: { id: "clerk", scopes: ["shop"] } }] };
 const ours = { ...config, access, serve: { port: 0 }, history: {} };
-const hub = await createHub(ours, { file, folder });
+const hub = await createHub(ours, { file, folder, startTimeout: 60_000 }); // waits for all sources
 for (const { name, kind, status, operations } of hub.sources()) console.log(name, kind, status, operations);
 // #endregion create
 

@@ -12,7 +12,7 @@ try {
   const file = fileURLToPath(new URL("operations.config.ts", import.meta.url));
   const { config, folder } = await loadConfig(file);
   mkdirSync(join(folder, ".data"), { recursive: true }); // for the history and the database
-  const hub = await createHub(config, { file, folder, dev: true, closeTimeout: 2_000 });
+  const hub = await createHub(config, { file, folder, dev: true, startTimeout: 60_000, closeTimeout: 2_000 });
   printSources(hub);
   printThingsToTry(hub.url!, hub.token!, relative(process.cwd(), folder));
   await waitForSignal();
