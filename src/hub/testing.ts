@@ -53,7 +53,8 @@ export function setUpHubs(): HubTests {
     start: async (config, options = {}) => {
       const environment = { XDG_STATE_HOME: folder };
       const retry = { first: 5, max: 20 };
-      return tests.closeLater(await createHub(config, { folder, environment, retry, ...options }));
+      const startTimeout = Number.POSITIVE_INFINITY; // Sources may take long on a busy machine.
+      return tests.closeLater(await createHub(config, { folder, environment, retry, startTimeout, ...options }));
     },
     serve: async (operations, port = 0) => {
       const registry = createRegistry({ operations: [...operations] });
