@@ -4,7 +4,6 @@ import { quote } from "../internal/text.ts";
 import { withoutTrailingSlashes } from "../internal/urls.ts";
 import {
   CallError,
-  formatOperationPath,
   isCallError,
   type Limits,
   operationNotFound,
@@ -151,12 +150,19 @@ class HTTPTransport implements Transport {
   }
 }
 
-/** Returns the path of an operation below the server's base path. */
+/**
+ * Returns the path of an operation below the server's base path. A URL resolves segments that are dots, so a name with
+ * such a segment would reach another operation.
+ */
 function toPath(operationId: string): string {
   const { namespace, name } = parseOperationId(operationId) ?? { namespace: "", name: ".." };
-  const path = formatOperationPath(namespace, name);
-  if (path === undefined) throw operationNotFound(operationId);
-  return path;
+  const segments = [namespace, ...name.split("/")];
+  if (segments.some((segment) => segment === "." || segment === "..")) throw operationNotFound(operationId);
+  try {
+    return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+  } catch {
+    throw operationNotFound(operationId); // a lone surrogate, which a name cannot contain
+  }
 }
 
 /** Throws if a token cannot be part of a header. `fetch` would report the token itself. */
