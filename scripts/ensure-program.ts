@@ -32,7 +32,7 @@ const sources: Record<ProgramName, { packages: string[]; executable: string }> =
   "redis-server": { packages: ["redis-server", "redis-tools"], executable: "usr/bin/redis-server" },
   "nats-server": { packages: ["nats-server"], executable: "usr/sbin/nats-server" },
   chromium: { packages: ["chromium"], executable: "usr/lib/chromium/chromium" },
-  zsh: { packages: ["zsh", "zsh-common"], executable: "bin/zsh" },
+  zsh: { packages: ["zsh", "zsh-common"], executable: "bin/zsh" }, // Later releases have it in usr/bin.
   fish: { packages: ["fish", "fish-common"], executable: "usr/bin/fish" },
 };
 
@@ -74,7 +74,9 @@ export function findProgram(name: ProgramName, { system, cache }: ProgramPlaces)
 
 /** A program whose package and missing dependencies were unpacked below `root`. */
 function unpackedProgram(name: ProgramName, root: string): Program {
-  const path = join(root, sources[name].executable);
+  const { executable } = sources[name];
+  const places = [executable, join("usr", executable)].map((place) => join(root, place));
+  const path = places.find((place) => existsSync(place)) ?? places[0]!;
   const libraries = [...libraryFolders(join(root, "lib")), ...libraryFolders(join(root, "usr/lib"))];
   const inherited = process.env["LD_LIBRARY_PATH"];
   const env: NodeJS.ProcessEnv = {

@@ -152,7 +152,7 @@ describe.skipIf(!hasTerminal || zsh === undefined)("zsh", () => {
     const root = dirname(dirname(path)); // A zsh that is not installed has its modules and functions beside it.
     sandbox.write(
       ".zshenv",
-      `module_path=(${root}/usr/lib/*/zsh/*(/N) $module_path)\nfpath=(${root}/usr/share/zsh/functions/**/*(/N) $fpath)\n`,
+      `module_path=(${root}/{usr/,}lib/*/zsh/*(/N) $module_path)\nfpath=(${root}/{usr/,}share/zsh/functions/**/*(/N) $fpath)\n`,
     );
     sandbox.write(".zshrc", `autoload -Uz compinit && compinit -u -D\n${startFile("zsh")}`);
     const shell = { ...env, ...environment, ZDOTDIR: sandbox.folder };
