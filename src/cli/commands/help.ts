@@ -38,7 +38,7 @@ export function formatHelp(version: string): string {
   return [
     "Examples:",
     "  operations list --openapi https://api.example.com/openapi.json",
-    '  operations call fs.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."',
+    '  operations call mcp.read_file path=notes.txt --mcp-command "npx -y @modelcontextprotocol/server-filesystem ."',
     "  operations serve --config operations.config.ts",
     "",
     "Usage: operations COMMAND [OPTIONS]",
