@@ -7,6 +7,8 @@ import type { History } from "./history.ts";
 
 /** Maximum number of records among which `hub.call` looks for the calls that a call made. */
 const maxTreeCalls = 10_000;
+/** Maximum difference between the recorded start or end of two calls and their order, in ms. Times are rounded. */
+const maxClockErrorMs = 2;
 /** Number of records after that of a call among which `hub.call` looks for calls that it made and that ended later. */
 const maxLaterCalls = 1_000;
 /** Maximum number of events that a slow reader of `hub.calls` has not read. */
@@ -76,7 +78,8 @@ export function restrictToOwn(filter: RecordFilter, { identity }: OperationConte
  * of other callers are left out.
  */
 export async function findTree(history: Pick<History, "find">, root: CallRecord): Promise<CallRecord[]> {
-  const { identity, startedAt: since } = root;
+  const { identity } = root;
+  const since = root.startedAt - maxClockErrorMs;
   // Most calls end before the call that made them. Those that continue are found if they end soon after it.
   const nearby = await history.find({ identity, since, before: root.id + maxLaterCalls, limit: maxTreeCalls });
   const calls = new Set([root]);

@@ -2,6 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { defineOperation, type Identity, Type } from "../operation/index.ts";
 import { OperationRegistry } from "../registry/index.ts";
+import { findTree } from "./call-queries.ts";
+import { type CallRecord, RecordRing } from "./call-records.ts";
 import type { HistoryConfig, HubRule } from "./config.ts";
 import { type History, openHistory } from "./history.ts";
 import { managementSource, unrecordedOperations } from "./management.ts";
@@ -148,6 +150,20 @@ test("a call is shown with the calls that it made", async () => {
   expect(await call("hub.call", admin, { requestId: "one" })).toEqual(tree);
   const error = { code: "CALL_NOT_FOUND", details: { requestId: "one" } };
   await expect(call("hub.call", bob, { requestId: "one" })).rejects.toMatchObject(error);
+});
+
+test("calls that a call made are found although their times are rounded", async () => {
+  const record = (id: number, requestId: string, startedAt: number, duration: number): CallRecord => {
+    const parentRequestId = requestId === "root" ? undefined : "root";
+    const rest = { operationId: "task.create", identity: "ada", code: undefined, payload: undefined };
+    return { id, requestId, parentRequestId, startedAt, duration, ...rest };
+  };
+  const ring = new RecordRing({ limit: 10, keepMs: Number.POSITIVE_INFINITY });
+  // The call started at 102.4 ms and was rounded to 102; the first call that it made seems to end before that.
+  const records = [record(1, "early", 100, 1.7), record(2, "late", 103, 1), record(3, "root", 102, 2.6)];
+  for (const one of records) ring.add(one);
+
+  expect((await findTree(ring, records[2]!)).map(({ requestId }) => requestId)).toEqual(["root", "early", "late"]);
 });
 
 test("a caller who chooses the request id of another one sees neither its call nor its input", async () => {

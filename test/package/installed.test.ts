@@ -1,15 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import ts from "typescript";
 import { expect, inject, test } from "vitest";
 import { root, subpaths } from "../../scripts/subpaths.ts";
-import { linkPeers } from "./install.ts";
+import { install, linkPeers } from "./install.ts";
 import { expectedReport } from "./program.ts";
 
-const consumer = inject("consumer");
+/** A consumer of its own, because these tests also install peers, which other tests must not have. */
+const consumer = install(inject("tarball"), join(dirname(inject("tarball")), "consumer-with-peers"));
 const program = readFileSync(new URL("program.ts", import.meta.url), "utf8");
 const write = (file: string, text: string) => writeFileSync(join(consumer, file), text);
 
@@ -127,7 +128,7 @@ test("the tarball contains built modules, their types, docs and examples, and no
     .trim()
     .split("\n");
   const wanted =
-    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
+    /^package\/(dist\/.*(?<!\.test|\.test-d|\.examples|testing)\.(js|d\.ts)|dist\/cli\/LICENSES\.txt|config\.schema\.json|(docs\/(decisions\/)?)?[A-Za-z0-9-]+\.md|examples\/README\.md|examples\/[a-z-]+\/.*\.(ts|mjs|json|yaml)|LICENSE-[A-Z]+|package\.json)$/;
 
   expect(files.filter((file) => !wanted.test(file))).toEqual([]);
   expect(files).toEqual(
