@@ -28,6 +28,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   declare identity: Identity | undefined;
   declare deadline: number | undefined;
   declare guard: Guard | undefined;
+  declare observer: IncomingExecution["observer"];
   /** Whether the caller is waiting for a reply. */
   declare private hasCaller: boolean;
 
@@ -36,6 +37,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
     this.identity = undefined;
     this.deadline = undefined;
     this.guard = undefined;
+    this.observer = undefined;
     this.hasCaller = true;
   }
 
@@ -112,6 +114,7 @@ export class IncomingCall extends IncomingRequest implements IncomingExecution {
   }
 
   #onEnd(error: CallError): void {
+    this.observer?.onEarlyEnd(error);
     if (this.leave() && this.hasCaller) this.sendFailure(error);
   }
 

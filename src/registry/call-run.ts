@@ -18,7 +18,7 @@ import type { RegistryCore } from "./core.ts";
 import { markPipelineError, notStarted, toFailure } from "./failures.ts";
 import { type CallOutcome, type Guard, RaceOutcome } from "./guard.ts";
 import type { OperationEntry } from "./operation-entry.ts";
-import { observe, observeStart } from "./reports.ts";
+import { ObservedOutcome, observe, observeStart } from "./reports.ts";
 import type { Middleware } from "./types.ts";
 
 // One call from its start to its envelope, in the order of the steps: find, scopes, guard, validate, resource, run, wrap and
@@ -33,6 +33,8 @@ export interface IncomingExecution
   /** Ends the call early. Absent until `openGuard()` was called. */
   readonly guard: Guard | undefined;
   openGuard(): Guard;
+  /** Notified when the guard ends the call. Set while calls are observed. */
+  observer: { onEarlyEnd(error: CallError): void } | undefined;
 }
 
 /**
@@ -84,13 +86,13 @@ function startObserved(call: CallState, input: unknown, parent: CallState | unde
   return observe(observeStart(call), call.operationId, () => start(call, input, parent));
 }
 
-/** Listeners are notified when the call ends, even if its handler is still running. */
 function startIncomingObserved(call: CallState, input: unknown, incoming: IncomingExecution): void {
-  const run = () => race(incoming.openGuard(), find(call, "execute"), call, input);
-  observe(observeStart(call), call.operationId, run).then(
-    (envelope) => incoming.onResult(envelope),
-    (error) => incoming.onError(error),
-  );
+  const outcome = new ObservedOutcome(incoming, observeStart(call));
+  try {
+    runInto(outcome, find(call, "execute"), call, input);
+  } catch (error) {
+    outcome.onError(notStarted(call.operationId, error));
+  }
 }
 
 /** Runs the steps find and scopes, before the input is read. Throws a `CallError`. */

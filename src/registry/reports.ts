@@ -3,8 +3,10 @@ import { monotonicNow } from "../internal/deadlines.ts";
 import { createWarnOnce, logger, type WarnOnce } from "../internal/log.ts";
 import { type CallError, type Drift, type DriftKind, mapError, type ResponseEnvelope } from "../operation/index.ts";
 import { compileSchema } from "../schema/index.ts";
+import type { IncomingExecution } from "./call-run.ts";
 import type { CallState } from "./call-state.ts";
 import { notStarted } from "./failures.ts";
+import type { CallOutcome } from "./guard.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { RegistryCallEvent, RegistryCallEventBase } from "./types.ts";
 
@@ -58,6 +60,42 @@ export function observeStart(call: CallState): (end: ObservedEnd) => void {
     else if (end.envelope !== undefined) event.envelope = end.envelope;
     events.emit(event as RegistryCallEvent);
   };
+}
+
+/**
+ * Reports the outcome of an incoming call to listeners, then to the call. Listeners are notified when the call ends, even
+ * if its handler is still running. It does not race promises or add a listener to the guard: both kept objects of ended
+ * calls alive until the next full garbage collection, which took a third of the time of a call.
+ */
+export class ObservedOutcome implements CallOutcome {
+  readonly #incoming: IncomingExecution;
+  #end: ((end: ObservedEnd) => void) | undefined;
+
+  constructor(incoming: IncomingExecution, end: (end: ObservedEnd) => void) {
+    this.#incoming = incoming;
+    this.#end = end;
+    incoming.observer = this;
+    incoming.openGuard();
+  }
+
+  onEarlyEnd(error: CallError): void {
+    this.#report({ error });
+  }
+
+  onResult(envelope: ResponseEnvelope): void {
+    this.#report({ envelope });
+    this.#incoming.onResult(envelope);
+  }
+
+  onError(error: unknown): void {
+    this.#report({ error });
+    this.#incoming.onError(error);
+  }
+
+  #report(outcome: ObservedEnd): void {
+    this.#end?.(outcome);
+    this.#end = undefined;
+  }
 }
 
 type EndEvent = RegistryCallEventBase & { duration?: number; error?: CallError; envelope?: ResponseEnvelope };
