@@ -21,9 +21,9 @@ test("a value may begin with a dash", () => {
 
 test.each([
   [["--outptu", "x"], 'There is no option "--outptu". Did you mean "--output"?'],
-  [["--zzzzzz"], 'There is no option "--zzzzzz".'],
-  [["-z"], 'There is no option "-z".'],
-  [["--__proto__"], 'There is no option "--__proto__".'],
+  [["--zzzzzz"], 'There is no option "--zzzzzz". Run the command with --help for a list.'],
+  [["-z"], 'There is no option "-z". Run the command with --help for a list.'],
+  [["--__proto__"], 'There is no option "--__proto__". Run the command with --help for a list.'],
   [["--input"], "The option --input requires a value: --input JSON."],
   [["--raw=yes"], "The option --raw does not take a value."],
 ])("%j is refused", (args, message) => {

@@ -32,7 +32,11 @@ function readOption(
   const option = Object.hasOwn(options, name) ? options[name]! : undefined;
   if (option === undefined) {
     const meant = nearest(name, Object.keys(options));
-    throw unknownName(`There is no option ${quote(rawName)}.`, meant && `--${meant}`, "");
+    throw unknownName(
+      `There is no option ${quote(rawName)}.`,
+      meant && `--${meant}`,
+      " Run the command with --help for a list.",
+    );
   }
   if (option.type === "boolean") {
     if (value !== undefined) throw usageError(`The option ${rawName} does not take a value.`);

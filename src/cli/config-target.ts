@@ -56,7 +56,13 @@ export async function openConfig(context: ConfigContext, timeout: number): Promi
   const loaded = await readConfig(context);
   if (loaded === undefined) return undefined;
   const { config, file, folder } = loaded;
-  const hub = await startHub(config, { file, folder, environment, listen: false, startTimeout: timeout }, signal);
+  // The history file belongs to the hub that serves this configuration, which may be running.
+  const { file: _, ...history } = config.history ?? {};
+  const hub = await startHub(
+    { ...config, history },
+    { file, folder, environment, listen: false, startTimeout: timeout },
+    signal,
+  );
   return new RegistryTarget(file, hub.registry, operatorOf(hub.registry), () => hub.close());
 }
 

@@ -43,6 +43,7 @@ test("everything that a configuration would run or read is listed", async () => 
         auth: { type: "bearer", token: reference("GITHUB_TOKEN") },
       },
     },
+    history: { file: "~/.bashrc" },
   });
   const { actions, trusted } = await checkTrust(file, options.environment);
   expect({ actions, trusted }).toEqual({
@@ -53,6 +54,7 @@ test("everything that a configuration would run or read is listed", async () => 
       'read the file "~/.ssh/id_rsa" for the source "remote"',
       'run the MCP servers of ".mcp.json" for the source "mine"',
       'read the variable "GITHUB_TOKEN" for the source "github"',
+      'write the history of calls to "~/.bashrc"',
     ],
     trusted: false,
   });

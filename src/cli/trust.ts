@@ -36,9 +36,12 @@ export interface RequireTrustOptions {
  */
 export async function checkTrust(file: string, environment: Environment): Promise<ConfigTrust> {
   const path = await realpath(file);
-  const sources = isProgram(path) ? undefined : listSources(await readConfigData(path));
-  const actions = sources === undefined ? ["run it, because it is a program"] : sources.flatMap(listActions);
-  const hash = await hashFiles(path, sources === undefined ? [] : listMCPFiles(sources, dirname(path)));
+  const config = isProgram(path) ? undefined : await readConfigData(path);
+  const sources = listSources(config);
+  const actions = isProgram(path)
+    ? ["run it, because it is a program"]
+    : [...sources.flatMap(listActions), ...listFiles(config)];
+  const hash = await hashFiles(path, listMCPFiles(sources, dirname(path)));
   const trusted = actions.length === 0 || (await readRecord(path, environment)) === hash;
   return { file: path, hash, actions, trusted };
 }
@@ -86,6 +89,12 @@ function notTrusted(trust: ConfigTrust): CallError {
     "It is not trusted, so nothing was run. Read it, then run `operations trust`, or name it with --config.";
   const details = { file: trust.file, actions: trust.actions };
   return new CallError("CONFIG_NOT_TRUSTED", message, details, { mayHaveRun: false });
+}
+
+/** The files that a configuration would write. */
+function listFiles(config: unknown): string[] {
+  const file = getOwn(getOwn(config, "history"), "file");
+  return file === undefined ? [] : [`write the history of calls to ${quote(String(file))}`];
 }
 
 /** A source of a configuration that nothing has checked yet. */

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, openSync, readFileSync, readSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { logger, warnVisibly } from "../internal/log.ts";
 import { toReason } from "../internal/text.ts";
@@ -41,6 +41,8 @@ const schema = `
  */
 export async function openRecordFile(file: string, limits: RecordLimits): Promise<RecordStore> {
   const open = await loadSQLite();
+  // Before anything is changed: the path may be a mistake.
+  if (!isDatabase(file)) throw unusable(file, new Error("file is not a database"));
   claim(file);
   try {
     createPrivate(file);
@@ -48,8 +50,34 @@ export async function openRecordFile(file: string, limits: RecordLimits): Promis
     return new RecordFile(open(file), file, limits);
   } catch (cause) {
     release(file);
-    const message = `The history file ${file} cannot be used: ${toReason(cause)}. Check the file, or move it away.`;
-    throw new CallError("UNAVAILABLE", message, undefined, { cause, mayHaveRun: false });
+    throw unusable(file, cause);
+  }
+}
+
+function unusable(file: string, cause: unknown): CallError {
+  const message = `The history file ${file} cannot be used: ${toReason(cause)}. Check the file, or move it away.`;
+  return new CallError("UNAVAILABLE", message, undefined, { cause, mayHaveRun: false });
+}
+
+/** The first bytes of every SQLite file. */
+const header = "SQLite format 3\0";
+
+/** Returns whether a file can be a database: it does not exist, is empty, or begins as every database does. */
+function isDatabase(file: string): boolean {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "r");
+  } catch {
+    return true; // A file that exists and cannot be read is reported when it is opened.
+  }
+  try {
+    const start = Buffer.alloc(header.length);
+    const length = readSync(descriptor, start);
+    return length === 0 || start.toString("latin1") === header;
+  } catch {
+    return false; // It is a folder.
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -254,9 +282,17 @@ function claim(file: string): void {
     const message = `The history file ${file} cannot be used: ${toReason(cause)}. Check that its folder exists and can be written.`;
     throw new CallError("UNAVAILABLE", message, undefined, { cause, mayHaveRun: false });
   }
-  // SQLite as WebAssembly locks a file with this folder, which a killed process leaves behind.
-  rmSync(`${file}.lock`, { recursive: true, force: true });
   openFiles.add(file);
+  removeLock(file);
+}
+
+/** Removes the empty folder with which SQLite as WebAssembly locks a file, and which a killed process leaves behind. */
+function removeLock(file: string): void {
+  try {
+    rmdirSync(`${file}.lock`);
+  } catch {
+    // It does not exist, or it is not the folder of a lock.
+  }
 }
 
 function release(file: string): void {

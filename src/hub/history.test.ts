@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { defineOperation, Type } from "../operation/index.ts";
 import { createRegistry, type OperationRegistry } from "../registry/index.ts";
@@ -191,9 +191,22 @@ test("a file that another process uses is refused, and one that a killed process
 
 test("a file that is not a database, and a folder that does not exist, are refused with the reason", async () => {
   await writeFile(file, "This file is not a database, and it is long enough to have a header.".repeat(20));
+  await chmod(file, 0o644);
   await expect(open()).rejects.toThrow(/^The history file .*calls\.db cannot be used: file is not a database\. Check/);
+  expect([await readdir(folder), (await stat(file)).mode & 0o777]).toEqual([["calls.db"], 0o644]);
   file = join(folder, "missing", "calls.db");
   await expect(open()).rejects.toThrow(/^The history file .* cannot be used: ENOENT.*Check that its folder exists/);
+});
+
+test("only the empty folder of a lock is removed", async () => {
+  const notes = join(folder, "calls.db.lock", "notes.txt");
+  await mkdir(dirname(notes));
+  await writeFile(notes, "mine");
+  await open().then(
+    (store) => store.close(),
+    () => {},
+  );
+  expect(await readFile(notes, "utf8")).toBe("mine");
 });
 
 const create = defineOperation({

@@ -135,6 +135,22 @@ describe("trust", () => {
     expect(await sandbox.run(["list"])).toMatchObject({ stdout: "", exitCode: 2 });
   });
 
+  test("a configuration that only writes a history needs trust, and only serving it writes the file", async () => {
+    const history = join(sandbox.folder, "calls.db");
+    sandbox.write("operations.config.json", JSON.stringify({ history: { file: history } }));
+    const refused = await sandbox.run(["list"]);
+    expect([
+      refused.stderr.includes(`  - write the history of calls to ${JSON.stringify(history)}\n`),
+      refused.exitCode,
+    ]).toEqual([true, 2]);
+
+    expect(await sandbox.run(["list", "--config", "operations.config.json"])).toMatchObject({
+      stderr: "",
+      exitCode: 0,
+    });
+    expect(existsSync(history)).toBe(false);
+  });
+
   test.skipIf(!hasTerminal)("a terminal asks, and a no runs nothing", async () => {
     writeProject(sandbox);
     const no = sandbox.startInTerminal(["call", "note.add", "text=a"]);
